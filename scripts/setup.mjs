@@ -1,0 +1,79 @@
+// Brings a clone to where it can run. Plain JavaScript for Node 20: this is what runs before our own Node is there.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("..", import.meta.url));
+const modules = join(root, "node_modules");
+const stampPath = join(modules, ".lazaret-setup.json");
+
+/** The Node that comes with the project, whatever the machine has. */
+export const ownNode = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
+
+/**
+ * Installs npm packages unless they are there already: `run` what the server needs, `all` also what tests need.
+ * @param {"run" | "all"} scope
+ */
+export function installPackages(scope) {
+  const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const stamp = existsSync(stampPath) ? JSON.parse(readFileSync(stampPath, "utf8")) : {};
+  if (stamp.lock === lock && (stamp.scope === "all" || stamp.scope === scope) && existsSync(ownNode)) return;
+
+  say(`installing npm packages (${scope === "all" ? "everything" : "what the server needs"})…`);
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const args = [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error", ...(scope === "run" ? ["--omit=dev"] : [])];
+  const { status } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
+  if (status !== 0) fail("npm ci failed", "check that this machine reaches the npm registry, then run the command again");
+  if (!existsSync(ownNode)) fail("npm installed no Node of our own", "allow install scripts: npm config set ignore-scripts false");
+  writeFileSync(stampPath, JSON.stringify({ lock, scope }));
+}
+
+/**
+ * Installs Debian packages whose programs or files are missing, when we may; otherwise says how to get them.
+ * @param {Record<string, string[]>} wanted package → programs or absolute paths, one of which shows that it is there
+ */
+export function installDebianPackages(wanted) {
+  const missing = Object.keys(wanted).filter((name) => !wanted[name].some(isThere));
+  if (missing.length === 0) return;
+  const install = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
+  const prefix = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
+  const may = isThere("apt-get") && (prefix.length === 0 || spawnSync("sudo", ["-n", "true"]).status === 0);
+  if (!may) fail(`missing on this machine: ${missing.join(", ")}`, `install them: sudo ${install}`);
+
+  say(`installing Debian packages: ${missing.join(", ")}…`);
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  for (const command of ["apt-get update", install]) {
+    const [program, ...args] = [...prefix, ...command.split(" ")];
+    const { status, stdout, stderr } = spawnSync(program, args, { env, encoding: "utf8", maxBuffer: 2 ** 26 });
+    if (status !== 0 && command === install) {
+      fail(`could not install ${missing.join(", ")}`, `run it yourself: sudo ${install}\n${stdout}${stderr}`.trim());
+    }
+  }
+}
+
+function isThere(program) {
+  const paths = program.startsWith("/")
+    ? [program]
+    : [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].map((folder) => join(folder, program));
+  return paths.some((path) => {
+    try {
+      accessSync(path, program.startsWith("/") ? constants.R_OK : constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export function say(text) {
+  process.stderr.write(`lazaret: ${text}\n`);
+}
+
+/** @returns {never} */
+export function fail(what, hint) {
+  process.stderr.write(`lazaret: ${what}\nhint: ${hint}\n`);
+  process.exit(1);
+}

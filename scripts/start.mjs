@@ -1,0 +1,11 @@
+// npm start: sets up what the server needs, then runs `lazaret dev` with the project's own Node.
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { installPackages, ownNode, root } from "./setup.mjs";
+
+installPackages("run");
+const child = spawn(ownNode, [join(root, "packages/server/bin/lazaret.mjs"), "dev", ...process.argv.slice(2)], {
+  stdio: "inherit",
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));

@@ -1,0 +1,50 @@
+// npm test: sets up everything, then runs every check and test. `--only checks` or `--only tests` runs a part;
+// further arguments name test files.
+import { spawnSync } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { installDebianPackages, installPackages, ownNode, root, say } from "./setup.mjs";
+
+const args = process.argv.slice(2);
+const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
+const files = args.length > 0 ? args : ["packages/**/*.test.ts"];
+
+installPackages("all");
+const bin = (name) => join(root, "node_modules/.bin", name);
+const checks = [
+  ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
+  ["types", bin("tsc"), ["-p", "."]],
+  ["dead code", bin("knip"), ["--no-progress"]],
+];
+const tests = [
+  [
+    "tests",
+    ownNode,
+    ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files],
+  ],
+];
+
+if (only !== "checks") {
+  installDebianPackages({
+    "clamav-daemon": ["clamd"],
+    "clamav-testfiles": ["/usr/share/clamav-testfiles/clam.exe"],
+    chromium: ["chromium"],
+    curl: ["curl"],
+    openssl: ["openssl"],
+    "p7zip-full": ["7z"],
+  });
+}
+
+const steps = [...(only === "tests" ? [] : checks), ...(only === "checks" ? [] : tests)];
+// node_modules/.bin first, so that every program started by a test finds our Node.
+const env = { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };
+for (const name of Object.keys(env)) if (name.startsWith("LAZARET_")) delete env[name];
+for (const [name, program, programArgs] of steps) {
+  const started = Date.now();
+  const { status } = spawnSync(program, programArgs, { cwd: root, stdio: "inherit", env });
+  if (status !== 0) {
+    say(`${name}: failed`);
+    process.exit(1);
+  }
+  say(`${name}: ok (${((Date.now() - started) / 1000).toFixed(1)} s)`);
+}
