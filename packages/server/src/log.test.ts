@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type LogLevel, log } from "./log.ts";
+
+function lines(level: LogLevel, format: "json" | "text"): { written: string[]; say: ReturnType<typeof log> } {
+  const written: string[] = [];
+  const say = log({ level, format, write: (line) => written.push(line), now: () => Date.UTC(2026, 10, 15, 8, 30) });
+  return { written, say };
+}
+
+test("a line is one JSON object with time, level and event first", () => {
+  const { written, say } = lines("info", "json");
+  say("request", { status: 200, code: undefined });
+  assert.deepEqual(written, ['{"time":"2026-11-15T08:30:00.000Z","level":"info","event":"request","status":200}\n']);
+});
+
+test("on a terminal control characters are shown, not obeyed", () => {
+  const { written, say } = lines("info", "text");
+  say("request", { path: "/x\u001b[2J\nfake", status: 404 });
+  assert.deepEqual(written, ['08:30:00 request path="/x\\u001b[2J\\nfake" status=404\n']);
+});
+
+test("level error leaves out what went well, silent leaves out everything", () => {
+  const errors = lines("error", "text");
+  errors.say("request");
+  errors.say.error("engine");
+  assert.deepEqual(errors.written, ["08:30:00 ERROR engine\n"]);
+  const silent = lines("silent", "text");
+  silent.say.error("engine");
+  assert.deepEqual(silent.written, []);
+});

@@ -1,0 +1,51 @@
+/**
+ * One wide line per thing that happened: a request, a job run, a callback try, a start or a stop. No narration, and
+ * never a secret: whoever logs passes fields, not objects that hold keys, headers or file contents.
+ */
+export interface Log {
+  (event: string, fields?: LogFields): void;
+  /** The same with level `error`, for what an operator should look at. */
+  error(event: string, fields?: LogFields): void;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export type LogLevel = (typeof logLevels)[number];
+export const logLevels = ["info", "error", "silent"] as const;
+
+export interface LogOptions {
+  level: LogLevel;
+  /** `json` for machines, `text` for somebody who watches a terminal. */
+  format: "json" | "text";
+  write(line: string): void;
+  now?: () => number;
+}
+
+export function log(options: LogOptions): Log {
+  const { level, format, write, now = Date.now } = options;
+  const line = format === "json" ? jsonLine : textLine;
+  const at =
+    (severity: "info" | "error") =>
+    (event: string, fields: LogFields = {}): void => {
+      if (level === "silent" || (level === "error" && severity === "info")) return;
+      write(`${line({ time: new Date(now()).toISOString(), level: severity, event, ...fields })}\n`);
+    };
+  return Object.assign(at("info"), { error: at("error") });
+}
+
+function jsonLine(fields: LogFields): string {
+  return JSON.stringify(fields);
+}
+
+function textLine({ time, event, level, ...fields }: LogFields): string {
+  const words = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${plain(value)}`);
+  const mark = level === "error" ? "ERROR " : "";
+  return [String(time).slice(11, 19), `${mark}${event}`, ...words].join(" ");
+}
+
+/** Control characters of a client never reach a terminal. */
+function plain(value: unknown): string {
+  const text = String(value);
+  return /^[\w.:/+-]+$/.test(text) ? text : JSON.stringify(text);
+}

@@ -1,0 +1,15 @@
+import type { SourceFailure } from "./source.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** Verdict, size and timings: the one value every output is rendered from. */
+export interface Report {
+  verdict: Verdict;
+  /** Bytes that were read; for a verdict of clean or infected that is the whole file. */
+  sizeBytes: number;
+  /** Time spent waiting for the source. */
+  downloadSeconds: number;
+  /** Time spent by the engine, and waiting for it. */
+  scanSeconds: number;
+  /** Set when the source could not be read to its end. */
+  failure?: SourceFailure;
+}

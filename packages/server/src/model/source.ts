@@ -1,0 +1,43 @@
+/** Where the bytes of a file are. */
+export type Source = UrlSource | UploadSource;
+
+export interface UrlSource {
+  kind: "url";
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Bytes that arrive with the request itself. They can be read once. */
+export interface UploadSource extends OpenedSource {
+  kind: "upload";
+}
+
+/** A source that answers: its bytes, to be read once, and how many there will be, if that is known. */
+export interface OpenedSource {
+  bytes: AsyncIterable<Uint8Array>;
+  announcedBytes?: number;
+}
+
+/** Why a source could not be read to its end: data, not a fault. */
+export interface SourceFailure {
+  /** What the report of such a file says. */
+  finding: string;
+  /** Node's error code, `HTTP_<status>` or `blocked_destination`. */
+  code: string;
+  /** For people; never tells a resolved address. */
+  message: string;
+  statusCode?: number;
+  /** A later try may succeed (network error, 408, 425, 429, 5xx). */
+  passing: boolean;
+}
+
+/** Thrown by a source's bytes, in mid-stream or before, so that whoever reads them stops; becomes a report. */
+export class SourceFailed extends Error {
+  readonly failure: SourceFailure;
+
+  constructor(failure: SourceFailure, options?: ErrorOptions) {
+    super(failure.message, options);
+    this.name = "SourceFailed";
+    this.failure = failure;
+  }
+}

@@ -1,0 +1,5 @@
+/** What an engine said about the bytes. Only `clean` is proof; everything that is not proof is `unscannable`. */
+export type Verdict =
+  | { kind: "clean"; fileType?: string }
+  | { kind: "infected"; finding: string; fileType?: string }
+  | { kind: "unscannable"; finding: string; fileType?: string };
