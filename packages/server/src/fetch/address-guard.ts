@@ -1,0 +1,152 @@
+import { isIP } from "node:net";
+import { URL_MAX_CHARACTERS } from "@lazaret/contract";
+import { isBadPort } from "./bad-ports.ts";
+import {
+  type AddressBytes,
+  addressBytes,
+  carriedIpv4,
+  covers,
+  isExact,
+  isGlobalUnicast,
+  isMetadata,
+  type Network,
+  parseNetwork,
+} from "./networks.ts";
+
+/**
+ * Where outbound connections may go. By default: http and https, no port that belongs to another protocol, and only
+ * global unicast addresses.
+ */
+export interface OutboundPolicy {
+  /** CIDR blocks that are open as well. A metadata address opens only by a block of that one address. */
+  allowNetworks: readonly string[];
+  /** `host:port`, opened whatever the host resolves to, metadata addresses excepted, and whatever the port. */
+  allowHosts: readonly string[];
+}
+
+type Destination =
+  | { kind: "allowed"; url: URL }
+  | { kind: "invalid"; message: string }
+  | { kind: "blocked"; message: string };
+
+/** Policy only: nothing is resolved and nothing dialled. Names are judged by `mayDial`, when they have become addresses. */
+export interface AddressGuard {
+  /** A URL as a client submits it: RFC 3986, no credentials, and address literals in every notation. */
+  checkUrl(text: string): Destination;
+  /** A URL that is about to be dialled: read as browsers read it, relative to `base`, and of any length. */
+  checkLink(text: string, base?: URL): Destination;
+  /** Whether this address may be dialled for this host (a name or an address, without brackets) and port. */
+  mayDial(address: string, host: string, port: number): boolean;
+}
+
+export function addressGuard(policy: OutboundPolicy): AddressGuard {
+  const networks = policy.allowNetworks.map(readNetwork);
+  const hosts = new Set(policy.allowHosts.map(readAllowedHost));
+
+  function mayReach(address: AddressBytes, hostIsAllowed: boolean): boolean {
+    if (isMetadata(address)) return networks.some((network) => isExact(network) && covers(network, address));
+    const carried = carriedIpv4(address);
+    if (carried && !mayReach(carried, hostIsAllowed)) return false;
+    return hostIsAllowed || isGlobalUnicast(address) || networks.some((network) => covers(network, address));
+  }
+
+  function mayDial(address: string, host: string, port: number): boolean {
+    const bytes = addressBytes(address);
+    const hostIsAllowed = hosts.has(hostAndPort(host, port));
+    return bytes !== undefined && (hostIsAllowed || !isBadPort(port)) && mayReach(bytes, hostIsAllowed);
+  }
+
+  function checkLink(text: string, base?: URL): Destination {
+    if (!URL.canParse(text, base?.href)) return invalid("the URL is not valid");
+    const url = new URL(text, base);
+    if (url.protocol !== "http:" && url.protocol !== "https:") return blocked("the URL is neither http nor https");
+    if (url.username !== "" || url.password !== "") return invalid("the URL has credentials in it");
+    const host = withoutBrackets(url.hostname);
+    const port = portOf(url);
+    if (isBadPort(port) && !hosts.has(hostAndPort(host, port))) return blocked(`port ${port} is not for downloads`);
+    if (isIP(host) !== 0 && !mayDial(host, host, port))
+      return blocked("the URL leads to an address that is not public");
+    return { kind: "allowed", url };
+  }
+
+  return {
+    checkUrl(text) {
+      const problem = syntaxProblem(text);
+      return problem === undefined ? checkLink(text) : invalid(problem);
+    },
+    checkLink,
+    mayDial,
+  };
+}
+
+/** The port a URL leads to, also when it is the scheme's own. */
+export function portOf(url: { protocol: string; port: string }): number {
+  if (url.port !== "") return Number(url.port);
+  return url.protocol === "https:" ? 443 : 80;
+}
+
+/** What is wrong with an entry of `allowNetworks`. */
+export function networkProblem(text: string): string | undefined {
+  if (parseNetwork(text)) return undefined;
+  const bytes = addressBytes(text);
+  if (bytes) return `${text} is an address, not a network: write ${text}/${bytes.length * 8}`;
+  return `${text} is not a CIDR block such as 10.0.0.0/8 or fd12:3456::/32, with no bits set beyond its prefix`;
+}
+
+/** What is wrong with an entry of `allowHosts`. */
+export function allowedHostProblem(text: string): string | undefined {
+  if (parseAllowedHost(text) !== undefined) return undefined;
+  return `${text} is not of the form host:port, such as files.internal:8080 or [fd12::1]:8080`;
+}
+
+/**
+ * What the WHATWG parser would mend in silence: two readers of such a URL may see two hosts in it, so it goes no further.
+ * Only the characters of RFC 3986, percent signs followed by two digits, and for http(s) `//` and a host.
+ */
+function syntaxProblem(text: string): string | undefined {
+  if (text.length > URL_MAX_CHARACTERS) return `the URL has over ${URL_MAX_CHARACTERS} characters`;
+  if (!/^[\w\-.~:/?#[\]@!$&'()*+,;=%]*$/.test(text)) return "the URL has characters outside RFC 3986";
+  if (/%(?![0-9A-Fa-f]{2})/.test(text)) return "the URL has a percent sign without two hexadecimal digits";
+  const scheme = /^[A-Za-z][A-Za-z0-9+.-]*(?=:)/.exec(text)?.[0];
+  if (scheme === undefined) return "the URL has no scheme";
+  if (!/^https?$/i.test(scheme)) return undefined;
+  const authority = /^\/\/([^/?#]+)/.exec(text.slice(scheme.length + 1))?.[1];
+  if (authority === undefined) return "the URL has no host";
+  return authority.includes("@") ? "the URL has credentials in it" : undefined;
+}
+
+function readNetwork(text: string): Network {
+  const network = parseNetwork(text);
+  if (!network) throw new Error(`cannot allow a network: ${networkProblem(text)}`);
+  return network;
+}
+
+function readAllowedHost(text: string): string {
+  const host = parseAllowedHost(text);
+  if (host === undefined) throw new Error(`cannot allow a host: ${allowedHostProblem(text)}`);
+  return host;
+}
+
+function parseAllowedHost(text: string): string | undefined {
+  const [, host = "", digits = ""] = /^(\[[\d:.a-f]+\]|[^\s:/?#@\\[\]*%]+):(\d{1,5})$/i.exec(text) ?? [];
+  const port = Number(digits);
+  if (host === "" || port < 1 || port > 65_535 || !URL.canParse(`http://${host}/`)) return undefined;
+  return hostAndPort(withoutBrackets(new URL(`http://${host}/`).hostname), port);
+}
+
+/** `files.internal.` and `files.internal` are the same host. */
+function hostAndPort(host: string, port: number): string {
+  return `${host.toLowerCase().replace(/\.$/, "")} ${port}`;
+}
+
+function withoutBrackets(host: string): string {
+  return host.startsWith("[") ? host.slice(1, -1) : host;
+}
+
+function invalid(message: string): Destination {
+  return { kind: "invalid", message };
+}
+
+function blocked(message: string): Destination {
+  return { kind: "blocked", message };
+}

@@ -1,0 +1,160 @@
+import { lookup as resolveName } from "node:dns/promises";
+import { connect as connectSocket, isIP, type LookupFunction, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { buildConnector } from "undici";
+import { type AddressGuard, portOf } from "./address-guard.ts";
+
+/** Every address a name has now; an empty list, or an error with Node's code, when it has none. */
+export type Lookup = (host: string) => Promise<readonly string[]>;
+
+/** Connects to one of `addresses`, which have been checked, and to nothing else. `host` is not to be resolved again. */
+export type Dial = (target: DialTarget, signal: AbortSignal) => Promise<Socket>;
+
+export interface DialTarget {
+  host: string;
+  addresses: readonly string[];
+  port: number;
+}
+
+export interface ConnectorOptions {
+  guard: Pick<AddressGuard, "mayDial">;
+  /** The system's resolver by default. */
+  lookup?: Lookup;
+  /** TCP by default. */
+  dial?: Dial;
+  /** Certificates (PEM) to trust in place of the usual ones. */
+  ca?: string;
+  /** From the lookup to the end of the TLS handshake. */
+  connectTimeoutMs?: number;
+}
+
+/** The address guard refused an address. Tells the host as it was asked for, never what it resolved to. */
+class DestinationBlocked extends Error {
+  readonly code = "blocked_destination";
+
+  constructor(host: string, port: number) {
+    super(`cannot connect to ${host} port ${port}: it leads to an address that is not public`);
+    this.name = "DestinationBlocked";
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long one of several addresses may take before the next is tried. */
+const ATTEMPT_TIMEOUT_MS = 1_000;
+
+/**
+ * An undici connector that dials only what the guard lets pass. The check is on the very addresses that are dialled,
+ * so a name that changes between check and use gains nothing; one refused address refuses the whole name. Literals are
+ * checked here too, as Node asks no lookup about them. Knows no proxies. `signal` gives up connecting.
+ */
+export function guardedConnector(options: ConnectorOptions, signal?: AbortSignal): buildConnector.connector {
+  return (target, callback) => {
+    connect(target, options, signal).then(
+      (socket) => callback(null, socket),
+      (error) => callback(error, null),
+    );
+  };
+}
+
+async function connect(
+  target: buildConnector.Options,
+  options: ConnectorOptions,
+  signal: AbortSignal | undefined,
+): Promise<Socket> {
+  const { guard, lookup = systemLookup, dial = tcpDial, ca, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const host = target.hostname;
+  const port = portOf(target);
+
+  const attempt = new AbortController();
+  const timer = setTimeout(() => attempt.abort(timedOut(host, port)), connectTimeoutMs);
+  const giveUp = (): void => attempt.abort(signal?.reason);
+  if (signal?.aborted) giveUp();
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    const addresses = isIP(host) === 0 ? await unlessAborted(lookup(host), attempt.signal) : [host];
+    if (addresses.length === 0) throw unknownHost(host);
+    if (!addresses.every((address) => guard.mayDial(address, host, port))) throw new DestinationBlocked(host, port);
+    const socket = await dial({ host, addresses, port }, attempt.signal);
+    return target.protocol === "https:" ? await secured(socket, { host, ca }, attempt.signal) : socket;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+async function systemLookup(host: string): Promise<readonly string[]> {
+  const answers = await resolveName(host, { all: true });
+  return answers.map(({ address }) => address);
+}
+
+async function tcpDial({ addresses, port }: DialTarget, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
+  const checked = addresses.map((address) => ({ address, family: isIP(address) }));
+  const answerChecked: LookupFunction = (_host, _options, callback) => callback(null, checked);
+  // The host is a stand-in that cannot be resolved: Node asks the lookup above, which knows one answer.
+  const socket = connectSocket({
+    host: "checked.invalid",
+    port,
+    lookup: answerChecked,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
+    noDelay: true,
+  });
+  await ready(socket, "connect", signal);
+  return socket;
+}
+
+async function secured(
+  socket: Socket,
+  { host, ca }: { host: string; ca: string | undefined },
+  signal: AbortSignal,
+): Promise<Socket> {
+  const name = host.replace(/\.$/, "");
+  const secure = connectTls({
+    socket,
+    host: name,
+    // RFC 6066 knows no addresses as server names; the certificate is then checked against `host`.
+    ...(isIP(name) === 0 && { servername: name }),
+    ALPNProtocols: ["http/1.1"],
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  });
+  await ready(secure, "secureConnect", signal);
+  return secure;
+}
+
+/** Waits for the event. On failure the socket is gone before the error is thrown. */
+function ready(socket: Socket, event: "connect" | "secureConnect", signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const giveUp = (): void => void socket.destroy(signal.reason);
+  const closed = (): void => reject(withCode("ECONNRESET", "the connection was closed before it was ready"));
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  socket.once(event, resolve).once("error", reject).once("close", closed);
+  return promise.finally(() => {
+    signal.removeEventListener("abort", giveUp);
+    socket.off("error", reject).off("close", closed);
+  });
+}
+
+/** For work that cannot be stopped, as the system's lookup: it runs on, and nobody waits for it. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const giveUp = (): void => reject(signal.reason);
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  work.then(resolve, reject);
+  return promise.finally(() => signal.removeEventListener("abort", giveUp));
+}
+
+function timedOut(host: string, port: number): Error {
+  return withCode("ETIMEDOUT", `cannot connect to ${host} port ${port} in time`);
+}
+
+function unknownHost(host: string): Error {
+  return withCode("ENOTFOUND", `cannot resolve ${host}`);
+}
+
+function withCode(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}

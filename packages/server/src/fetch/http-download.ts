@@ -1,0 +1,135 @@
+import { DOWNLOAD_MAX_REDIRECTS } from "@lazaret/contract";
+import type { OpenedSource, UrlSource } from "../model/source.ts";
+import type { AddressGuard } from "./address-guard.ts";
+import { decoderFor } from "./decode-body.ts";
+import { failed, failedStatus } from "./download-failure.ts";
+import type { ConnectorOptions } from "./guarded-connector.ts";
+import { type GetAnswer, httpGet } from "./http-get.ts";
+
+export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {
+  guard: AddressGuard;
+  /** Told to servers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
+  version: string;
+  headersTimeoutMs?: number;
+  idleTimeoutMs?: number;
+}
+
+export interface HttpDownload {
+  /**
+   * The bytes of a file, as they arrive and only as fast as they are read. Throws `SourceFailed`, here or from the
+   * middle of the bytes, when they are not or will not be the whole file; throws `signal.reason` when the signal
+   * aborts. The connection is held until the bytes have been read, reading is stopped (`return()`), or the signal aborts.
+   */
+  open(source: UrlSource, signal: AbortSignal): Promise<OpenedSource>;
+  /** Drops every connection. Downloads under way fail. */
+  close(): Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 30_000;
+const IDLE_TIMEOUT_MS = 30_000;
+
+const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** 2xx without a file, with a part of one, or with the difference between two. */
+const notTheFile: ReadonlySet<number> = new Set([204, 205, 206, 226]);
+
+export function httpDownload(options: DownloadOptions): HttpDownload {
+  const { guard, version, headersTimeoutMs = HEADERS_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
+  const closing = new AbortController();
+
+  /** Follows redirects by hand: each hop is checked, and has a connection of its own. */
+  async function follow(source: UrlSource, signal: AbortSignal): Promise<GetAnswer> {
+    let url = permitted(guard, source.url);
+    let clientHeaders = source.headers;
+    for (let followed = 0; ; followed += 1) {
+      const headers = requestHeaders(clientHeaders, version);
+      const answer = await httpGet(url, { ...options, headers, headersTimeoutMs, idleTimeoutMs }, signal);
+      const location = answer.header("location");
+      if (!redirects.has(answer.statusCode) || location === "") return answer;
+
+      await answer.release();
+      if (followed === DOWNLOAD_MAX_REDIRECTS) throw failed("too_many_redirects");
+      const next = permitted(guard, asUtf8(location), url);
+      // They may be credentials, and are meant for the first origin only; coming back to it does not restore them.
+      if (next.origin !== url.origin) clientHeaders = {};
+      url = next;
+    }
+  }
+
+  return {
+    async open(source, signal) {
+      const answer = await follow(source, AbortSignal.any([signal, closing.signal]));
+      try {
+        const bytes = releasing(wholeFile(answer), answer.release);
+        return { bytes, ...announcedLength(answer) };
+      } catch (error) {
+        await answer.release();
+        throw error;
+      }
+    },
+    async close() {
+      closing.abort(new Error("the downloader is closed"));
+    },
+  };
+}
+
+function permitted(guard: AddressGuard, link: string, base?: URL): URL {
+  const destination = guard.checkLink(link, base);
+  if (destination.kind === "allowed") return destination.url;
+  if (destination.kind === "blocked") throw failed("blocked_destination");
+  throw failed(base ? "bad_redirect" : "invalid_url");
+}
+
+/** Ours, overruled by the client's except for the encoding: the bytes should arrive as they are stored. */
+function requestHeaders(clientHeaders: Readonly<Record<string, string>>, version: string): Record<string, string> {
+  const given = Object.entries(clientHeaders).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries([
+    ["accept", "*/*"],
+    ["user-agent", `lazaret/${version}`],
+    ...given,
+    ["accept-encoding", "identity"],
+  ]);
+}
+
+/** Header values come as latin1; servers that put raw letters into a Location mean UTF-8. */
+function asUtf8(location: string): string {
+  return Buffer.from(location, "latin1").toString("utf8");
+}
+
+/** The file in an answer, decoded where the server encoded it unasked. */
+function wholeFile(answer: GetAnswer): AsyncIterable<Uint8Array> {
+  const { statusCode } = answer;
+  if (statusCode < 200 || statusCode > 299 || notTheFile.has(statusCode)) throw failedStatus(statusCode);
+  // undici takes off the chunks only: with `gzip, chunked` the bytes would not be the file's.
+  const framing = answer.header("transfer-encoding").trim().toLowerCase();
+  const decode = decoderFor(answer.header("content-encoding"));
+  if (!decode || (framing !== "" && framing !== "chunked")) throw failed("unsupported_encoding");
+  return decode(answer.body);
+}
+
+/** Known before the first byte, unless the server encoded the file. */
+function announcedLength(answer: GetAnswer): { announcedBytes?: number } {
+  const length = answer.header("content-length");
+  return answer.header("content-encoding") === "" && /^\d+$/.test(length) ? { announcedBytes: Number(length) } : {};
+}
+
+/** Lets go of the connection when the bytes end, in whatever way, also when reading stops before it began. */
+function releasing(bytes: AsyncIterable<Uint8Array>, release: () => Promise<void>): AsyncIterable<Uint8Array> {
+  async function* read(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* bytes;
+    } finally {
+      await release();
+    }
+  }
+  const reading = read();
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => reading.next(),
+      // Released first: a generator that waits for the next bytes would answer return() only after they came.
+      async return() {
+        await release();
+        return reading.return(undefined);
+      },
+    }),
+  };
+}

@@ -1,0 +1,15 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Waits for a condition, not for a time; fails with its name when it does not come true within the limit. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  options: { limitMs?: number } = {},
+): Promise<void> {
+  const limitMs = options.limitMs ?? 10_000;
+  const deadline = Date.now() + limitMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await pause(10);
+  }
+}
