@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { accessSync, constants } from "node:fs";
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { createConnection } from "node:net";
+import { delimiter, join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Loading the official signatures takes 10 to 60 seconds; clamd answers nothing before that. */
+const START_LIMIT_MS = 180_000;
+/** clamd finishes the scans under way when asked to stop; a hanging one is not waited for longer than this. */
+const STOP_LIMIT_MS = 5_000;
+const POLL_MS = 15;
+/** The end of clamd's own output that goes into an error message. */
+const OUTPUT_CHARACTERS = 1_000;
+
+const RECOMMENDED_CONFIG = new URL("../../../../../deploy/clamd.conf", import.meta.url);
+
+/**
+ * What a private clamd does differently from the recommended configuration, besides its folders. It runs as whoever
+ * started it: as root clamd would otherwise change to a user who cannot read the caller's folders. LocalSocketMode
+ * keeps everyone else out.
+ */
+const DROPPED = ["User", "LocalSocketGroup", "LogFile", "PidFile", "LogTime", "TCPSocket", "TCPAddr"];
+
+export interface OwnClamdOptions {
+  /** For its configuration, socket, log and temporary files. Made if missing, never removed here: it is the caller's. */
+  folder: string;
+  signaturesDir: string;
+  /** Lines of clamd.conf that replace the recommended ones. */
+  config?: Readonly<Record<string, string>>;
+}
+
+export interface OwnClamd extends AsyncDisposable {
+  socketPath: string;
+  pid: number;
+  /** Lets scans under way finish for a few seconds, then ends it. Resolves when the process is gone. */
+  stop(): Promise<void>;
+  /** Ends it at once, as a crash would. Resolves when the process is gone. */
+  kill(): Promise<void>;
+}
+
+/** The clamd program of this machine. Distributions keep it in sbin, which is not in everybody's PATH. */
+export function clamdBinary(): string | undefined {
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
+  return folders.map((folder) => join(folder || ".", "clamd")).find(isExecutable);
+}
+
+/**
+ * Starts a clamd of our own, in the foreground, with the recommended configuration moved into `folder`, and waits until
+ * it answers. It does not outlive this process, however that ends. Throws with clamd's own words when it does not start.
+ */
+export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): Promise<OwnClamd> {
+  const binary = clamdBinary();
+  if (!binary) {
+    throw new Error("cannot find clamd in PATH, /usr/sbin or /usr/local/sbin; hint: apt install clamav-daemon");
+  }
+  const socketPath = join(options.folder, "clamd.sock");
+  const temporaryDir = join(options.folder, "tmp");
+  const configPath = join(options.folder, "clamd.conf");
+  const outputPath = join(options.folder, "clamd.log");
+  await mkdir(temporaryDir, { recursive: true });
+  const config = withLines(await readFile(RECOMMENDED_CONFIG, "utf8"), {
+    LocalSocket: socketPath,
+    LocalSocketMode: "600",
+    DatabaseDirectory: options.signaturesDir,
+    TemporaryDirectory: temporaryDir,
+    Foreground: "yes",
+    ...options.config,
+  });
+  await writeFile(configPath, config);
+
+  const output = await open(outputPath, "w");
+  const child = spawn(binary, [`--config-file=${configPath}`], { stdio: ["ignore", output.fd, output.fd] });
+  const exited = once(child, "exit");
+  exited.catch(() => undefined);
+  child.unref();
+  await output.close();
+  if (child.pid === undefined) await exited;
+  const pid = child.pid ?? 0;
+  const watcher = endWithUs(pid);
+  child.once("exit", () => watcher.kill("SIGKILL"));
+
+  const gone = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  async function end(by: NodeJS.Signals): Promise<void> {
+    if (gone()) return;
+    // A timer holds the event loop open: the child itself does not.
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+    child.kill(by);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  try {
+    await answering(socketPath, gone, signal);
+  } catch (cause) {
+    await end("SIGKILL");
+    const words = (await readFile(outputPath, "utf8")).slice(-OUTPUT_CHARACTERS).trim();
+    throw new Error(
+      `cannot start clamd (${binary}) with signatures from ${options.signaturesDir}: ${words || "it said nothing"}; ` +
+        `hint: run ${binary} --config-file=${configPath} to see it fail`,
+      { cause },
+    );
+  }
+
+  const stop = (): Promise<void> => end("SIGTERM");
+  return { socketPath, pid, stop, kill: () => end("SIGKILL"), [Symbol.asyncDispose]: stop };
+}
+
+/** The same configuration with some lines replaced or added, and those left out that make no sense in a private clamd. */
+function withLines(recommended: string, lines: Readonly<Record<string, string>>): string {
+  const kept = recommended.split("\n").filter((line) => {
+    const [name = ""] = line.trim().split(/\s/, 1);
+    return name !== "" && !name.startsWith("#") && !(name in lines) && !DROPPED.includes(name);
+  });
+  return [...kept, ...Object.entries(lines).map(([name, value]) => `${name} ${value}`), ""].join("\n");
+}
+
+/**
+ * A shell that waits for the end of a pipe only we hold, then ends clamd: the kernel closes the pipe however this
+ * process ends, kill -9 included, where no handler of ours would run.
+ */
+function endWithUs(pid: number): ChildProcess {
+  const watcher = spawn("/bin/sh", ["-c", 'read _; kill -9 "$0"', String(pid)], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  // Without a shell there is no watcher; stop() and kill() work all the same.
+  watcher.on("error", () => undefined);
+  watcher.unref();
+  return watcher;
+}
+
+/** Resolves when clamd answers PING; throws when it is gone, or silent for too long. */
+async function answering(socketPath: string, gone: () => boolean, signal?: AbortSignal): Promise<void> {
+  const limit = AbortSignal.timeout(START_LIMIT_MS);
+  while (!(await answersPing(socketPath))) {
+    signal?.throwIfAborted();
+    if (gone()) throw new Error("clamd ended before it answered");
+    if (limit.aborted) throw new Error(`clamd did not answer within ${START_LIMIT_MS / 1000} seconds`);
+    await pause(POLL_MS);
+  }
+}
+
+function answersPing(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection(socketPath, () => socket.write("zPING\0"));
+    const settle = (answered: boolean): void => {
+      socket.destroy();
+      resolve(answered);
+    };
+    socket.setTimeout(1_000, () => settle(false));
+    socket.on("data", (reply) => settle(reply.toString().startsWith("PONG")));
+    socket.on("error", () => settle(false));
+    socket.on("close", () => settle(false));
+  });
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,30 @@
+import type { Verdict } from "../model/verdict.ts";
+
+/**
+ * Looks into one stream of bytes, once. Called by the pipeline for every file.
+ *
+ * Answers for every stream it read to its end. When `bytes` throws, the engine stops, frees what it held and throws
+ * that same error. Throws `EngineUnavailable` when the engine itself cannot be asked or fails to answer, so that
+ * nothing is made up and the job runs again. Never answers clean for bytes it did not look at.
+ */
+export interface Engine {
+  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict>;
+  /** Asked by readiness; never throws. */
+  health(signal: AbortSignal): Promise<EngineHealth>;
+  /** Frees connections, threads and child processes. Scans under way fail. */
+  close(): Promise<void>;
+}
+
+export interface EngineHealth {
+  ready: boolean;
+  /** One line per part, for people: what it is, which version, how old its signatures are, or what is wrong. */
+  checks: readonly EngineCheck[];
+}
+
+export interface EngineCheck {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+export { EngineUnavailable } from "../model/faults.ts";
