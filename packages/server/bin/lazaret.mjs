@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+// Plain JavaScript, so that an old Node can still read it and say what is wrong.
+const [major = 0] = process.versions.node.split(".").map(Number);
+if (major < 24) {
+  process.stderr.write(
+    `lazaret: needs Node 24 or newer, and this is ${process.version}\n` +
+      "hint: run it by npm start or npx in the project, which bring their own Node, or install Node 24\n",
+  );
+  process.exit(78);
+}
+await import("../src/main.ts");

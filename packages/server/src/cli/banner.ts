@@ -1,0 +1,38 @@
+import type { EngineCheck } from "../scan/engine.ts";
+import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+
+export interface BannerFacts {
+  settings: Settings;
+  port: number;
+  key: string;
+  checks: readonly EngineCheck[];
+}
+
+/** What `lazaret dev` prints when it is ready: where it is, what it knows, and lines to paste. */
+export function banner({ settings, port, key, checks }: BannerFacts): string {
+  const scheme = settings.tlsCert === "" ? "http" : "https";
+  const url = `${scheme}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
+  // The EICAR test file as printf wants it, in two halves so that no antivirus trips over this file.
+  const eicar = ["X5O!P%%@AP[4\\\\PZX54(P^)7CC)7}$EICAR-STANDARD", "-ANTIVIRUS-TEST-FILE!$H+H*"].join("");
+  return `
+Lazaret ${version} is ready at ${url}
+engine ${settings.engine}
+${checks.map((check) => `  ${check.ok ? "ok  " : "FAIL"} ${check.name}: ${check.detail}`).join("\n")}
+
+Paste this, then one of the lines below it:
+
+  export URL=${url} KEY=${key}
+
+Scan a file:
+
+  curl -H "Authorization: Bearer $KEY" -F file=@README.md $URL/api/v1/scan/sync/form
+
+Scan the harmless EICAR test file, which every scanner calls infected:
+
+  printf '${eicar}' | curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @- $URL/api/v1/scan/sync/binary
+
+All endpoints: ${url}/docs    Stop: Ctrl-C
+
+`;
+}

@@ -1,0 +1,58 @@
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import { startService } from "../app.ts";
+import { findClamd } from "../engines/clamd/address.ts";
+import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd.ts";
+import { log } from "../log.ts";
+import type { Settings } from "../settings.ts";
+import { banner } from "./banner.ts";
+import { devKey } from "./dev-key.ts";
+import { loadSettings } from "./load-settings.ts";
+import { runUntilSignal } from "./run-service.ts";
+import { addSettingFlags } from "./setting-flags.ts";
+
+const LOOPBACK = "127.0.0.0/8,::1/128";
+/** Where Debian's freshclam puts ClamAV's official signatures. */
+const OFFICIAL_SIGNATURES = "/var/lib/clamav";
+const TEST_SIGNATURES = fileURLToPath(new URL("../../signatures", import.meta.url));
+
+export function devCommand(): Command {
+  return addSettingFlags(new Command("dev"))
+    .description("run the service for trying it out: a key of its own, loopback only, loopback allowed as a target")
+    .action(async (flags: Record<string, string>) => {
+      const { settings } = loadSettings(flags, { host: "127.0.0.1", allowNetworks: LOOPBACK });
+      const key = settings.apiKeys[0] ?? devKey(settings.dataDir);
+      const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
+      const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
+      const service = await startService(
+        { ...settings, apiKeys: [key], ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
+        say,
+      );
+      const health = await service.engine.health(AbortSignal.timeout(5000));
+      process.stdout.write(banner({ settings, port: service.port, key, checks: health.checks }));
+      await runUntilSignal(service, say, async () => clamd?.stop());
+    });
+}
+
+/** Engine Q with no clamd running, on a machine that has one to run. */
+function needsOwnClamd(settings: Settings): boolean {
+  return settings.engine === "Q" && settings.clamd === "auto" && !findClamd() && clamdBinary() !== undefined;
+}
+
+async function startOwnClamd(dataDir: string): Promise<OwnClamd> {
+  const official =
+    existsSync(OFFICIAL_SIGNATURES) && (await readdir(OFFICIAL_SIGNATURES)).some((name) => /\.c[vl]d$/.test(name));
+  if (!official) {
+    process.stderr.write(
+      "lazaret: no official ClamAV signatures on this machine: clamd will know test files only\n" +
+        "hint: run freshclam to fetch them\n",
+    );
+  }
+  return ownClamd({
+    folder: join(dataDir, "clamd"),
+    signaturesDir: official ? OFFICIAL_SIGNATURES : TEST_SIGNATURES,
+  });
+}

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { CannotStart } from "../app.ts";
+import { type Origin, readSettings, type SettingsSources } from "../settings/read-settings.ts";
+import { type SettingName, type Settings, settingsTable } from "../settings.ts";
+
+export interface LoadedSettings {
+  settings: Settings;
+  origins: Record<SettingName, Origin>;
+}
+
+/** Settings from flags, environment and lazaret.json in the working folder; all problems at once as one error. */
+export function loadSettings(
+  flags: SettingsSources["flags"],
+  defaults: Partial<Record<SettingName, string>>,
+): LoadedSettings {
+  const read = readSettings({ flags, env: process.env, file: readFile("lazaret.json"), defaults });
+  if (read.kind === "ok") return read;
+  const lines = read.problems.map(
+    ({ name, problem, hint }) => `  ${name} ${problem}${hint ? `\n    hint: ${hint}` : ""}`,
+  );
+  throw new CannotStart(`the settings have problems:\n${lines.join("\n")}`, "lazaret config lists every setting");
+}
+
+function readFile(path: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
+    throw error;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new CannotStart(`${path} is not valid JSON: ${(cause as Error).message}`, "mend it or move it away", {
+      cause,
+    });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new CannotStart(`${path} is not a JSON object`, `for example {"port": ${settingsTable.port.default}}`);
+  }
+  return value as Record<string, unknown>;
+}

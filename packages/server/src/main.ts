@@ -1,0 +1,24 @@
+import { Command } from "commander";
+import { CannotStart } from "./app.ts";
+import { configCommand } from "./cli/config.ts";
+import { devCommand } from "./cli/dev.ts";
+import { serveCommand } from "./cli/serve.ts";
+import { version } from "./version.ts";
+
+/** Exit code for settings that keep the service from starting (sysexits: EX_CONFIG). */
+const EXIT_SETTINGS = 78;
+
+const program = new Command("lazaret")
+  .description("malware scanning as a service that you run yourself")
+  .version(version)
+  .addCommand(devCommand())
+  .addCommand(serveCommand())
+  .addCommand(configCommand());
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CannotStart)) throw error;
+  process.stderr.write(`lazaret: ${error.message}\nhint: ${error.hint}\n`);
+  process.exitCode = EXIT_SETTINGS;
+}

@@ -1,0 +1,76 @@
+import { Busy, EngineUnavailable } from "../model/faults.ts";
+import type { BearerAuth } from "./bearer-auth.ts";
+import type { Answer, ApiRequest } from "./exchange.ts";
+import { badRequest, Problem, problemAnswer, tryLater } from "./problem.ts";
+import type { Route } from "./route.ts";
+
+export interface ApiOptions {
+  routes: readonly Route[];
+  auth: BearerAuth;
+}
+
+/** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
+export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
+  const { routes, auth } = options;
+  const byPath = Map.groupBy(routes, (route) => route.path);
+
+  function routeOf(request: ApiRequest): Route {
+    const candidates = byPath.get(request.path);
+    if (!candidates) {
+      throw new Problem(404, "not_found", {
+        message: "there is nothing at this path",
+        hint: "the paths of this API are listed at /docs",
+      });
+    }
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const route = candidates.find((candidate) => candidate.method === method);
+    if (route) return route;
+    const allowed = candidates.flatMap((candidate) => (candidate.method === "GET" ? ["GET", "HEAD"] : ["POST"]));
+    throw new Problem(405, "method_not_allowed", {
+      message: "this path does not take that method",
+      hint: `use ${allowed[0]}`,
+      headers: { Allow: allowed.join(", ") },
+    });
+  }
+
+  return async (request) => {
+    let extraHeaders: Readonly<Record<string, string>> = {};
+    try {
+      if (!request.headers.host) throw badRequest("invalid_http", "the request has no Host header");
+      const route = routeOf(request);
+      extraHeaders = route.headers ?? {};
+      if (!route.open) auth.check(request.headers.authorization);
+      const expects = request.headers.expect;
+      if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
+        throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
+      }
+      const answer = await route.handle(request);
+      return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+    } catch (error) {
+      const problem = problemFrom(error, request);
+      if (!request.signal.aborted) request.note({ code: problem.code });
+      const answer = problemAnswer(problem, request.id);
+      return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+    }
+  };
+}
+
+function problemFrom(error: unknown, request: ApiRequest): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof Busy) {
+    return tryLater("busy", "all scanners are busy and the waiting line is full", "try again in a few seconds");
+  }
+  if (error instanceof EngineUnavailable) {
+    request.note({ error: error.message });
+    return tryLater(
+      "engine_unavailable",
+      "the scan engine gave no verdict",
+      "try again; /readyz?verbose tells what is wrong",
+    );
+  }
+  if (!request.signal.aborted) request.note({ error: error instanceof Error ? error.message : String(error) });
+  return new Problem(500, "internal_error", {
+    message: "the service failed to answer this request",
+    hint: "the server's log has a line with this request_id",
+  });
+}

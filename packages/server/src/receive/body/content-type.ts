@@ -1,0 +1,62 @@
+import type { ApiRequest } from "../exchange.ts";
+import { Problem } from "../problem.ts";
+
+export interface ContentType {
+  /** In lower case, without parameters. */
+  name: string;
+  parameters: ReadonlyMap<string, string>;
+}
+
+/** Undefined for what is not a media type. Parameter values may be quoted. */
+export function parseContentType(header: string | undefined): ContentType | undefined {
+  const [first = "", ...rest] = splitOutsideQuotes(header ?? "");
+  const name = first.trim().toLowerCase();
+  if (!/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/.test(name)) return undefined;
+  const parameters = new Map<string, string>();
+  for (const part of rest) {
+    const [, key, value] = /^([\w!#$&^.+-]+)=(.*)$/s.exec(part.trim()) ?? [];
+    if (key === undefined || value === undefined || parameters.has(key.toLowerCase())) continue;
+    parameters.set(key.toLowerCase(), value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/gs, "$1") : value);
+  }
+  return { name, parameters };
+}
+
+/** Splits at semicolons that are not inside a quoted string, in one pass over hostile text. */
+export function splitOutsideQuotes(header: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  let quoted = false;
+  for (let at = 0; at < header.length; at += 1) {
+    const character = header[at];
+    if (quoted && character === "\\") at += 1;
+    else if (character === '"') quoted = !quoted;
+    else if (character === ";" && !quoted) {
+      parts.push(header.slice(start, at));
+      start = at + 1;
+    }
+  }
+  parts.push(header.slice(start));
+  return parts;
+}
+
+export function requireContentType(request: ApiRequest, expected: string): ContentType {
+  const type = parseContentType(request.headers["content-type"]);
+  const charset = type?.parameters.get("charset")?.toLowerCase() ?? "utf-8";
+  if (type?.name === expected && (charset === "utf-8" || charset === "utf8" || expected !== "application/json")) {
+    return type;
+  }
+  throw new Problem(415, "unsupported_media_type", {
+    message: type ? `the content type is ${type.name}` : "the content type is missing or malformed",
+    hint: `send Content-Type: ${expected}`,
+  });
+}
+
+/** An encoded body would be scanned in its encoded form, which proves nothing about what is in it. */
+export function requireIdentityEncoding(request: ApiRequest): void {
+  const encoding = request.headers["content-encoding"]?.trim().toLowerCase();
+  if (encoding === undefined || encoding === "" || encoding === "identity") return;
+  throw new Problem(415, "unsupported_encoding", {
+    message: "the body has a Content-Encoding",
+    hint: "send the file as it is, without Content-Encoding",
+  });
+}

@@ -1,0 +1,51 @@
+import { JSON_MAX_BYTES } from "@lazaret/contract";
+import type { ApiRequest } from "../exchange.ts";
+import { badRequest, Problem } from "../problem.ts";
+import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Reads a JSON object, at most 256 KiB of it. */
+export async function readJsonObject(request: ApiRequest): Promise<Record<string, unknown>> {
+  requireContentType(request, "application/json");
+  requireIdentityEncoding(request);
+  if ((request.contentLength ?? 0) > JSON_MAX_BYTES) throw bodyTooLarge();
+
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > JSON_MAX_BYTES) throw bodyTooLarge();
+    chunks.push(chunk);
+  }
+  return parseObject(Buffer.concat(chunks));
+}
+
+function parseObject(bytes: Uint8Array): Record<string, unknown> {
+  let text: string;
+  try {
+    text = utf8.decode(bytes);
+  } catch {
+    throw badRequest("invalid_json", "the body is not valid UTF-8", "send JSON encoded as UTF-8");
+  }
+  if (text.trim() === "") throw badRequest("invalid_json", "the body is empty", "send a JSON object");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw badRequest("invalid_json", "the body is not valid JSON", "check quotes, commas and brackets");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badRequest(
+      "invalid_request",
+      "the body is not a JSON object",
+      'send an object such as {"download_url": "…"}',
+    );
+  }
+  if (Object.hasOwn(value, "__proto__")) throw badRequest("invalid_request", "the body has a field named __proto__");
+  return value as Record<string, unknown>;
+}
+
+function bodyTooLarge(): Problem {
+  return new Problem(413, "body_too_large", { message: `the JSON body is larger than ${JSON_MAX_BYTES} bytes` });
+}

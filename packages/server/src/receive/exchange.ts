@@ -1,0 +1,36 @@
+import type { LogFields } from "../log.ts";
+
+/**
+ * A request and its answer without the server that carries them, so that the same receive code also runs behind
+ * something that is not node:http.
+ */
+export interface ApiRequest {
+  readonly id: string;
+  readonly method: string;
+  /** Without the query, slashes collapsed. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The announced length; undefined when chunked, 0 when there is no body. */
+  readonly contentLength: number | undefined;
+  /** The body's bytes, to be read once. A client that waits to be told to go on is told so at the first read. */
+  readonly body: AsyncIterable<Uint8Array>;
+  /** Somebody has begun to read the body. */
+  readonly bodyBegun: boolean;
+  /** The body has arrived to its end. */
+  readonly bodyArrived: boolean;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+  /** Adds to the request's one log line. */
+  note(fields: LogFields): void;
+}
+
+export interface Answer {
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  /** Sent as application/json. */
+  json?: unknown;
+  /** Sent as text/html. */
+  html?: string;
+}

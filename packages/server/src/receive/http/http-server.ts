@@ -1,0 +1,170 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import type { Log } from "../../log.ts";
+import type { Answer, ApiRequest } from "../exchange.ts";
+import { answerParseError, type UnderWay } from "./parse-error.ts";
+import { sendAnswer } from "./send-answer.ts";
+
+export interface HttpServerOptions {
+  host: string;
+  port: number;
+  tls?: { certPath: string; keyPath: string };
+  /** Answers every request; never throws. */
+  handle(request: ApiRequest): Promise<Answer>;
+  log: Log;
+  timings?: Partial<HttpTimings>;
+}
+
+export interface HttpTimings {
+  /** A client that is slower than this with its headers gets 408. */
+  headersMs: number;
+  /** …and with its whole request, when nothing else ended it before. */
+  requestMs: number;
+  /** How long a client that was answered early may go on sending before it is cut off. */
+  lingerMs: number;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  /** Stops accepting, lets requests under way finish for at most `graceMs`, then cuts them. */
+  close(graceMs: number): Promise<void>;
+}
+
+const TIMINGS: HttpTimings = { headersMs: 15_000, requestMs: 65_000, lingerMs: 2_000 };
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Longer than the usual load balancer keeps its side, so that it is never us who close under its request. */
+const KEEP_ALIVE_MS = 65_000;
+
+/** What the log says of a request whose client did not wait for the answer. */
+const CLIENT_GONE = 499;
+/** The client hung up. Nobody is left to answer. */
+const clientGone = new Error("the client has gone");
+clientGone.name = "ClientGone";
+
+export async function startHttpServer(options: HttpServerOptions): Promise<RunningServer> {
+  const timings = { ...TIMINGS, ...options.timings };
+  const underWay = new Map<Socket, UnderWay>();
+  let closing = false;
+
+  async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const started = performance.now();
+    const gone = new AbortController();
+    const { socket } = message;
+    const notes: UnderWay["notes"] = {};
+    underWay.set(socket, { response, notes });
+    response.once("close", () => {
+      underWay.delete(socket);
+      if (!response.writableFinished) gone.abort(clientGone);
+    });
+    const request = apiRequest(message, response, { signal: gone.signal, notes });
+    const answer = await options.handle(request);
+    const { aborted } = gone.signal;
+    const close = closing || !request.bodyArrived;
+    const send = { requestId: request.id, close, unread: message, lingerMs: timings.lingerMs };
+    const sent = aborted ? undefined : sendAnswer(response, answer, send);
+    options.log("request", {
+      request_id: request.id,
+      method: request.method,
+      path: request.path,
+      status: aborted ? CLIENT_GONE : answer.status,
+      ms: Math.round((performance.now() - started) * 10) / 10,
+      remote: socket.remoteAddress,
+      ...notes,
+    });
+    await sent;
+  }
+
+  const serverOptions: ServerOptions = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: timings.headersMs,
+    requestTimeout: timings.requestMs,
+    connectionsCheckingInterval: Math.min(1000, timings.headersMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // We answer a missing Host ourselves, in our own words.
+    requireHostHeader: false,
+    noDelay: true,
+  };
+  const server: Server = options.tls
+    ? createTlsServer({
+        ...serverOptions,
+        cert: readFileSync(options.tls.certPath),
+        key: readFileSync(options.tls.keyPath),
+      })
+    : createServer(serverOptions);
+  server.on("request", onRequest);
+  // Told to go on only when the body is wanted, that is after the key and the headers were checked.
+  server.on("checkContinue", onRequest);
+  server.on("checkExpectation", onRequest);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
+  });
+
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: options.host, port: options.port }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+
+  return {
+    port: (server.address() as AddressInfo).port,
+
+    async close(graceMs) {
+      closing = true;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(cut);
+    },
+  };
+}
+
+function apiRequest(
+  message: IncomingMessage,
+  response: ServerResponse,
+  context: { signal: AbortSignal; notes: UnderWay["notes"] },
+): ApiRequest {
+  const target = message.url ?? "/";
+  const queryAt = target.indexOf("?");
+  const path = queryAt === -1 ? target : target.slice(0, queryAt);
+  const offeredId = message.headers["x-request-id"];
+  const id = typeof offeredId === "string" && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID();
+  // Two hosts are as good as none.
+  if ((message.headersDistinct.host?.length ?? 0) > 1) delete message.headers.host;
+  const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
+
+  let bodyBegun = false;
+  async function* body(): AsyncGenerator<Uint8Array> {
+    bodyBegun = true;
+    if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
+    // The stream must outlive a reader that stops early, or the answer would die with it.
+    yield* message.iterator({ destroyOnReturn: false });
+  }
+
+  return {
+    id,
+    method: message.method ?? "",
+    path: path.replace(/\/{2,}/g, "/"),
+    query: new URLSearchParams(queryAt === -1 ? "" : target.slice(queryAt + 1)),
+    headers: message.headers as ApiRequest["headers"],
+    contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
+    body: body(),
+    get bodyBegun() {
+      return bodyBegun;
+    },
+    get bodyArrived() {
+      return !hasBody || message.complete;
+    },
+    signal: context.signal,
+    note: (fields) => void Object.assign(context.notes, fields),
+  };
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}

@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Answer } from "../exchange.ts";
+
+export interface SendOptions {
+  requestId: string;
+  /** Close the connection afterwards. */
+  close: boolean;
+  /** The request, whose body may not have been read. */
+  unread: IncomingMessage;
+  lingerMs: number;
+}
+
+/** How much of an unwanted body is thrown away before the connection is cut. */
+const LINGER_BYTES = 1024 * 1024;
+
+export async function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> {
+  const body = bodyOf(answer);
+  response.writeHead(answer.status, {
+    "X-Request-Id": options.requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...(body && { "Content-Type": body.type }),
+    ...(answer.status !== 204 && { "Content-Length": body ? Buffer.byteLength(body.text) : 0 }),
+    ...(options.close && { Connection: "close" }),
+    ...answer.headers,
+  });
+  if (!options.close || options.unread.complete || waitsToContinue(options.unread)) {
+    response.end(body?.text);
+    return;
+  }
+  // Closing while the client still sends would reset the connection and take the answer with it. So the answer leaves
+  // whole, and what still comes is thrown away for a moment.
+  if (body && options.unread.method !== "HEAD") response.write(body.text);
+  else response.flushHeaders();
+  await thrownAway(options.unread, options.lingerMs);
+  response.end();
+}
+
+function bodyOf(answer: Answer): { type: string; text: string } | undefined {
+  if (answer.json !== undefined) return { type: "application/json; charset=utf-8", text: JSON.stringify(answer.json) };
+  if (answer.html !== undefined) return { type: "text/html; charset=utf-8", text: answer.html };
+  return undefined;
+}
+
+/** The client asked before sending and was not told to go on: no body is on its way. */
+function waitsToContinue(message: IncomingMessage): boolean {
+  return message.headers.expect !== undefined && !message.readableDidRead;
+}
+
+function thrownAway(message: IncomingMessage, lingerMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = LINGER_BYTES;
+    const timer = setTimeout(resolve, lingerMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    message.on("data", (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) end();
+    });
+    message.once("end", end);
+    message.once("close", end);
+    message.once("error", end);
+    message.resume();
+  });
+}

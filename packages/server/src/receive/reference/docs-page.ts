@@ -1,0 +1,91 @@
+import { findings, type ObjectSchema, type Schema } from "@lazaret/contract";
+import type { Answer } from "../exchange.ts";
+import type { Route } from "../route.ts";
+
+/** The API's reference as one page with no script and nothing to load, so that it works without internet. */
+export function docsPage(routes: readonly Route[], version: string): Answer {
+  const groups = Map.groupBy(routes, ({ doc }) => (doc.deprecated ? `${doc.group} (deprecated)` : doc.group));
+  const sections = [...groups].map(
+    ([group, members]) => `<h2 id="${anchor(group)}">${escaped(group)}</h2>${members.map(endpoint).join("")}`,
+  );
+  return {
+    status: 200,
+    headers: { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'" },
+    html: `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Lazaret API</title><style>${STYLE}</style></head><body><main>
+<h1>Lazaret API <small>${escaped(version)}</small></h1>
+<p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (it could not be scanned, so do not
+trust it). Every request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise.
+The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
+<pre>export URL=http://127.0.0.1:8040 KEY=your-api-key</pre>
+<nav><ul>${routes.map((route) => `<li><a href="#${anchor(route.path)}">${method(route)} ${escaped(route.path)}</a></li>`).join("")}</ul></nav>
+${sections.join("")}
+<h2 id="findings">Findings with status no</h2>
+<p>The engine's own reason, such as <code>Heuristics.Encrypted.Zip</code>, or one of these:</p>
+<ul>${Object.values(findings)
+      .map((finding) => `<li><code>${finding}</code></li>`)
+      .join("")}</ul>
+<h2 id="errors">Errors</h2>
+<p>Every answer that is not 2xx is JSON: <code>statusCode</code>, <code>error</code>, <code>code</code> (for programs),
+<code>message</code> and <code>hint</code> (for people), <code>request_id</code> (also in the server's log).</p>
+</main></body></html>
+`,
+  };
+}
+
+function endpoint(route: Route): string {
+  const { doc } = route;
+  const fields = doc.request && "schema" in doc.request ? fieldTable("Request", doc.request.schema) : "";
+  const body = doc.request ? `<p>Body: <code>${doc.request.contentType}</code></p>${fields}` : "";
+  const answer =
+    doc.success.schema && "properties" in doc.success.schema ? fieldTable("Answer", doc.success.schema) : "";
+  const errors = Object.entries(doc.errors).flatMap(([status, codes]) =>
+    codes.map((code) => `<li>${status} <code>${escaped(code)}</code></li>`),
+  );
+  return `<section id="${anchor(route.path)}">
+<h3>${method(route)} <code>${escaped(route.path)}</code></h3>
+<p>${escaped(doc.summary)}.${doc.description ? ` ${escaped(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
+<pre>${escaped(doc.example)}</pre>${body}
+<p>Answers <b>${doc.success.status}</b>: ${escaped(doc.success.description)}</p>${answer}
+${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}</ul></details>` : ""}
+</section>`;
+}
+
+function fieldTable(title: string, schema: ObjectSchema): string {
+  const rows = Object.entries(schema.properties).map(([name, field]: [string, Schema]) => {
+    const required = schema.required.includes(name) ? "yes" : "no";
+    return `<tr><td><code>${escaped(name)}</code></td><td>${field.type}</td><td>${required}</td><td>${escaped(field.description ?? "")}</td></tr>`;
+  });
+  return `<table><caption>${title}</caption><tr><th>field</th><th>type</th><th>required</th><th>meaning</th></tr>${rows.join("")}</table>`;
+}
+
+function method(route: Route): string {
+  return `<b class="${route.method.toLowerCase()}">${route.method}</b>`;
+}
+
+function anchor(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+const STYLE = `
+:root { color-scheme: light dark; --line: #8884; --code: #8881; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 1rem 4rem; }
+main { max-width: 56rem; margin: auto; }
+small { font-weight: normal; opacity: .6; }
+nav ul { list-style: none; padding: 0; }
+section { border-top: 1px solid var(--line); padding-top: .5rem; margin-top: 1.5rem; }
+pre { background: var(--code); padding: .75rem; overflow-x: auto; border-radius: 6px; }
+code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
+table { border-collapse: collapse; width: 100%; }
+caption { text-align: left; font-weight: bold; padding: .5rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); }
+.post { color: #b7560b; } .get { color: #17794c; }
+`;

@@ -1,0 +1,82 @@
+import { errorSchema, type Schema } from "@lazaret/contract";
+import type { Route, RouteDoc } from "../route.ts";
+
+/** The API as an OpenAPI 3.1 document, made of the routes and of the very schemas that check their requests. */
+export function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+  const schemas: Record<string, Schema> = {};
+  const named = (schema: Schema): object => {
+    if (!schema.title) return schema;
+    schemas[schema.title] = schema;
+    return { $ref: `#/components/schemas/${schema.title}` };
+  };
+
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, named) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Lazaret",
+      version,
+      description: "Scans files for malware and says `clean`, `infected` or `no` (could not be scanned).",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      schemas,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "One of the keys in ApiKeys." } },
+    },
+  };
+}
+
+function operation(route: Route, named: (schema: Schema) => object): object {
+  const { doc } = route;
+  return {
+    operationId: operationId(route),
+    tags: [doc.group],
+    summary: doc.summary,
+    ...(doc.description && { description: doc.description }),
+    ...(doc.deprecated && { deprecated: true }),
+    ...(route.open && { security: [] }),
+    ...(doc.query && { parameters: parameters(doc.query) }),
+    ...(doc.request && { requestBody: requestBody(doc.request, named) }),
+    responses: {
+      [doc.success.status]: {
+        description: doc.success.description,
+        ...(doc.success.schema && { content: { "application/json": { schema: named(doc.success.schema) } } }),
+      },
+      ...Object.fromEntries(
+        Object.entries(doc.errors).map(([status, codes]) => [
+          status,
+          {
+            description: `\`code\`: ${codes.join(", ")}`,
+            content: { "application/json": { schema: named(errorSchema) } },
+          },
+        ]),
+      ),
+    },
+  };
+}
+
+function parameters(query: NonNullable<RouteDoc["query"]>): object[] {
+  return Object.entries(query).map(([name, { description, schema }]) => ({ name, in: "query", description, schema }));
+}
+
+function requestBody(request: NonNullable<RouteDoc["request"]>, named: (schema: Schema) => object): object {
+  const schema =
+    request.contentType === "application/json"
+      ? named(request.schema)
+      : request.contentType === "multipart/form-data"
+        ? { type: "object", properties: { file: { type: "string", contentMediaType: "application/octet-stream" } } }
+        : {};
+  return { required: true, content: { [request.contentType]: { schema } } };
+}
+
+/** `POST /api/v1/scan/sync/binary` → `scanSyncBinary` */
+function operationId(route: Route): string {
+  const words = route.path.replace(/^\/api\/v1/, "").match(/[a-z0-9]+/g) ?? [];
+  return words.map((word, index) => (index === 0 ? word : word[0]?.toUpperCase() + word.slice(1))).join("");
+}

@@ -1,0 +1,31 @@
+import type { ObjectSchema, Schema } from "@lazaret/contract";
+import type { Answer, ApiRequest } from "./exchange.ts";
+
+/** One endpoint: what it does, and what the API document says about it. */
+export interface Route {
+  method: "GET" | "POST";
+  path: string;
+  /** Answers without a key. */
+  open?: boolean;
+  /** On every answer of this endpoint, also on errors. */
+  headers?: Readonly<Record<string, string>>;
+  doc: RouteDoc;
+  handle(request: ApiRequest): Promise<Answer>;
+}
+
+export interface RouteDoc {
+  group: "Synchronous" | "Service";
+  summary: string;
+  description?: string;
+  deprecated?: boolean;
+  query?: Readonly<Record<string, { description: string; schema: Schema }>>;
+  request?:
+    | { contentType: "application/json"; schema: ObjectSchema }
+    | { contentType: "application/octet-stream" | "multipart/form-data" };
+  /** The answer when all is well. */
+  success: { status: number; description: string; schema?: Schema };
+  /** Codes of the errors this endpoint may answer, by status. */
+  errors: Readonly<Record<number, readonly string[]>>;
+  /** A command to paste. */
+  example: string;
+}

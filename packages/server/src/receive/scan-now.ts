@@ -1,0 +1,65 @@
+import { findings, type ScanResult } from "@lazaret/contract";
+import type { Report } from "../model/report.ts";
+import type { Source } from "../model/source.ts";
+import { tooBig } from "./body/upload.ts";
+import type { Answer, ApiRequest } from "./exchange.ts";
+import { Problem } from "./problem.ts";
+
+export interface ScanNowOptions {
+  /** Waits for a slot, then fetches and scans. Throws `Busy`, `EngineUnavailable`, or `signal.reason`. */
+  scan(source: Source, signal: AbortSignal): Promise<Report>;
+  timeoutMs: number;
+}
+
+export type ScanNow = (request: ApiRequest, source: Source) => Promise<Answer>;
+
+/** A scan whose result is the answer to the request, within the synchronous API's time. */
+export function scanNow({ scan, timeoutMs }: ScanNowOptions): ScanNow {
+  return async (request, source) => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(tooSlow(request, timeoutMs)), timeoutMs);
+    const clientGone = (): void => stop.abort(request.signal.reason);
+    request.signal.addEventListener("abort", clientGone, { once: true });
+    try {
+      request.signal.throwIfAborted();
+      const report = await scan(source, stop.signal);
+      request.note({
+        verdict: report.verdict.kind,
+        finding: report.verdict.kind === "clean" ? undefined : report.verdict.finding,
+        type: report.verdict.fileType,
+        bytes: report.sizeBytes,
+        download_ms: Math.round(report.downloadSeconds * 1000),
+        scan_ms: Math.round(report.scanSeconds * 1000),
+        failure: report.failure?.code,
+      });
+      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
+      return { status: 200, json: renderResult(report) };
+    } finally {
+      clearTimeout(timer);
+      request.signal.removeEventListener("abort", clientGone);
+    }
+  };
+}
+
+export function renderResult(report: Report): ScanResult {
+  const { verdict } = report;
+  return {
+    status: verdict.kind === "unscannable" ? "no" : verdict.kind,
+    ...(verdict.kind !== "clean" && { finding: verdict.finding }),
+    // Of a file that was not read to its end the size is not known.
+    ...(!report.failure && { size: report.sizeBytes }),
+    ...(verdict.fileType !== undefined && { realfiletype: verdict.fileType }),
+  };
+}
+
+/** Whose fault it was decides the answer: a body that still trickles in is the client's. */
+function tooSlow(request: ApiRequest, timeoutMs: number): Problem {
+  const seconds = timeoutMs / 1000;
+  if (request.bodyBegun && !request.bodyArrived) {
+    return new Problem(408, "request_timeout", { message: `the body did not arrive within ${seconds} s` });
+  }
+  return new Problem(504, findings.timeout, {
+    message: `no verdict within ${seconds} s`,
+    hint: "use the asynchronous API for files that take longer",
+  });
+}

@@ -1,0 +1,108 @@
+import { type SyncDownloadRequest, scanResultSchema, syncDownloadSchema } from "@lazaret/contract";
+import type { UrlSource } from "../model/source.ts";
+import { checkBody } from "./body/check-body.ts";
+import { checkHeaders } from "./body/header-rules.ts";
+import { readJsonObject } from "./body/json-body.ts";
+import { binaryUpload, formUpload } from "./body/upload.ts";
+import { badRequest } from "./problem.ts";
+import type { Route, RouteDoc } from "./route.ts";
+import type { ScanNow } from "./scan-now.ts";
+
+/** What may be asked of an address at once, without resolving it. */
+export type CheckDestination = (
+  url: string,
+) => { kind: "allowed" } | { kind: "invalid"; message: string } | { kind: "blocked"; message: string };
+
+export interface SyncRoutesOptions {
+  scanNow: ScanNow;
+  checkDestination: CheckDestination;
+}
+
+/** Since when the synchronous API is deprecated (RFC 9745): the day of its first release here. */
+const DEPRECATION = {
+  Deprecation: "@1762128000",
+  Link: '</docs#synchronous-deprecated>; rel="deprecation"; type="text/html"',
+};
+
+const result: RouteDoc["success"] = { status: 200, description: "The scan result.", schema: scanResultSchema };
+const scanErrors = { 401: ["invalid_api_key"], 503: ["busy", "engine_unavailable"], 504: ["scanner:timeout"] };
+const uploadErrors = {
+  ...scanErrors,
+  408: ["request_timeout"],
+  413: ["scanner:too-big"],
+  415: ["unsupported_media_type", "unsupported_encoding"],
+};
+
+export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/api/v1/scan/sync/download",
+      headers: DEPRECATION,
+      doc: {
+        group: "Synchronous",
+        summary: "Download a file and scan it",
+        deprecated: true,
+        request: { contentType: "application/json", schema: syncDownloadSchema },
+        success: result,
+        errors: {
+          ...scanErrors,
+          400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
+          413: ["body_too_large"],
+          415: ["unsupported_media_type", "unsupported_encoding"],
+        },
+        example: `curl -H "Authorization: Bearer $KEY" --json '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
+      },
+      async handle(request) {
+        const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
+        return scanNow(request, urlSource(body, checkDestination));
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/v1/scan/sync/binary",
+      headers: DEPRECATION,
+      doc: {
+        group: "Synchronous",
+        summary: "Scan the request's body",
+        deprecated: true,
+        request: { contentType: "application/octet-stream" },
+        success: result,
+        errors: uploadErrors,
+        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $URL/api/v1/scan/sync/binary`,
+      },
+      handle: async (request) => scanNow(request, binaryUpload(request)),
+    },
+    {
+      method: "POST",
+      path: "/api/v1/scan/sync/form",
+      headers: DEPRECATION,
+      doc: {
+        group: "Synchronous",
+        summary: "Scan the one file of a form",
+        description: "Exactly one part, which must be a file; its field name and file name do not matter.",
+        deprecated: true,
+        request: { contentType: "multipart/form-data" },
+        success: result,
+        errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
+        example: `curl -H "Authorization: Bearer $KEY" -F file=@report.pdf $URL/api/v1/scan/sync/form`,
+      },
+      handle: async (request) => scanNow(request, formUpload(request)),
+    },
+  ];
+}
+
+function urlSource(body: SyncDownloadRequest, checkDestination: CheckDestination): UrlSource {
+  const destination = checkDestination(body.download_url);
+  if (destination.kind === "invalid") throw badRequest("invalid_download_url", destination.message);
+  if (destination.kind === "blocked") {
+    throw badRequest(
+      "blocked_destination",
+      destination.message,
+      "an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts with LAZARET_ALLOW_HOSTS",
+    );
+  }
+  const headers = checkHeaders(body.download_headers ?? {}, "download_headers");
+  if (headers.kind === "invalid") throw badRequest("invalid_header", headers.message, headers.hint);
+  return { kind: "url", url: body.download_url, headers: headers.headers };
+}

@@ -1,0 +1,79 @@
+import { parseClamdAddress } from "./engines/clamd/address.ts";
+import { allowedHostProblem, networkProblem } from "./fetch/address-guard.ts";
+import { logLevels } from "./log.ts";
+import { choice, list, path, setting, text, wholeNumber } from "./settings/setting.ts";
+
+/**
+ * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
+ * variable is LAZARET_ and the name in capitals (`dataDir` → LAZARET_DATA_DIR), the flag the name with dashes.
+ */
+export const settingsTable = {
+  apiKeys: setting({
+    doc: "Accepted bearer secrets, comma-separated (the spec's ApiKeys). `serve` needs at least one.",
+    parse: list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters")),
+    default: "",
+    secret: true,
+  }),
+  port: setting({
+    doc: "TCP port to listen on; 0 takes any free one.",
+    parse: wholeNumber(0, 65_535),
+    default: "8040",
+  }),
+  host: setting({
+    doc: "Address to listen on. `dev` listens on 127.0.0.1 unless told otherwise.",
+    parse: text,
+    default: "0.0.0.0",
+  }),
+  dataDir: setting({ doc: "Folder for everything that must survive a restart.", parse: path, default: "./data" }),
+  engine: setting({
+    doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
+    parse: choice(["P", "Q"]),
+    default: "Q",
+  }),
+  clamd: setting({
+    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets) or `none`.",
+    parse: (value) => {
+      if (value === "auto" || value === "none" || parseClamdAddress(value)) return { value };
+      return { problem: "must be unix:/path, tcp://host:port, auto or none" };
+    },
+    default: "auto",
+  }),
+  allowNetworks: setting({
+    doc: "Networks (CIDR, comma-separated) that downloads may reach although they are not public.",
+    parse: list(networkProblem),
+    default: "",
+  }),
+  allowHosts: setting({
+    doc: "Hosts (host:port, comma-separated) that downloads may reach although they are not public.",
+    parse: list(allowedHostProblem),
+    default: "",
+  }),
+  concurrency: setting({
+    doc: "Files scanned at once by the synchronous API; 0 takes the spec's number (Q: 4, P: vCPUs × 8).",
+    parse: wholeNumber(0, 1024),
+    default: "0",
+  }),
+  waitingLine: setting({
+    doc: "Requests that may wait for a slot; 0 takes 16 for each file scanned at once.",
+    parse: wholeNumber(0, 100_000),
+    default: "0",
+  }),
+  tlsCert: setting({
+    doc: "PEM file with the certificate chain; with tlsKey, the API speaks HTTPS.",
+    parse: path,
+    default: "",
+  }),
+  tlsKey: setting({ doc: "PEM file with the certificate's private key.", parse: path, default: "" }),
+  logLevel: setting({
+    doc: "`info` logs a line for each request, `error` only what went wrong, `silent` nothing.",
+    parse: choice(logLevels),
+    default: "info",
+  }),
+};
+
+export type Settings = {
+  [Name in keyof typeof settingsTable]: (typeof settingsTable)[Name] extends { parse: (text: string) => infer Parsed }
+    ? Extract<Parsed, { value: unknown }>["value"]
+    : never;
+};
+export type SettingName = keyof typeof settingsTable;
