@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+/**
+ * Who may import whom inside packages/server/src. A file belongs to the first folder of its path, or to itself when it
+ * lies at the top. Tests may import anything.
+ */
+const mayImport: Record<string, readonly string[]> = {
+  model: [],
+  receive: ["model", "log.ts"],
+  fetch: ["model"],
+  scan: ["model"],
+  engines: ["model", "scan", "log.ts"],
+  settings: ["settings.ts"],
+  "settings.ts": ["settings", "log.ts", "engines", "fetch"],
+  "log.ts": [],
+  "version.ts": [],
+  "pipeline.ts": ["model", "fetch", "scan"],
+  "app.ts": ["model", "receive", "fetch", "scan", "engines", "settings.ts", "log.ts", "pipeline.ts", "version.ts"],
+  cli: ["app.ts", "engines", "scan", "settings", "settings.ts", "log.ts", "version.ts"],
+  "main.ts": ["app.ts", "cli", "version.ts"],
+};
+
+/** Packages from npm, and the one folder that may use each. */
+const packages: Record<string, readonly string[]> = {
+  "@lazaret/contract": ["receive", "fetch", "scan", "engines", "app.ts"],
+  commander: ["cli", "main.ts"],
+  undici: ["fetch"],
+  "ipaddr.js": ["fetch"],
+  "@virustotal/yara-x": ["engines"],
+  "7z-wasm": ["engines"],
+  "file-type": ["engines"],
+  wasmagic: ["engines"],
+};
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+const src = fileURLToPath(new URL("../src", import.meta.url));
+
+test("every import follows the rules of direction", async () => {
+  const imports = await importsOf(src);
+  assert.ok(imports.length > 100, `the guard saw only ${imports.length} imports`);
+  assert.deepEqual(
+    imports.filter((each) => !allowed(each)),
+    [],
+  );
+});
+
+test("the guard sees a stage that imports another stage, and a package in the wrong place", () => {
+  assert.equal(allowed({ from: "receive/api.ts", to: "fetch/http-download.ts" }), false);
+  assert.equal(allowed({ from: "model/verdict.ts", to: "scan/engine.ts" }), false);
+  assert.equal(allowed({ from: "receive/api.ts", to: "undici" }), false);
+  assert.equal(allowed({ from: "app.ts", to: "left-pad" }), false);
+  assert.equal(allowed({ from: "receive/api.ts", to: "model/faults.ts" }), true);
+});
+
+test("model has no I/O and the contract no dependencies", async () => {
+  const model = (await importsOf(src)).filter(({ from }) => from.startsWith("model/"));
+  assert.deepEqual(
+    model.filter(({ to }) => to.startsWith("node:")),
+    [],
+  );
+  const contract = await importsOf(fileURLToPath(new URL("../../contract/src", import.meta.url)));
+  assert.ok(contract.length > 5);
+  assert.deepEqual(
+    contract.filter(({ to }) => to.startsWith("..") || !to.endsWith(".ts")),
+    [],
+  );
+});
+
+test("no source file has more than 350 lines", async () => {
+  const long = (await sources(src)).filter((path) => readFileSync(path, "utf8").split("\n").length > 351);
+  assert.deepEqual(
+    long.map((path) => relative(src, path)),
+    [],
+  );
+});
+
+function allowed({ from, to }: Import): boolean {
+  if (to.startsWith("node:")) return true;
+  const owner = ownerOf(from);
+  if (!to.endsWith(".ts")) return packages[packageName(to)]?.includes(owner) ?? false;
+  const target = ownerOf(to);
+  return owner === target || (mayImport[owner]?.includes(target) ?? false);
+}
+
+function ownerOf(path: string): string {
+  return path.split("/")[0] ?? path;
+}
+
+function packageName(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+async function sources(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true });
+  return entries.filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts")).map((name) => join(folder, name));
+}
+
+async function importsOf(folder: string): Promise<Import[]> {
+  return (await sources(folder)).flatMap((path) => {
+    const text = readFileSync(path, "utf8");
+    const specifiers = [...text.matchAll(/(?:^|\n)(?:import|export)\b[^;]*?from\s+"([^"]+)"|import\(\s*"([^"]+)"/g)];
+    return specifiers.map((match) => {
+      const specifier = match[1] ?? match[2] ?? "";
+      const to = specifier.startsWith(".") ? relative(folder, join(dirname(path), specifier)) : specifier;
+      return { from: relative(folder, path), to };
+    });
+  });
+}

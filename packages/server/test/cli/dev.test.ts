@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../support/leftovers.ts";
+import { runCli } from "../support/run-cli.ts";
+
+/** Runs what the banner offers to paste, in a real shell. */
+function paste(lines: string[], cwd: string): unknown {
+  return JSON.parse(
+    execFileSync("sh", ["-c", lines.join("\n")], { cwd, stdio: ["ignore", "pipe", "ignore"] }).toString(),
+  );
+}
+
+for (const engine of ["Q"]) {
+  test(`dev with engine ${engine} is ready to scan, and the lines of its banner work as they are`, async () => {
+    using folder = temporaryFolder();
+    const env = { LAZARET_PORT: "0", LAZARET_ENGINE: engine };
+    await using run = runCli(["dev"], { cwd: folder.path, env });
+    await run.says(/Stop: Ctrl-C/);
+    const [exports = "", form = "", printf = ""] = run.stdout.split("\n").flatMap((line) => {
+      return /^ {2}(export|curl|printf)/.test(line) ? [line.trim()] : [];
+    });
+    const scanned = paste([exports, form.replace("README.md", "data/dev-key")], folder.path) as { status: string };
+    assert.equal(scanned.status, "clean");
+    const infected = paste([exports, printf], folder.path) as { status: string; size: number };
+    assert.deepEqual([infected.status, infected.size], ["infected", 68]);
+    run.child.kill("SIGINT");
+    assert.equal(await run.ended(), 0);
+  });
+}
+
+test("dev keeps its key in the data folder for its owner only, and uses it again", async () => {
+  using folder = temporaryFolder();
+  const keys: string[] = [];
+  for (const _ of [1, 2]) {
+    await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0" } });
+    const [, key = ""] = await run.says(/KEY=(\S+)/);
+    keys.push(key);
+    run.child.kill("SIGTERM");
+    assert.equal(await run.ended(), 0);
+  }
+  const path = join(folder.path, "data/dev-key");
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.deepEqual(keys, [readFileSync(path, "utf8").trim(), keys[0]]);
+});
+
+test("dev listens on loopback only, and takes loopback as a target", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0" } });
+  const [, url, key] = await run.says(/export URL=(http:\/\/127\.0\.0\.1:\d+) KEY=(\S+)/);
+  const response = await fetch(`${url}/api/v1/scan/sync/download`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `${url}/openapi.json` }),
+  });
+  assert.equal(((await response.json()) as { status: string }).status, "clean");
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+});

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { runCli } from "../support/run-cli.ts";
+
+let clamd: TestClamd;
+before(async () => {
+  clamd = await testClamd();
+});
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+
+const key = "production-key-canary";
+const env = (more: Record<string, string> = {}): Record<string, string> => ({
+  LAZARET_API_KEYS: key,
+  LAZARET_ENGINE: "Q",
+  LAZARET_CLAMD: `unix:${clamd.socketPath}`,
+  LAZARET_HOST: "127.0.0.1",
+  LAZARET_PORT: "0",
+  ...more,
+});
+const listening = /"event":"listening".*"port":(\d+)/;
+
+test("serve refuses to start without a key, and says how to make one", async () => {
+  using folder = temporaryFolder();
+  const { LAZARET_API_KEYS: _, ...keyless } = env();
+  await using run = runCli(["serve"], { cwd: folder.path, env: keyless });
+  assert.equal(await run.ended(), 78);
+  assert.match(run.stderr, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
+});
+
+test("serve reports all problems of its settings at once", async () => {
+  using folder = temporaryFolder();
+  writeFileSync(join(folder.path, "lazaret.json"), '{"prot": 1}');
+  await using run = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: "x", LAZARET_API_KEYZ: "y" }) });
+  assert.equal(await run.ended(), 78);
+  assert.match(run.stderr, /LAZARET_PORT must be a whole number/);
+  assert.match(run.stderr, /LAZARET_API_KEYZ is not a setting\n\s+hint: did you mean LAZARET_API_KEYS\?/);
+  assert.match(run.stderr, /lazaret\.json: prot is not a setting\n\s+hint: did you mean port\?/);
+});
+
+test("serve scans, and never shows a key", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  const response = await fetch(`http://127.0.0.1:${port}/api/v1/scan/sync/binary`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" },
+    body: "hello",
+  });
+  assert.deepEqual(await response.json(), { status: "clean", size: 5 });
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+  assert.ok(!`${run.stdout}${run.stderr}`.includes(key));
+});
+
+test("on SIGTERM a request under way finishes, new ones find nobody, and the exit code is 0", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  const rest = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(Buffer.from("first half, "));
+      await rest.promise;
+      controller.enqueue(Buffer.from("second half"));
+      controller.close();
+    },
+  });
+  const underWay = fetch(`http://127.0.0.1:${port}/api/v1/scan/sync/binary`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" },
+    body,
+    duplex: "half",
+  } as RequestInit);
+  await fetch(`http://127.0.0.1:${port}/healthz`);
+  run.child.kill("SIGTERM");
+  await run.says(/"event":"stopping"/);
+  await assert.rejects(fetch(`http://127.0.0.1:${port}/healthz`));
+  rest.resolve();
+  assert.deepEqual(await (await underWay).json(), { status: "clean", size: 23 });
+  assert.equal(await run.ended(), 0);
+});
+
+test("serve speaks TLS with a certificate and its key", async () => {
+  using folder = temporaryFolder();
+  const cert = join(folder.path, "cert.pem");
+  const certKey = join(folder.path, "key.pem");
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const make = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", certKey, "-out", cert];
+  execFileSync("openssl", [...make, ...subject], { stdio: "ignore" });
+  await using run = runCli(["serve"], {
+    cwd: folder.path,
+    env: env({ LAZARET_TLS_CERT: cert, LAZARET_TLS_KEY: certKey }),
+  });
+  const [, port] = await run.says(listening);
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const headers = { Authorization: `Bearer ${key}` };
+    request(
+      { host: "127.0.0.1", port, path: "/api/v1/test", headers, rejectUnauthorized: false, agent: false },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      },
+    )
+      .on("error", reject)
+      .end();
+  });
+  assert.equal(status, 204);
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+});
+
+test("serve says what is wrong when its port is taken, its certificate is missing, or half of TLS is set", async () => {
+  using folder = temporaryFolder();
+  await using first = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await first.says(listening);
+  await using taken = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: String(port) }) });
+  assert.equal(await taken.ended(), 78);
+  assert.match(taken.stderr, /the port is taken\nhint: /);
+
+  const nowhere = join(folder.path, "nowhere.pem");
+  await using missing = runCli(["serve"], {
+    cwd: folder.path,
+    env: env({ LAZARET_TLS_CERT: nowhere, LAZARET_TLS_KEY: nowhere }),
+  });
+  assert.equal(await missing.ended(), 78);
+  assert.match(missing.stderr, /cannot use the TLS files.*\nhint: /);
+
+  await using half = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_TLS_CERT: nowhere }) });
+  assert.equal(await half.ended(), 78);
+  assert.match(half.stderr, /one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing/);
+});
+
+test("config shows every setting with its origin, and hides the keys", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["config", "--port", "9000"], { cwd: folder.path, env: env() });
+  assert.equal(await run.ended(), 0);
+  assert.match(run.stdout, /^LAZARET_PORT=9000 {2}# flag: /m);
+  assert.match(run.stdout, /^LAZARET_HOST=127\.0\.0\.1 {2}# environment: /m);
+  assert.match(run.stdout, /^LAZARET_API_KEYS=\(1 set, hidden\)/m);
+  assert.ok(!run.stdout.includes(key));
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { atTheEnd } from "../support/leftovers.ts";
+import { type TestService, testKey, testService } from "../support/service.ts";
+
+let clamd: TestClamd;
+let service: TestService;
+before(async () => {
+  clamd = await testClamd();
+  service = await testService({ clamd: `unix:${clamd.socketPath}`, apiKeys: [testKey, "second-key-for-rotation"] });
+});
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+atTheEnd(() => service[Symbol.asyncDispose]());
+
+const withAuth = (authorization?: string): Promise<Response> =>
+  fetch(`${service.url}/api/v1/test`, { headers: authorization === undefined ? {} : { Authorization: authorization } });
+
+test("GET /api/v1/test answers 204 for each of the accepted secrets", async () => {
+  assert.equal((await withAuth(`Bearer ${testKey}`)).status, 204);
+  assert.equal((await withAuth("Bearer second-key-for-rotation")).status, 204);
+  assert.equal((await withAuth(`bearer ${testKey}`)).status, 204);
+});
+
+const wrong = [undefined, "", "Bearer", "Bearer ", testKey, `Basic ${testKey}`, "Bearer wrong", `Bearer ${testKey}x`];
+for (const authorization of wrong) {
+  test(`the Authorization header ${JSON.stringify(authorization)?.replace(testKey, "<key>")} gets 401`, async () => {
+    const response = await withAuth(authorization);
+    assert.equal(response.status, 401);
+    assert.equal(response.headers.get("www-authenticate"), "Bearer");
+    const body = (await response.json()) as Record<string, unknown>;
+    assert.deepEqual(
+      { ...body, message: "", hint: "" },
+      {
+        statusCode: 401,
+        error: "Unauthorized",
+        code: "invalid_api_key",
+        message: "",
+        hint: "",
+        request_id: response.headers.get("x-request-id"),
+      },
+    );
+  });
+}
+
+test("an unknown path gets 404, also with a key", async () => {
+  for (const path of ["/", "/api/v1/nothing", "/api/v2/test", "/api/v1/test/"]) {
+    const response = await service.call(path);
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [404, "not_found"], path);
+  }
+});
+
+test("a wrong method on a known path gets 405 and is told the right ones", async () => {
+  const get = await service.call("/api/v1/scan/sync/binary");
+  assert.deepEqual([get.status, get.headers.get("allow")], [405, "POST"]);
+  const post = await service.call("/api/v1/test", { method: "POST" });
+  assert.deepEqual([post.status, post.headers.get("allow")], [405, "GET, HEAD"]);
+  assert.equal(((await post.json()) as { code: string }).code, "method_not_allowed");
+});
+
+test("duplicate slashes in a path are collapsed", async () => {
+  assert.equal((await service.call("//api///v1/test")).status, 204);
+});
+
+test("health needs no key", async () => {
+  assert.equal((await fetch(`${service.url}/healthz`)).status, 204);
+  assert.equal((await fetch(`${service.url}/livez`)).status, 204);
+  assert.equal((await fetch(`${service.url}/readyz`)).status, 204);
+});
+
+test("readiness tells its checks when asked", async () => {
+  const response = await fetch(`${service.url}/readyz?verbose`);
+  const body = (await response.json()) as { ready: boolean; checks: { name: string; ok: boolean; detail: string }[] };
+  assert.equal(response.status, 200);
+  assert.equal(body.ready, true);
+  assert.match(body.checks.find((check) => check.name === "clamd")?.detail ?? "", /^ClamAV \d.* at unix:/);
+});
+
+test("a client's own request id comes back, a strange one is replaced", async () => {
+  const own = await service.call("/api/v1/test", { headers: { "X-Request-Id": "abc-123" } });
+  assert.equal(own.headers.get("x-request-id"), "abc-123");
+  const strange = await service.call("/api/v1/test", { headers: { "X-Request-Id": "a b" } });
+  assert.match(strange.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/);
+});
+
+test("each request leaves one log line, without its query and without the key", async () => {
+  const from = service.lines.length;
+  await service.call("/api/v1/test?secret=canary", { headers: { "X-Request-Id": "log-line" } });
+  const lines = service.lines.slice(from);
+  assert.equal(lines.length, 1);
+  assert.deepEqual(
+    [lines[0]?.event, lines[0]?.request_id, lines[0]?.path, lines[0]?.status],
+    ["request", "log-line", "/api/v1/test", 204],
+  );
+  const all = JSON.stringify(service.lines);
+  assert.doesNotMatch(all, /canary/);
+  assert.ok(!all.includes(testKey));
+});
