@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { bytesAt, SAMPLE_BYTES, sampleOf, sampler } from "./sample.ts";
+
+function patterned(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, at) => (at * 31 + (at >> 8)) & 0xff);
+}
+
+test("keeps the first and the last 64 KB of a file, however it is cut into chunks", () => {
+  const sizes = fc.oneof(fc.nat(300), fc.nat(2 * SAMPLE_BYTES), fc.constantFrom(SAMPLE_BYTES, SAMPLE_BYTES + 1));
+  fc.assert(
+    fc.property(fc.array(sizes, { maxLength: 6 }), (chunkSizes) => {
+      const whole = patterned(chunkSizes.reduce((sum, size) => sum + size, 0));
+      const seen = sampler();
+      let at = 0;
+      for (const size of chunkSizes) {
+        const chunk = whole.slice(at, at + size);
+        seen.see(chunk);
+        chunk.fill(0);
+        at += size;
+      }
+      const expected = sampleOf(whole);
+      const sample = seen.sample();
+      assert.equal(sample.sizeBytes, whole.length);
+      assert.ok(Buffer.from(expected.head).equals(sample.head));
+      assert.ok(Buffer.from(expected.tail).equals(sample.tail));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test("a file that comes byte by byte gives the same sample", () => {
+  const whole = patterned(3000);
+  const seen = sampler();
+  for (const byte of whole) seen.see(Uint8Array.of(byte));
+  assert.ok(Buffer.from(whole).equals(seen.sample().head));
+  assert.ok(Buffer.from(whole).equals(seen.sample().tail));
+});
+
+test("nothing seen is an empty sample", () => {
+  assert.deepEqual(sampler().sample(), { head: new Uint8Array(0), tail: new Uint8Array(0), sizeBytes: 0 });
+});
+
+test("bytes are found by their offset in the file, in either end, and are none in the gap between", () => {
+  const whole = patterned(5 * SAMPLE_BYTES);
+  const sample = sampleOf(whole);
+  for (const offset of [0, 7, SAMPLE_BYTES - 4, 4 * SAMPLE_BYTES, whole.length - 4]) {
+    assert.deepEqual([...bytesAt(sample, offset, 4)], [...whole.slice(offset, offset + 4)]);
+  }
+  for (const offset of [-1, SAMPLE_BYTES, 2 * SAMPLE_BYTES, whole.length, whole.length + 9]) {
+    assert.equal(bytesAt(sample, offset, 4).length, 0);
+  }
+});
