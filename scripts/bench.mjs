@@ -8,6 +8,9 @@ installDebianPackages({ "clamav-daemon": ["clamd"] });
 const npm = process.env.npm_execpath;
 const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
 const bench = join(root, "bench");
-const peer = spawnSync(command, [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error"], { cwd: bench, stdio: "inherit" });
+const peer = spawnSync(command, [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error"], {
+  cwd: bench,
+  stdio: "inherit",
+});
 if (peer.status !== 0) fail("could not install the peer", "check that this machine reaches the npm registry");
 process.exit(spawnSync(ownNode, [join(bench, "run.ts")], { cwd: root, stdio: "inherit" }).status ?? 1);

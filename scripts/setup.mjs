@@ -17,17 +17,28 @@ export const ownNode = join(modules, "node", "bin", process.platform === "win32"
  * @param {"run" | "all"} scope
  */
 export function installPackages(scope) {
-  const lock = createHash("sha256").update(readFileSync(join(root, "package-lock.json"))).digest("hex");
+  const lock = createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
   const stamp = existsSync(stampPath) ? JSON.parse(readFileSync(stampPath, "utf8")) : {};
   if (stamp.lock === lock && (stamp.scope === "all" || stamp.scope === scope) && existsSync(ownNode)) return;
 
   say(`installing npm packages (${scope === "all" ? "everything" : "what the server needs"})…`);
   const npm = process.env.npm_execpath;
   const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
-  const args = [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error", ...(scope === "run" ? ["--omit=dev"] : [])];
+  const args = [
+    ...first,
+    "ci",
+    "--no-fund",
+    "--no-audit",
+    "--loglevel=error",
+    ...(scope === "run" ? ["--omit=dev"] : []),
+  ];
   const { status } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
-  if (status !== 0) fail("npm ci failed", "check that this machine reaches the npm registry, then run the command again");
-  if (!existsSync(ownNode)) fail("npm installed no Node of our own", "allow install scripts: npm config set ignore-scripts false");
+  if (status !== 0)
+    fail("npm ci failed", "check that this machine reaches the npm registry, then run the command again");
+  if (!existsSync(ownNode))
+    fail("npm installed no Node of our own", "allow install scripts: npm config set ignore-scripts false");
   writeFileSync(stampPath, JSON.stringify({ lock, scope }));
 }
 
@@ -57,7 +68,9 @@ export function installDebianPackages(wanted) {
 function isThere(program) {
   const paths = program.startsWith("/")
     ? [program]
-    : [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].map((folder) => join(folder, program));
+    : [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].map((folder) =>
+        join(folder, program),
+      );
   return paths.some((path) => {
     try {
       accessSync(path, program.startsWith("/") ? constants.R_OK : constants.X_OK);

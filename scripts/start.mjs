@@ -9,3 +9,7 @@ const child = spawn(ownNode, [join(root, "packages/server/bin/lazaret.mjs"), "de
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
+
+// npm tells its shell to end but not us: when they are gone, so is the reason to run.
+const parent = process.ppid;
+setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 300).unref();

@@ -17,11 +17,7 @@ const checks = [
   ["dead code", bin("knip"), ["--no-progress"]],
 ];
 const tests = [
-  [
-    "tests",
-    ownNode,
-    ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files],
-  ],
+  ["tests", ownNode, ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files]],
 ];
 
 if (only !== "checks") {

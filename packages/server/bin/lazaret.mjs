@@ -8,4 +8,7 @@ if (major < 24) {
   );
   process.exit(78);
 }
+// Keeps the compiled sources between runs, so that the next start is quicker.
+const { enableCompileCache } = await import("node:module");
+enableCompileCache?.();
 await import("../src/main.ts");

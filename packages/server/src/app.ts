@@ -1,6 +1,7 @@
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
-import { type ClamdAddress, findClamd, parseClamdAddress } from "./engines/clamd/address.ts";
-import { concurrencyOf, engineQ } from "./engines/variants.ts";
+import { findClamd, parseClamdAddress } from "./engines/clamd/address.ts";
+import type { RulesEvent } from "./engines/rules/rules-engine.ts";
+import { concurrencyOf, startEngine, type VariantParts } from "./engines/variants.ts";
 import { addressGuard } from "./fetch/address-guard.ts";
 import { fetchSource } from "./fetch/fetch-source.ts";
 import { httpDownload } from "./fetch/http-download.ts";
@@ -50,7 +51,7 @@ export async function startService(
   timings: Partial<Timings> = {},
 ): Promise<RunningService> {
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
-  const engine = engineQ(clamdAddress(settings.clamd), concurrency);
+  const engine = await startEngine(engineParts(settings, concurrency, log));
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
   const stages: Stages = { open: fetchSource(download), engine, now: () => performance.now() };
@@ -106,15 +107,26 @@ export async function startService(
   };
 }
 
-function clamdAddress(setting: string): ClamdAddress {
-  const address = setting === "auto" ? findClamd() : parseClamdAddress(setting);
-  if (address) return address;
+function engineParts(settings: Settings, concurrency: number, log: Log): VariantParts {
+  const { engine: variant, clamd: setting, rulesDir } = settings;
+  const clamd = setting === "auto" ? findClamd() : parseClamdAddress(setting);
+  if (variant === "P") {
+    const rules = { ...(rulesDir !== "" && { rulesDir }), onEvent: (event: RulesEvent) => logRules(log, event) };
+    return { variant, clamd, concurrency, rules };
+  }
+  if (clamd) return { variant, clamd, concurrency };
   throw new CannotStart(
     setting === "none"
       ? "engine Q needs clamd, and LAZARET_CLAMD is none"
       : "no clamd socket in any of the usual places",
-    "start clamd (Debian: apt-get install clamav-daemon), or say where it listens: LAZARET_CLAMD=unix:/path/clamd.ctl",
+    "start clamd (Debian: apt-get install clamav-daemon), say where it listens (LAZARET_CLAMD=unix:/path/clamd.ctl), or use LAZARET_ENGINE=P to scan with the built-in rules alone",
   );
+}
+
+function logRules(log: Log, event: RulesEvent): void {
+  if (event.kind === "rules-loaded") {
+    log("rules-loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
+  } else log.error(event.kind, { message: event.message });
 }
 
 function cannotListen(settings: Settings, error: NodeJS.ErrnoException): Error {

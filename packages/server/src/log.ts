@@ -49,3 +49,23 @@ function plain(value: unknown): string {
   const text = String(value);
   return /^[\w.:/+-]+$/.test(text) ? text : JSON.stringify(text);
 }
+
+/** Lines are written together this often: one system call for each would cost more than many a request. */
+const GATHER_MS = 10;
+
+/** Gathers lines for a moment before they are written, and writes what is left when the process ends. */
+export function gathered(write: (text: string) => void): (line: string) => void {
+  let lines = "";
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (lines !== "") write(lines);
+    lines = "";
+  };
+  process.once("exit", flush);
+  return (line) => {
+    lines += line;
+    timer ??= setTimeout(flush, GATHER_MS);
+  };
+}

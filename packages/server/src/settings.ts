@@ -28,7 +28,7 @@ export const settingsTable = {
   engine: setting({
     doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),
-    default: "Q",
+    default: "P",
   }),
   clamd: setting({
     doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets) or `none`.",
@@ -37,6 +37,11 @@ export const settingsTable = {
       return { problem: "must be unix:/path, tcp://host:port, auto or none" };
     },
     default: "auto",
+  }),
+  rulesDir: setting({
+    doc: "Folder with .yar files of your own, for engine P; watched, and reloaded when it changes.",
+    parse: path,
+    default: "",
   }),
   allowNetworks: setting({
     doc: "Networks (CIDR, comma-separated) that downloads may reach although they are not public.",

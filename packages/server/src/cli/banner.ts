@@ -13,8 +13,8 @@ export interface BannerFacts {
 export function banner({ settings, port, key, checks }: BannerFacts): string {
   const scheme = settings.tlsCert === "" ? "http" : "https";
   const url = `${scheme}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
-  // The EICAR test file as printf wants it, in two halves so that no antivirus trips over this file.
-  const eicar = ["X5O!P%%@AP[4\\\\PZX54(P^)7CC)7}$EICAR-STANDARD", "-ANTIVIRUS-TEST-FILE!$H+H*"].join("");
+  // The EICAR test file in two halves, so that no antivirus trips over this file or over a terminal's scroll-back.
+  const eicar = String.raw`'X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR' '-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*'`;
   return `
 Lazaret ${version} is ready at ${url}
 engine ${settings.engine}
@@ -30,7 +30,7 @@ Scan a file:
 
 Scan the harmless EICAR test file, which every scanner calls infected:
 
-  printf '${eicar}' | curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @- $URL/api/v1/scan/sync/binary
+  printf '%s%s' ${eicar} | curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @- $URL/api/v1/scan/sync/binary
 
 All endpoints: ${url}/docs    Stop: Ctrl-C
 

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { CannotStart, startService } from "../app.ts";
-import { log } from "../log.ts";
+import { gathered, log } from "../log.ts";
 import { version } from "../version.ts";
 import { loadSettings } from "./load-settings.ts";
 import { runUntilSignal } from "./run-service.ts";
@@ -20,7 +20,11 @@ export function serveCommand(): Command {
       if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
         throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
       }
-      const say = log({ level: settings.logLevel, format: "json", write: (line) => process.stdout.write(line) });
+      const say = log({
+        level: settings.logLevel,
+        format: "json",
+        write: gathered((text) => process.stdout.write(text)),
+      });
       const service = await startService(settings, say);
       const health = await service.engine.health(AbortSignal.timeout(5000));
       say("listening", { version, host: settings.host, port: service.port, tls: settings.tlsCert !== "" });

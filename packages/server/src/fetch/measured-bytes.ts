@@ -29,12 +29,12 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
 
   async function* read(): AsyncGenerator<Uint8Array> {
     const iterator = bytes[Symbol.asyncIterator]();
-    const abort = whenAborted(signal);
+    const reading = abortable(iterator, signal);
     try {
       if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes);
       for (;;) {
         const asked = now();
-        const next = await Promise.race([iterator.next(), abort.promise]);
+        const next = await reading.next();
         waitedMs += now() - asked;
         if (next.done) break;
         sizeBytes += next.value.byteLength;
@@ -44,7 +44,7 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
       if (announcedBytes !== undefined && sizeBytes !== announcedBytes) throw wrongLength(sizeBytes, announcedBytes);
       complete = true;
     } finally {
-      abort.forget();
+      reading.forget();
       // Not awaited: a source that hangs in next() would never come back from return() either.
       if (!complete) void iterator.return?.().catch(() => {});
     }
@@ -64,13 +64,21 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
   };
 }
 
-function whenAborted(signal: AbortSignal): { promise: Promise<never>; forget: () => void } {
-  const { promise, reject } = Promise.withResolvers<never>();
-  promise.catch(() => {});
-  const give = (): void => reject(signal.reason);
-  if (signal.aborted) give();
-  signal.addEventListener("abort", give, { once: true });
-  return { promise, forget: () => signal.removeEventListener("abort", give) };
+/** An iterator whose waiting ends when the signal aborts. Not Promise.race: that would keep every chunk alive. */
+function abortable<T>(iterator: AsyncIterator<T>, signal: AbortSignal) {
+  let giveUp: ((reason: unknown) => void) | undefined;
+  const onAbort = (): void => giveUp?.(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    next(): Promise<IteratorResult<T>> {
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) reject(signal.reason);
+        giveUp = reject;
+        iterator.next().then(resolve, reject);
+      });
+    },
+    forget: () => signal.removeEventListener("abort", onAbort),
+  };
 }
 
 function tooBig(maxBytes: number): SourceFailed {

@@ -1,8 +1,12 @@
 /** The engine could not be asked, or gave no verdict: no statement about the file. The job runs again. */
 export class EngineUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** It had begun to look at the file, so the file itself may be the reason. */
+  readonly whileLooking: boolean;
+
+  constructor(message: string, options: ErrorOptions & { whileLooking?: boolean } = {}) {
     super(message, options);
     this.name = "EngineUnavailable";
+    this.whileLooking = options.whileLooking ?? false;
   }
 }
 
@@ -11,5 +15,13 @@ export class Busy extends Error {
   constructor(message: string) {
     super(message);
     this.name = "Busy";
+  }
+}
+
+/** The queue could not keep a job: disk full, database gone. The job was not accepted. */
+export class QueueUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "QueueUnavailable";
   }
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { Problem } from "./problem.ts";
 
 /** Keys are kept as digests and every one is compared in full, so that time tells nothing about them. */
@@ -27,7 +27,7 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
 }
 
 function digest(key: string): Buffer {
-  return createHash("sha256").update(key).digest();
+  return hash("sha256", key, "buffer");
 }
 
 function unauthorized(message: string): Problem {

@@ -1,9 +1,10 @@
-import { findings, type ScanResult } from "@lazaret/contract";
+import { findings } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { tooBig } from "./body/upload.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem } from "./problem.ts";
+import { renderResult } from "./render-result.ts";
 
 export interface ScanNowOptions {
   /** Waits for a slot, then fetches and scans. Throws `Busy`, `EngineUnavailable`, or `signal.reason`. */
@@ -38,17 +39,6 @@ export function scanNow({ scan, timeoutMs }: ScanNowOptions): ScanNow {
       clearTimeout(timer);
       request.signal.removeEventListener("abort", clientGone);
     }
-  };
-}
-
-export function renderResult(report: Report): ScanResult {
-  const { verdict } = report;
-  return {
-    status: verdict.kind === "unscannable" ? "no" : verdict.kind,
-    ...(verdict.kind !== "clean" && { finding: verdict.finding }),
-    // Of a file that was not read to its end the size is not known.
-    ...(!report.failure && { size: report.sizeBytes }),
-    ...(verdict.fileType !== undefined && { realfiletype: verdict.fileType }),
   };
 }
 

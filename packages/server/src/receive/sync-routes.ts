@@ -1,17 +1,10 @@
 import { type SyncDownloadRequest, scanResultSchema, syncDownloadSchema } from "@lazaret/contract";
-import type { UrlSource } from "../model/source.ts";
 import { checkBody } from "./body/check-body.ts";
-import { checkHeaders } from "./body/header-rules.ts";
+import { type CheckDestination, urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
 import { binaryUpload, formUpload } from "./body/upload.ts";
-import { badRequest } from "./problem.ts";
 import type { Route, RouteDoc } from "./route.ts";
 import type { ScanNow } from "./scan-now.ts";
-
-/** What may be asked of an address at once, without resolving it. */
-export type CheckDestination = (
-  url: string,
-) => { kind: "allowed" } | { kind: "invalid"; message: string } | { kind: "blocked"; message: string };
 
 export interface SyncRoutesOptions {
   scanNow: ScanNow;
@@ -51,7 +44,7 @@ export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Ro
           413: ["body_too_large"],
           415: ["unsupported_media_type", "unsupported_encoding"],
         },
-        example: `curl -H "Authorization: Bearer $KEY" --json '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
+        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
       },
       async handle(request) {
         const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
@@ -90,19 +83,4 @@ export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Ro
       handle: async (request) => scanNow(request, formUpload(request)),
     },
   ];
-}
-
-function urlSource(body: SyncDownloadRequest, checkDestination: CheckDestination): UrlSource {
-  const destination = checkDestination(body.download_url);
-  if (destination.kind === "invalid") throw badRequest("invalid_download_url", destination.message);
-  if (destination.kind === "blocked") {
-    throw badRequest(
-      "blocked_destination",
-      destination.message,
-      "an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts with LAZARET_ALLOW_HOSTS",
-    );
-  }
-  const headers = checkHeaders(body.download_headers ?? {}, "download_headers");
-  if (headers.kind === "invalid") throw badRequest("invalid_header", headers.message, headers.hint);
-  return { kind: "url", url: body.download_url, headers: headers.headers };
 }

@@ -48,6 +48,13 @@ describe("with a real clamd", () => {
     assert.equal(proxy.connections, 1);
   });
 
+  test("an empty chunk in mid-stream does not end the stream", async () => {
+    await using engine = engineAt(address);
+    const infected = eicar();
+    const pieces = bytes("", infected.subarray(0, 30), "", "", infected.subarray(30), "");
+    assert.equal((await engine.scan(pieces, never)).kind, "infected");
+  });
+
   test("each scan under way has a session of its own", async () => {
     await using proxy = await clamdProxy(daemon.socketPath);
     await using engine = engineAt(proxy.address);

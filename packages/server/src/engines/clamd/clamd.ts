@@ -74,7 +74,9 @@ export function clamd(options: ClamdOptions): Engine {
       }
       try {
         const reply = await session.scan(bytes, signal);
-        if (reply.kind === "failure") throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`);
+        if (reply.kind === "failure") {
+          throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
+        }
         return reply.verdict;
       } finally {
         // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.

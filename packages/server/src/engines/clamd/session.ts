@@ -27,6 +27,8 @@ export interface SessionOptions {
   replyTimeoutMs: number;
 }
 
+/** What goes wrong once the bytes are on their way may be due to the bytes. */
+const LOOKING = { whileLooking: true };
 const HELLO = Buffer.from("zIDSESSION\0");
 const INSTREAM = Buffer.from("zINSTREAM\0");
 const END_OF_STREAM = Buffer.alloc(4);
@@ -73,9 +75,16 @@ export async function openSession(
     onReply(reply);
     onDrain?.();
   });
+  socket.on("timeout", () =>
+    die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING)),
+  );
   socket.on("drain", () => onDrain?.());
-  socket.on("error", (cause) => die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause })));
-  socket.on("close", () => die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`)));
+  socket.on("error", (cause) =>
+    die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileLooking: true })),
+  );
+  socket.on("close", () =>
+    die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`, LOOKING)),
+  );
   socket.write(HELLO);
 
   /** The reply to the running command, whenever it comes; also one that comes before all bytes are sent. */
@@ -86,33 +95,46 @@ export async function openSession(
     });
   }
 
-  /** Sends every chunk as it comes; stops early when `over` does not wait for the rest. */
+  /** Sends every chunk as it comes; stops as soon as `over` is settled, whether or not more chunks come. */
   async function send(bytes: AsyncIterable<Uint8Array>, over: Promise<void>): Promise<void> {
-    let ended = false;
-    const early = over.then((): IteratorResult<Uint8Array> => {
-      ended = true;
-      return { done: true, value: undefined };
-    });
     const iterator = bytes[Symbol.asyncIterator]();
-    corkUntilNextTick();
+    let ended = false;
+    let interrupt: ((end: IteratorResult<Uint8Array>) => void) | undefined;
+    void over.then(() => {
+      ended = true;
+      interrupt?.({ done: true, value: undefined });
+    });
+    // Not Promise.race: that would keep every chunk alive until `over` is settled.
+    const nextChunk = (): Promise<IteratorResult<Uint8Array>> =>
+      new Promise((resolve, reject) => {
+        interrupt = resolve;
+        iterator.next().then(resolve, reject);
+      });
+
+    corkForThisTurn();
     socket.write(INSTREAM);
     for (;;) {
-      const next = await Promise.race([iterator.next(), early]);
-      if (ended) void iterator.return?.().catch(() => {});
-      if (next.done) return;
+      const next = await nextChunk();
+      if (ended) void iterator.return?.().catch(ignore);
+      if (next.done || ended) return;
+      // To clamd an empty chunk is the end of the stream.
+      if (next.value.byteLength === 0) continue;
       const length = Buffer.allocUnsafe(4);
       length.writeUInt32BE(next.value.byteLength);
-      corkUntilNextTick();
+      corkForThisTurn();
       socket.write(length);
-      if (!socket.write(next.value)) await drained();
+      if (!socket.write(next.value)) {
+        socket.uncork();
+        await drained();
+      }
     }
   }
 
-  /** Command, length and a small chunk leave in one packet. */
-  function corkUntilNextTick(): void {
+  /** A small file leaves in one packet, from the command to the end of the stream. */
+  function corkForThisTurn(): void {
     if (socket.writableCorked > 0) return;
     socket.cork();
-    process.nextTick(() => socket.uncork());
+    setImmediate(() => socket.uncork());
   }
 
   function drained(): Promise<void> {
@@ -146,9 +168,7 @@ export async function openSession(
         if (state === "sending") {
           state = "waiting";
           socket.write(END_OF_STREAM);
-          socket.setTimeout(options.replyTimeoutMs, () =>
-            die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`)),
-          );
+          socket.setTimeout(options.replyTimeoutMs);
         }
         const text = await orAborted(reply, scanSignal);
         socket.setTimeout(0);

@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Log } from "../../log.ts";
 import type { Answer, ApiRequest } from "../exchange.ts";
+import { bodyChunks } from "./body-chunks.ts";
 import { answerParseError, type UnderWay } from "./parse-error.ts";
 import { sendAnswer } from "./send-answer.ts";
 
@@ -134,16 +135,14 @@ function apiRequest(
   const path = queryAt === -1 ? target : target.slice(0, queryAt);
   const offeredId = message.headers["x-request-id"];
   const id = typeof offeredId === "string" && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID();
-  // Two hosts are as good as none.
-  if ((message.headersDistinct.host?.length ?? 0) > 1) delete message.headers.host;
+  if (hosts(message.rawHeaders) > 1) delete message.headers.host;
   const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
 
   let bodyBegun = false;
   async function* body(): AsyncGenerator<Uint8Array> {
     bodyBegun = true;
     if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
-    // The stream must outlive a reader that stops early, or the answer would die with it.
-    yield* message.iterator({ destroyOnReturn: false });
+    yield* bodyChunks(message);
   }
 
   return {
@@ -163,6 +162,13 @@ function apiRequest(
     signal: context.signal,
     note: (fields) => void Object.assign(context.notes, fields),
   };
+}
+
+/** Two hosts are as good as none. */
+function hosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at] ?? "")) count += 1;
+  return count;
 }
 
 function numberOf(text: string | undefined): number | undefined {

@@ -45,9 +45,9 @@ function endpoint(route: Route): string {
   );
   return `<section id="${anchor(route.path)}">
 <h3>${method(route)} <code>${escaped(route.path)}</code></h3>
-<p>${escaped(doc.summary)}.${doc.description ? ` ${escaped(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
+<p>${escaped(doc.summary)}.${doc.description ? ` ${prose(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
 <pre>${escaped(doc.example)}</pre>${body}
-<p>Answers <b>${doc.success.status}</b>: ${escaped(doc.success.description)}</p>${answer}
+<p>Answers <b>${doc.success.status}</b>: ${prose(doc.success.description)}</p>${answer}
 ${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}</ul></details>` : ""}
 </section>`;
 }
@@ -55,7 +55,7 @@ ${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}<
 function fieldTable(title: string, schema: ObjectSchema): string {
   const rows = Object.entries(schema.properties).map(([name, field]: [string, Schema]) => {
     const required = schema.required.includes(name) ? "yes" : "no";
-    return `<tr><td><code>${escaped(name)}</code></td><td>${field.type}</td><td>${required}</td><td>${escaped(field.description ?? "")}</td></tr>`;
+    return `<tr><td><code>${escaped(name)}</code></td><td>${field.type}</td><td>${required}</td><td>${prose(field.description ?? "")}</td></tr>`;
   });
   return `<table><caption>${title}</caption><tr><th>field</th><th>type</th><th>required</th><th>meaning</th></tr>${rows.join("")}</table>`;
 }
@@ -71,6 +71,11 @@ function anchor(text: string): string {
     .replace(/^-|-$/g, "");
 }
 
+/** Text with `code` in it. */
+function prose(text: string): string {
+  return escaped(text).replace(/`([^`]*)`/g, "<code>$1</code>");
+}
+
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
@@ -82,7 +87,7 @@ main { max-width: 56rem; margin: auto; }
 small { font-weight: normal; opacity: .6; }
 nav ul { list-style: none; padding: 0; }
 section { border-top: 1px solid var(--line); padding-top: .5rem; margin-top: 1.5rem; }
-pre { background: var(--code); padding: .75rem; overflow-x: auto; border-radius: 6px; }
+pre { background: var(--code); padding: .75rem; white-space: pre-wrap; overflow-wrap: anywhere; border-radius: 6px; }
 code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
 table { border-collapse: collapse; width: 100%; }
 caption { text-align: left; font-weight: bold; padding: .5rem 0; }

@@ -1,0 +1,34 @@
+import type { SyncDownloadRequest } from "@lazaret/contract";
+import type { UrlSource } from "../../model/source.ts";
+import { badRequest, type Problem } from "../problem.ts";
+import { checkHeaders } from "./header-rules.ts";
+
+/** What can be told of an address at once, without resolving it. */
+export type CheckDestination = (
+  url: string,
+) => { kind: "allowed"; url: URL } | { kind: "invalid"; message: string } | { kind: "blocked"; message: string };
+
+/** The source that download_url and download_headers name. */
+export function urlSource(body: SyncDownloadRequest, checkDestination: CheckDestination): UrlSource {
+  const destination = checkDestination(body.download_url);
+  if (destination.kind === "invalid") throw badRequest("invalid_download_url", destination.message);
+  if (destination.kind === "blocked") throw blocked(destination.message);
+  return { kind: "url", url: body.download_url, headers: clientHeaders(body.download_headers, "download_headers") };
+}
+
+export function clientHeaders(
+  headers: Record<string, string> | undefined,
+  where: "download_headers" | "callback_headers",
+): Record<string, string> {
+  const checked = checkHeaders(headers ?? {}, where);
+  if (checked.kind === "invalid") throw badRequest("invalid_header", checked.message, checked.hint);
+  return checked.headers;
+}
+
+export function blocked(message: string): Problem {
+  return badRequest(
+    "blocked_destination",
+    message,
+    "an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts with LAZARET_ALLOW_HOSTS",
+  );
+}

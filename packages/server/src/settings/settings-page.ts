@@ -1,0 +1,25 @@
+import { settingsTable } from "../settings.ts";
+import { envName, flagName, settingNames } from "./read-settings.ts";
+
+/** docs/settings.md: the settings table, for people. */
+export function settingsPage(): string {
+  const rows = settingNames.map((name) => {
+    const row = settingsTable[name];
+    const flag = row.secret ? "none" : `\`${flagName(name)}\``;
+    const fallback = row.default === "" ? "" : `\`${row.default}\``;
+    return `| \`${envName(name)}\` | ${flag} | \`${name}\` | ${fallback} | ${row.doc} |`;
+  });
+  return `# Settings
+
+Flags win over environment variables, those over \`lazaret.json\` in the working folder, that over the default. Secrets
+have no flag; they may also be read from the file that \`<VARIABLE>_FILE\` names. Lists are comma-separated, or arrays in
+\`lazaret.json\`. A name that is no setting is an error. \`lazaret config\` shows every value and where it comes from.
+
+| variable | flag | in lazaret.json | default | meaning |
+|---|---|---|---|---|
+${rows.join("\n")}
+
+\`lazaret dev\` has other defaults for two of them: it listens on 127.0.0.1 and takes loopback addresses as targets.
+This page is made from the table in \`packages/server/src/settings.ts\`: \`node scripts/write-settings-page.mjs\`.
+`;
+}

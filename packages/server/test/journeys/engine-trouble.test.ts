@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { testClamd } from "../support/clamd.ts";
+import { eicar } from "../support/eicar.ts";
+import "../support/leftovers.ts";
+import { testService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+async function codeOf(response: Response): Promise<[status: number, code: string, retryAfter: string | null]> {
+  const { code } = (await response.json()) as { code: string };
+  return [response.status, code, response.headers.get("retry-after")];
+}
+
+test("while clamd is down a scan gets 503 and readiness is false; when it is back, both recover by themselves", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}` });
+  assert.equal((await service.scan("before")).status, 200);
+  await clamd.kill();
+
+  assert.deepEqual(await codeOf(await service.scan("while")), [503, "engine_unavailable", "5"]);
+  assert.deepEqual(await codeOf(await service.call("/readyz")), [503, "not_ready", "5"]);
+  const verbose = await service.call("/readyz?verbose");
+  assert.equal(verbose.status, 503);
+  assert.match(await verbose.text(), /cannot reach clamd at unix:/);
+  assert.equal((await service.call("/livez")).status, 204);
+
+  await clamd.start();
+  assert.deepEqual(await (await service.scan(eicar())).json(), {
+    status: "infected",
+    finding: "Eicar-Test-Signature",
+    size: 68,
+  });
+  assert.equal((await service.call("/readyz")).status, 204);
+});
+
+test("clamd killed under a burst of scans: each gets a true verdict or 503, never a made-up one", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}`, waitingLine: 1000 });
+  const answers = Array.from({ length: 60 }, async (_, index) => {
+    const infected = index % 2 === 0;
+    const response = await service.scan(infected ? eicar() : `clean file number ${index}`);
+    const { status } = (await response.json()) as { status?: string };
+    return { infected, http: response.status, status };
+  });
+  await clamd.kill();
+  for (const { infected, http, status } of await Promise.all(answers)) {
+    if (http === 503) continue;
+    assert.deepEqual([http, status], [200, infected ? "infected" : "clean"]);
+  }
+});
+
+test("a clamd that hangs costs the client 504 after the limit, and nothing is made up", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}` }, { scanMs: 300 });
+  await service.scan("warm");
+  process.kill(clamd.pid, "SIGSTOP");
+  assert.deepEqual(await codeOf(await service.scan("hello")), [504, "scanner:timeout", null]);
+  process.kill(clamd.pid, "SIGCONT");
+  await until("clamd answers again", async () => (await service.scan("again")).status === 200);
+});
+
+test("no more files than the limit are scanned at once; the rest wait, and beyond the line they get 503 busy", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}`, concurrency: 2, waitingLine: 3 });
+  await service.scan("warm");
+  process.kill(clamd.pid, "SIGSTOP");
+  const answers = Array.from({ length: 8 }, () => service.scan("one of eight"));
+  const busy: Response[] = [];
+  for (const answer of answers) void answer.then((response) => response.status === 503 && busy.push(response));
+  await until("three are refused", () => busy.length === 3);
+  process.kill(clamd.pid, "SIGCONT");
+  const statuses = (await Promise.all(answers)).map((response) => response.status).sort();
+  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 503, 503, 503]);
+  for (const response of busy) assert.deepEqual(await codeOf(response), [503, "busy", "5"]);
+});
+
+test("engine Q scans 4 files at once", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}`, waitingLine: 1 });
+  await service.scan("warm");
+  process.kill(clamd.pid, "SIGSTOP");
+  const answers = Array.from({ length: 6 }, () => service.scan("one of six"));
+  await Promise.race(answers);
+  process.kill(clamd.pid, "SIGCONT");
+  const statuses = (await Promise.all(answers)).map((response) => response.status).sort();
+  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 503]);
+});
