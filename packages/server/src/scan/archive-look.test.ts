@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { hostileFiles } from "../../test/support/hostile-files.ts";
+import { temporaryFolder } from "../../test/support/leftovers.ts";
 import {
   deflated,
   encrypted,
@@ -77,14 +77,10 @@ describe("says nothing about", () => {
 
   for (const method of ["Copy", "Deflate", "Deflate64", "BZip2"]) {
     test(`a zip that 7-Zip packed with ${method}`, () => {
-      const folder = mkdtempSync(join(tmpdir(), "lazaret-look-"));
-      try {
-        const path = join(folder, "made.zip");
-        execFileSync("7z", ["a", "-tzip", `-mm=${method}`, path, join(TEST_FILES, "clam.exe")]);
-        assert.equal(lookAt(readFileSync(path)), undefined);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
+      using folder = temporaryFolder();
+      const path = join(folder.path, "made.zip");
+      execFileSync("7z", ["a", "-tzip", `-mm=${method}`, path, join(TEST_FILES, "clam.exe")]);
+      assert.equal(lookAt(readFileSync(path)), undefined);
     });
   }
 });

@@ -24,7 +24,7 @@ export interface ArchiveLimits {
 
 const MIB = 1024 * 1024;
 
-export const archiveLimits: ArchiveLimits = {
+const archiveLimits: ArchiveLimits = {
   /** clamd's time grows with the square of the entries: 20,000 empty ones hold a thread for 45 seconds. MaxFiles is the same. */
   maxEntries: 10_000,
   /** At the 7 MB/s of a full signature set a member of this size fits into the 60 seconds of a synchronous request. */

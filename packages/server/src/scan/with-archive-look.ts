@@ -34,7 +34,7 @@ export function withArchiveLook(engine: Engine): Engine {
 }
 
 function unscannable(objection: Objection): Verdict {
-  return { kind: "unscannable", finding: objection.finding };
+  return { kind: "unscannable", finding: objection.finding, detail: objection.detail };
 }
 
 /** Ends the engine's reading before the end of the stream, so that it drops the file unscanned. */

@@ -26,6 +26,7 @@ export function jobFor(
     source: { kind: "url", url: "https://files.example.com/report.pdf?token=t", headers: {} },
     callback: { url, headers },
     failedDownloads: 0,
+    failedScans: 0,
     failedCallbacks: 0,
     ...rest,
     report: rest.report ?? cleanReport,
@@ -61,7 +62,7 @@ export interface TriedSender extends CallbackSender, AsyncDisposable {
 
 /** The real sender behind the real address guard, which lets it reach 127.0.0.1; with a told clock and no jitter. */
 export function trySender(
-  options: Partial<CallbackSenderOptions> & { ca?: string; allowNetworks?: string[] } = {},
+  options: Partial<CallbackSenderOptions> & { ca?: string; allowNetworks?: string[]; realSleep?: boolean } = {},
 ): TriedSender {
   const clock = toldClock();
   const logged: LogFields[] = [];
@@ -71,7 +72,7 @@ export function trySender(
     version: "1.2.3",
     log: (event, fields) => logged.push({ event, ...fields }),
     now: clock.now,
-    sleep: clock.sleep,
+    ...(!options.realSleep && { sleep: clock.sleep }),
     random: () => 0.5,
     ...options,
   });

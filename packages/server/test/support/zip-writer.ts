@@ -6,13 +6,13 @@ import { crc32, deflateRawSync } from "node:zlib";
  * which is what hostile archives do and no zip library offers.
  */
 
-export const METHOD_STORED = 0;
+const METHOD_STORED = 0;
 export const METHOD_DEFLATED = 8;
-export const FLAG_ENCRYPTED = 0x1;
-export const FLAG_DESCRIPTOR = 0x8;
+const FLAG_ENCRYPTED = 0x1;
+const FLAG_DESCRIPTOR = 0x8;
 
 /** What both headers of a member say. */
-export interface MemberFields {
+interface MemberFields {
   version: number;
   flags: number;
   method: number;
@@ -33,7 +33,7 @@ export interface Member extends MemberFields {
   central: Partial<MemberFields & { offset: number; comment: Uint8Array }>;
 }
 
-export interface EndFields {
+interface EndFields {
   disk: number;
   entriesHere: number;
   entries: number;
@@ -188,7 +188,7 @@ function sharedFields(fields: MemberFields): Buffer[] {
   return [u16(version), u16(flags), u16(method), modified, u32(crc), u32(packedBytes), u32(unpackedBytes)];
 }
 
-export function endRecord(end: EndFields): Buffer {
+function endRecord(end: EndFields): Buffer {
   return Buffer.concat([
     u32(0x06054b50),
     u16(end.disk),

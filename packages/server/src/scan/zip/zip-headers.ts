@@ -4,8 +4,6 @@ export const LOCAL_HEADER_BYTES = 30;
 export const CENTRAL_HEADER_BYTES = 46;
 export const END_RECORD_BYTES = 22;
 export const ZIP64_LOCATOR_BYTES = 20;
-/** No record needs more bytes than this to be judged. */
-export const LONGEST_RECORD_BYTES: number = CENTRAL_HEADER_BYTES;
 
 export const signatures = {
   central: 0x02014b50,
@@ -31,7 +29,7 @@ export const IN_ZIP64_FIELD = 0xffffffff;
 
 export const FLAG_ENCRYPTED = 0x0001;
 /** Sizes follow the member; those in the local header mean nothing. */
-export const FLAG_DESCRIPTOR = 0x0008;
+const FLAG_DESCRIPTOR = 0x0008;
 export const FLAG_STRONGLY_ENCRYPTED = 0x0040;
 /** The local header hides its values, as in archives with an encrypted directory. */
 export const FLAG_MASKED = 0x2000;
@@ -39,7 +37,7 @@ export const FLAG_MASKED = 0x2000;
 export const METHOD_STORED = 0;
 
 /** What the two headers of a member have in common. */
-export interface MemberHeader {
+interface MemberHeader {
   at: number;
   flags: number;
   method: number;

@@ -1,4 +1,4 @@
-import { LONGEST_RECORD_BYTES } from "./zip-headers.ts";
+import { CENTRAL_HEADER_BYTES } from "./zip-headers.ts";
 
 /**
  * Finds everything in a stream of bytes that may be a record of a zip file: each place where "PK" stands. Nothing is
@@ -20,8 +20,8 @@ const P = 0x50;
 const K = 0x4b;
 const PK = Buffer.of(P, K);
 const NOTHING = Buffer.alloc(0);
-/** What must be known behind a place before it can be visited. */
-const BEHIND = LONGEST_RECORD_BYTES - 1;
+/** What must be known behind a place before it can be visited: a header of a directory is the longest record. */
+const BEHIND = CENTRAL_HEADER_BYTES - 1;
 /** A native search costs about 200 ns for each hit. Chunks with more hits than one in so many bytes are a flood. */
 const FLOOD_SPACING_BYTES = 64;
 
