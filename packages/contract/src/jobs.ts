@@ -1,10 +1,21 @@
-import { HEADERS_MAX_COUNT, URL_MAX_CHARACTERS } from "./limits.ts";
+import { CUSTOM_DATA_MAX_BYTES, HEADERS_MAX_COUNT, TRACE_ID_MAX_CHARACTERS, URL_MAX_CHARACTERS } from "./limits.ts";
 import type { MapSchema, ObjectSchema, StringSchema } from "./schema.ts";
 
 /** Body of POST /api/v1/scan/sync/download. */
 export interface SyncDownloadRequest {
   download_url: string;
   download_headers?: Record<string, string>;
+}
+
+/** Body of POST /api/v1/scan/async/download. */
+export interface AsyncDownloadRequest extends SyncDownloadRequest, AsyncRequest {}
+
+/** What every asynchronous job may say about its answer. One of callback_url and trace_id must be there. */
+export interface AsyncRequest {
+  callback_url?: string;
+  callback_headers?: Record<string, string>;
+  trace_id?: string;
+  custom_data?: string;
 }
 
 const downloadUrl: StringSchema = {
@@ -30,5 +41,49 @@ export const syncDownloadSchema: ObjectSchema = {
   type: "object",
   title: "SyncDownloadRequest",
   properties: { download_url: downloadUrl, download_headers: downloadHeaders },
+  required: ["download_url"],
+};
+
+export const traceIdSchema: StringSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: TRACE_ID_MAX_CHARACTERS,
+  description: "Client-chosen ID for tracing and for polling; no control characters.",
+  examples: ["order-4711"],
+  "x-code": "invalid_trace_id",
+};
+
+const asyncFields = {
+  callback_url: {
+    type: "string",
+    minLength: 1,
+    maxLength: URL_MAX_CHARACTERS,
+    format: "uri",
+    description: "Receives the result by HTTPS POST.",
+    examples: ["https://app.example.com/scanned"],
+    "x-code": "invalid_callback_url",
+  },
+  callback_headers: {
+    type: "object",
+    additionalProperties: { type: "string" },
+    maxProperties: HEADERS_MAX_COUNT,
+    description: "Headers sent with the callback. Content-Type and Content-Length are always set by the service.",
+    examples: [{ Authorization: "Bearer token-of-the-receiver" }],
+    "x-code": "invalid_header",
+  },
+  trace_id: traceIdSchema,
+  custom_data: {
+    type: "string",
+    maxLength: CUSTOM_DATA_MAX_BYTES,
+    description: "Passed through unchanged. At most 16,384 bytes of UTF-8.",
+    "x-size-code": "custom_data_too_large",
+  },
+} as const satisfies Record<string, StringSchema | MapSchema>;
+
+export const asyncDownloadSchema: ObjectSchema = {
+  type: "object",
+  title: "AsyncDownloadRequest",
+  description: "Without callback_url a trace_id is required, for polling.",
+  properties: { download_url: downloadUrl, download_headers: downloadHeaders, ...asyncFields },
   required: ["download_url"],
 };

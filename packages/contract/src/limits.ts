@@ -23,3 +23,31 @@ export const HEADERS_MAX_COUNT = 100;
 export const HEADERS_MAX_BYTES: number = 16 * KIB;
 /** Ours: redirects followed by one download. */
 export const DOWNLOAD_MAX_REDIRECTS = 5;
+/** Ours: longest trace_id. */
+export const TRACE_ID_MAX_CHARACTERS = 256;
+/** Asynchronous jobs: custom_data in bytes of UTF-8. Exactly this size is allowed. */
+export const CUSTOM_DATA_MAX_BYTES: number = 16 * KIB;
+
+/** Callbacks: HTTP-level retries of one invocation, which makes 1 + 5 POSTs. */
+export const CALLBACK_RETRIES = 5;
+/** Callbacks: how often a job is put back on the queue after an invocation that failed. */
+export const CALLBACK_REQUEUES = 3;
+/** Callbacks: delay of such a job, times the number of the invocation that failed. */
+export const CALLBACK_REQUEUE_SECONDS = 5;
+/** Callbacks: how far X-Timestamp may be from a receiver's clock, either way; recommended to receivers. */
+export const SIGNATURE_WINDOW_SECONDS: number = 5 * 60;
+/** Polling: how long a result is kept. */
+export const RESULT_RETENTION_HOURS = 24;
+
+/** Ours: time of one POST, from the dial to the last of the answer's headers. */
+export const CALLBACK_TIMEOUT_SECONDS = 15;
+/** Ours: wait before the first retry of an invocation; doubled before each further one. */
+export const CALLBACK_RETRY_SECONDS = 0.25;
+/** Ours: as much of a receiver's answer is read. */
+export const CALLBACK_ANSWER_MAX_BYTES: number = 64 * KIB;
+/** Ours: POSTs under way to one origin at once. */
+export const CALLBACKS_PER_ORIGIN = 8;
+/** Ours: how often a download that failed in a way that may pass is tried again. */
+export const DOWNLOAD_RETRIES = 3;
+/** Ours: delay of such a job, times the number of the download that failed. */
+export const DOWNLOAD_RETRY_SECONDS = 5;

@@ -9,6 +9,8 @@ interface Described {
   description?: string;
   /** The error code answered when this value is missing or wrong; `invalid_request` when not given. */
   "x-code"?: string;
+  /** The same for a value of the right type that is too long. */
+  "x-size-code"?: string;
   examples?: readonly unknown[];
 }
 

@@ -1,84 +1,108 @@
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
-import { findClamd, parseClamdAddress } from "./engines/clamd/address.ts";
-import type { RulesEvent } from "./engines/rules/rules-engine.ts";
-import { concurrencyOf, startEngine, type VariantParts } from "./engines/variants.ts";
+import { cannotListen } from "./compose/cannot-start.ts";
+import { engineParts } from "./compose/engine-parts.ts";
+import { startJobs } from "./compose/jobs.ts";
+import { concurrencyOf, startEngine } from "./engines/variants.ts";
 import { addressGuard } from "./fetch/address-guard.ts";
 import { fetchSource } from "./fetch/fetch-source.ts";
 import { httpDownload } from "./fetch/http-download.ts";
 import type { Log } from "./log.ts";
 import { inspect, type Stages } from "./pipeline.ts";
+import { embeddedPlatform } from "./platforms/embedded/embedded.ts";
 import { api } from "./receive/api.ts";
+import { asyncRoutes } from "./receive/async-routes.ts";
 import { bearerAuth } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
+import { keyRoutes } from "./receive/key-routes.ts";
 import { scanNow } from "./receive/scan-now.ts";
-import { serviceRoutes } from "./receive/service-routes.ts";
+import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import { gate } from "./scan/gate.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
-/** An operator's mistake that keeps the service from starting: what, on what, and what to do. */
-export class CannotStart extends Error {
-  readonly hint: string;
-
-  constructor(message: string, hint: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "CannotStart";
-    this.hint = hint;
-  }
-}
-
-export interface Timings extends HttpTimings {
-  /** The synchronous API's limit for a request. */
-  scanMs: number;
+export interface ServiceOptions {
+  timings?: Partial<HttpTimings & { scanMs: number }>;
+  /** Milliseconds since 1970, for jobs and results. */
+  now?: () => number;
+  /** Between the tries of a callback. */
+  sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 export interface RunningService {
   readonly port: number;
   readonly engine: Engine;
-  /** Readiness goes false, requests under way finish for at most `graceMs`, then everything is closed. */
+  /** Readiness goes false, requests and jobs under way finish for at most `graceMs`, then everything is closed. */
   stop(graceMs?: number): Promise<void>;
 }
 
 const GRACE_MS = 25_000;
 const HEALTH_TIMEOUT_MS = 5_000;
+const MIB = 1024 * 1024;
 
-/** The composition root: settings → engine → stages → running service. */
+/** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
   settings: Settings,
   log: Log,
-  timings: Partial<Timings> = {},
+  options: ServiceOptions = {},
 ): Promise<RunningService> {
+  const { timings = {}, now = Date.now } = options;
+  await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
-  const engine = await startEngine(engineParts(settings, concurrency, log));
+  const jobsAtOnce = settings.workers || concurrency;
+  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log));
+  undo.defer(() => engine.close());
+  const platform = await embeddedPlatform({ dataDir: settings.dataDir, stackName: settings.scannerStackName, now });
+  undo.defer(() => platform.close());
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
+  undo.defer(() => download.close());
   const stages: Stages = { open: fetchSource(download), engine, now: () => performance.now() };
-  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
-  let stopping = false;
 
-  const scans = syncRoutes({
-    checkDestination: guard.checkUrl,
-    scanNow: scanNow({
-      timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_SECONDS * 1000,
-      async scan(source, signal) {
-        const leave = await slots.enter(signal);
-        try {
-          return await inspect(source, stages, { maxBytes: SYNC_MAX_FILE_BYTES, signal });
-        } finally {
-          leave();
-        }
-      },
-    }),
+  const jobs = await startJobs({
+    ...options,
+    settings,
+    platform,
+    guard,
+    jobsAtOnce,
+    log,
+    now,
+    inspect: (source, signal) => inspect(source, stages, { maxBytes: settings.jobMaxMib * MIB, signal }),
   });
+  undo.defer(() => jobs.stop(0));
+
+  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
+  const scans = scanNow({
+    timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_SECONDS * 1000,
+    async scan(source, signal) {
+      const leave = await slots.enter(signal);
+      try {
+        return await inspect(source, stages, { maxBytes: SYNC_MAX_FILE_BYTES, signal });
+      } finally {
+        leave();
+      }
+    },
+  });
+  const routes = [
+    ...asyncRoutes({
+      checkDestination: guard.checkUrl,
+      allowHttpCallbacks: settings.allowHttpCallbacks,
+      submit: jobs.submit,
+      findResult: platform.results.find,
+    }),
+    ...syncRoutes({ checkDestination: guard.checkUrl, scanNow: scans }),
+    ...keyRoutes({ publicKeys: jobs.publicKeys }),
+  ];
+  let stopping = false;
   const service = serviceRoutes({
     version,
-    routes: scans,
+    routes,
     async readiness() {
       const health = await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      return { ready: health.ready && !stopping, checks: [running, ...health.checks] };
+      const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
+      return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
     },
   });
 
@@ -87,73 +111,33 @@ export async function startService(
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...scans, ...service], auth: bearerAuth(settings.apiKeys) }),
+    handle: api({ routes: [...routes, ...service], auth: bearerAuth(settings.apiKeys) }),
     log,
     timings,
-  }).catch(async (error: NodeJS.ErrnoException) => {
-    await engine.close();
-    await download.close();
+  }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(settings, error);
   });
 
+  const all = undo.move();
   return {
     port: server.port,
     engine,
-    async stop(graceMs = GRACE_MS) {
+    async stop(grace = GRACE_MS) {
       stopping = true;
-      await server.close(graceMs);
-      await Promise.all([engine.close(), download.close()]);
+      await Promise.all([server.close(grace), jobs.stop(grace)]);
+      await all.disposeAsync();
     },
   };
 }
 
-function engineParts(settings: Settings, concurrency: number, log: Log): VariantParts {
-  const { engine: variant, clamd: setting, rulesDir } = settings;
-  const clamd = setting === "auto" ? findClamd() : parseClamdAddress(setting);
-  if (variant === "P") {
-    const rules = { ...(rulesDir !== "" && { rulesDir }), onEvent: (event: RulesEvent) => logRules(log, event) };
-    return { variant, clamd, concurrency, rules };
+async function queueCheck(queue: {
+  counts(): Promise<{ ready: number; buried: number; oldestSeconds: number }>;
+}): Promise<ReadinessCheck> {
+  try {
+    const { ready, buried, oldestSeconds } = await queue.counts();
+    const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
+    return { name: "queue", ok: true, detail };
+  } catch (error) {
+    return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
-  if (clamd) return { variant, clamd, concurrency };
-  throw new CannotStart(
-    setting === "none"
-      ? "engine Q needs clamd, and LAZARET_CLAMD is none"
-      : "no clamd socket in any of the usual places",
-    "start clamd (Debian: apt-get install clamav-daemon), say where it listens (LAZARET_CLAMD=unix:/path/clamd.ctl), or use LAZARET_ENGINE=P to scan with the built-in rules alone",
-  );
-}
-
-function logRules(log: Log, event: RulesEvent): void {
-  if (event.kind === "rules-loaded") {
-    log("rules-loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
-  } else log.error(event.kind, { message: event.message });
-}
-
-function cannotListen(settings: Settings, error: NodeJS.ErrnoException): Error {
-  if (error.code === "EADDRINUSE") {
-    return new CannotStart(
-      `cannot listen on ${settings.host}:${settings.port}: the port is taken`,
-      "stop what listens there, or choose another with LAZARET_PORT",
-      { cause: error },
-    );
-  }
-  if (error.code === "EACCES" || error.code === "EADDRNOTAVAIL") {
-    return new CannotStart(
-      `cannot listen on ${settings.host}:${settings.port}: ${error.code}`,
-      "choose a port above 1023 and an address of this machine (LAZARET_PORT, LAZARET_HOST)",
-      { cause: error },
-    );
-  }
-  if (
-    error.code === "ENOENT" ||
-    String(error.code).startsWith("ERR_OSSL") ||
-    String(error.code).startsWith("ERR_SSL")
-  ) {
-    return new CannotStart(
-      `cannot use the TLS files: ${error.message}`,
-      "LAZARET_TLS_CERT and LAZARET_TLS_KEY must be PEM files that belong together",
-      { cause: error },
-    );
-  }
-  return error;
 }

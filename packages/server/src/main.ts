@@ -1,5 +1,4 @@
 import { Command } from "commander";
-import { CannotStart } from "./app.ts";
 import { configCommand } from "./cli/config.ts";
 import { devCommand } from "./cli/dev.ts";
 import { serveCommand } from "./cli/serve.ts";
@@ -18,7 +17,8 @@ const program = new Command("lazaret")
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof CannotStart)) throw error;
+  // What an operator can mend comes with a hint; the rest is a bug, and keeps its stack.
+  if (!(error instanceof Error && "hint" in error)) throw error;
   process.stderr.write(`lazaret: ${error.message}\nhint: ${error.hint}\n`);
   process.exitCode = EXIT_SETTINGS;
 }

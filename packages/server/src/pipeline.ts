@@ -1,8 +1,16 @@
+import { findings } from "@lazaret/contract";
+import type { CallbackFailure } from "./deliver/callback/failure.ts";
+import type { Delivery } from "./deliver/callback.ts";
+import { afterEngineFault, afterFailedCallback, afterFailedDownload, type ScannedJob } from "./deliver/retry-policy.ts";
 import { type MeasuredBytes, measured } from "./fetch/measured-bytes.ts";
 import { EngineUnavailable } from "./model/faults.ts";
+import type { Job, JobSource } from "./model/job.ts";
 import type { Report } from "./model/report.ts";
+import { noteOf } from "./model/report-note.ts";
+import { done, type Settlement } from "./model/settlement.ts";
 import { type OpenedSource, type Source, SourceFailed } from "./model/source.ts";
 import type { Verdict } from "./model/verdict.ts";
+import type { JobRun } from "./queue/worker.ts";
 import type { Engine } from "./scan/engine.ts";
 
 /**
@@ -10,13 +18,75 @@ import type { Engine } from "./scan/engine.ts";
  *
  *   receive ─▶ queue ─▶ fetch ─▶ scan ─▶ deliver
  *
- * A synchronous scan walks it without the queue: receive → fetch → scan → answer.
+ * A synchronous scan walks it without the queue: receive → fetch → scan → answer. `inspect` is the middle of both,
+ * `runJob` the whole of a queued one.
  */
 export interface Stages {
   /** Opens a source. Throws `SourceFailed` when it cannot be read. */
   open(source: Source, signal: AbortSignal): Promise<OpenedSource>;
   engine: Engine;
   now(): number;
+}
+
+/** What a queued job needs besides: where its report goes. */
+export interface JobStages {
+  inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
+  /** Tells the event bus. Durable when it resolves; may tell the same again after a crash. */
+  announce(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
+  /** Keeps the result for polling, if the job has a trace id. */
+  keep(job: ScannedJob): Promise<void>;
+  callBack(job: ScannedJob, signal: AbortSignal): Promise<Delivery>;
+  reportEventBus: boolean;
+}
+
+/**
+ * The life of one queued job, top to bottom. A job that was put back after its scan carries its report, so that only
+ * the delivery is repeated. Each step is durable before the next begins: a crash between two repeats the later one.
+ */
+export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
+  const scanned = hasReport(run.job) ? run.job : await scanJob(run, stages, signal);
+  if (!hasReport(scanned)) return scanned;
+  await stages.keep(scanned);
+  if (!scanned.callback) return done;
+
+  run.delivering();
+  const delivery = await stages.callBack(scanned, signal);
+  run.note({ delivered: delivery.delivered });
+  if (delivery.delivered) return done;
+  const next = afterFailedCallback(scanned, delivery.failure, stages);
+  if (next.kind !== "event") return next;
+  await stages.announce(scanned, next.failure);
+  return done;
+}
+
+/** Fetches and scans; the report is announced and saved before anything is delivered. */
+async function scanJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<ScannedJob | Settlement> {
+  const { job } = run;
+  let report: Report;
+  try {
+    report = await stages.inspect(job.source, signal);
+  } catch (error) {
+    if (!(error instanceof EngineUnavailable)) throw error;
+    run.note({ error: error.message });
+    const next = afterEngineFault(job, error);
+    if (next.kind === "again") return next;
+    report = { verdict: { kind: "unscannable", finding: findings.engineError }, ...NOT_LOOKED_AT };
+  }
+  run.note(noteOf(report));
+  const retry = afterFailedDownload(job, report);
+  if (retry.kind === "again") return retry;
+
+  // The headers may be credentials, and are not needed any more.
+  const scanned: ScannedJob = { ...job, source: { ...job.source, headers: {} }, report };
+  await stages.announce(scanned);
+  await run.save(scanned);
+  return scanned;
+}
+
+const NOT_LOOKED_AT = { sizeBytes: 0, downloadSeconds: 0, scanSeconds: 0 };
+
+function hasReport(job: Job | Settlement): job is ScannedJob {
+  return "report" in job && job.report !== undefined;
 }
 
 /** From a source to its report. A file that cannot be read or scanned is a report too; only faults are thrown. */

@@ -1,7 +1,7 @@
 import { parseClamdAddress } from "./engines/clamd/address.ts";
 import { allowedHostProblem, networkProblem } from "./fetch/address-guard.ts";
 import { logLevels } from "./log.ts";
-import { choice, list, path, setting, text, wholeNumber } from "./settings/setting.ts";
+import { choice, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
@@ -62,6 +62,39 @@ export const settingsTable = {
     doc: "Requests that may wait for a slot; 0 takes 16 for each file scanned at once.",
     parse: wholeNumber(0, 100_000),
     default: "0",
+  }),
+  workers: setting({
+    doc: "Queued jobs fetched and scanned at once; 0 takes the same number as concurrency.",
+    parse: wholeNumber(0, 1024),
+    default: "0",
+  }),
+  jobMaxMib: setting({
+    doc: "Largest file of a queued job, in MiB. clamd cannot look into more than 2000.",
+    parse: wholeNumber(1, 2000),
+    default: "2000",
+  }),
+  allowHttpCallbacks: setting({
+    doc: "Allow a callback_url that is plain http. `dev` does.",
+    parse: yesOrNo,
+    default: "false",
+  }),
+  signCallbackInvocations: setting({
+    doc: "Sign callbacks (the spec's SignCallbackInvocations).",
+    parse: yesOrNo,
+    default: "false",
+  }),
+  reportEventBus: setting({
+    doc: "Emit results as events (the spec's ReportEventBus), to events.jsonl in the data folder.",
+    parse: yesOrNo,
+    default: "false",
+  }),
+  scannerStackName: setting({
+    doc: "Name of this installation (the spec's ScannerStackName): part of the names of its public keys.",
+    parse: (value) =>
+      /^[A-Za-z0-9][\w.-]{0,127}$/.test(value)
+        ? { value }
+        : { problem: "must begin with a letter or digit and go on with letters, digits, dots, dashes or underscores" },
+    default: "lazaret",
   }),
   tlsCert: setting({
     doc: "PEM file with the certificate chain; with tlsKey, the API speaks HTTPS.",

@@ -23,7 +23,12 @@ export function devCommand(): Command {
   return addSettingFlags(new Command("dev"))
     .description("run the service for trying it out: a key of its own, loopback only, loopback allowed as a target")
     .action(async (flags: Record<string, string>) => {
-      const { settings } = loadSettings(flags, { host: "127.0.0.1", allowNetworks: LOOPBACK });
+      const { settings } = loadSettings(flags, {
+        host: "127.0.0.1",
+        allowNetworks: LOOPBACK,
+        allowHttpCallbacks: "true",
+        signCallbackInvocations: "true",
+      });
       const key = settings.apiKeys[0] ?? devKey(settings.dataDir);
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });

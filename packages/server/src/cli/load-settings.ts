@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { CannotStart } from "../app.ts";
+import { CannotStart } from "../compose/cannot-start.ts";
 import { type Origin, readSettings, type SettingsSources } from "../settings/read-settings.ts";
 import { type SettingName, type Settings, settingsTable } from "../settings.ts";
 

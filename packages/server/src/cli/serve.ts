@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { CannotStart, startService } from "../app.ts";
+import { startService } from "../app.ts";
+import { CannotStart } from "../compose/cannot-start.ts";
 import { gathered, log } from "../log.ts";
 import { version } from "../version.ts";
 import { loadSettings } from "./load-settings.ts";

@@ -2,4 +2,5 @@
 export type Verdict =
   | { kind: "clean"; fileType?: string }
   | { kind: "infected"; finding: string; fileType?: string }
-  | { kind: "unscannable"; finding: string; fileType?: string };
+  /** `detail` is for the log: which part of the file it was. */
+  | { kind: "unscannable"; finding: string; detail?: string; fileType?: string };

@@ -1,4 +1,4 @@
-import { Busy, EngineUnavailable } from "../model/faults.ts";
+import { Busy, EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { BearerAuth } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem, problemAnswer, tryLater } from "./problem.ts";
@@ -39,12 +39,12 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       if (!request.headers.host) throw badRequest("invalid_http", "the request has no Host header");
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
-      if (!route.open) auth.check(request.headers.authorization);
+      const keyDigest = route.open ? "" : auth.check(request.headers.authorization);
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
-      const answer = await route.handle(request);
+      const answer = await route.handle(request, keyDigest);
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
     } catch (error) {
       const problem = problemFrom(error, request);
@@ -67,6 +67,10 @@ function problemFrom(error: unknown, request: ApiRequest): Problem {
       "the scan engine gave no verdict",
       "try again; /readyz?verbose tells what is wrong",
     );
+  }
+  if (error instanceof QueueUnavailable) {
+    request.note({ error: error.message });
+    return tryLater("queue_unavailable", "the job could not be kept, and was not accepted", "submit it again");
   }
   if (!request.signal.aborted) request.note({ error: error instanceof Error ? error.message : String(error) });
   return new Problem(500, "internal_error", {

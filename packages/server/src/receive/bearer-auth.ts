@@ -3,8 +3,8 @@ import { Problem } from "./problem.ts";
 
 /** Keys are kept as digests and every one is compared in full, so that time tells nothing about them. */
 export interface BearerAuth {
-  /** Throws the 401 problem unless the header carries an accepted secret. */
-  check(authorization: string | undefined): void;
+  /** The digest of the accepted secret that the header carries, in hex. Throws the 401 problem when it carries none. */
+  check(authorization: string | undefined): string;
 }
 
 export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
@@ -22,6 +22,7 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
       let matches = 0;
       for (const key of accepted) matches += timingSafeEqual(key, offeredDigest) ? 1 : 0;
       if (matches === 0) throw unauthorized("the bearer secret is not one of this installation's API keys");
+      return offeredDigest.toString("hex");
     },
   };
 }

@@ -33,4 +33,6 @@ export interface Answer {
   json?: unknown;
   /** Sent as text/html. */
   html?: string;
+  /** Sent as text/plain, unless the headers say otherwise. */
+  text?: string;
 }

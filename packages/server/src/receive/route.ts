@@ -10,11 +10,12 @@ export interface Route {
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
   doc: RouteDoc;
-  handle(request: ApiRequest): Promise<Answer>;
+  /** `keyDigest` tells which key the request carries; empty on open endpoints. */
+  handle(request: ApiRequest, keyDigest: string): Promise<Answer>;
 }
 
 export interface RouteDoc {
-  group: "Synchronous" | "Service";
+  group: "Asynchronous" | "Synchronous" | "Service";
   summary: string;
   description?: string;
   deprecated?: boolean;

@@ -1,5 +1,6 @@
 import { findings } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
+import { noteOf } from "../model/report-note.ts";
 import type { Source } from "../model/source.ts";
 import { tooBig } from "./body/upload.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
@@ -24,15 +25,7 @@ export function scanNow({ scan, timeoutMs }: ScanNowOptions): ScanNow {
     try {
       request.signal.throwIfAborted();
       const report = await scan(source, stop.signal);
-      request.note({
-        verdict: report.verdict.kind,
-        finding: report.verdict.kind === "clean" ? undefined : report.verdict.finding,
-        type: report.verdict.fileType,
-        bytes: report.sizeBytes,
-        download_ms: Math.round(report.downloadSeconds * 1000),
-        scan_ms: Math.round(report.scanSeconds * 1000),
-        failure: report.failure?.code,
-      });
+      request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: renderResult(report) };
     } finally {

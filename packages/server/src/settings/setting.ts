@@ -39,6 +39,12 @@ export function choice<const T extends string>(values: readonly T[]): Parser<T> 
   };
 }
 
+export const yesOrNo: Parser<boolean> = (value) => {
+  if (/^(true|yes|1)$/i.test(value)) return { value: true };
+  if (/^(false|no|0)$/i.test(value)) return { value: false };
+  return { problem: "must be true or false" };
+};
+
 /** Comma-separated; `problemOf` says what is wrong with one entry. */
 export function list(problemOf: (entry: string) => string | undefined): Parser<readonly string[]> {
   return (value) => {

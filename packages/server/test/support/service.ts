@@ -1,7 +1,8 @@
-import { type RunningService, startService, type Timings } from "../../src/app.ts";
+import { type RunningService, type ServiceOptions, startService } from "../../src/app.ts";
 import { log } from "../../src/log.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import type { Settings } from "../../src/settings.ts";
+import { temporaryFolder } from "./leftovers.ts";
 
 export const testKey = "key-of-the-tests";
 
@@ -17,22 +18,28 @@ export interface TestService extends AsyncDisposable {
 }
 
 /** The real service on a free port of the loopback interface, in this process. */
-export async function testService(settings: Partial<Settings>, timings: Partial<Timings> = {}): Promise<TestService> {
+export async function testService(
+  settings: Partial<Settings>,
+  timings: ServiceOptions["timings"] = {},
+  options: Omit<ServiceOptions, "timings"> = {},
+): Promise<TestService> {
   const read = readSettings({ flags: {}, env: {}, file: {} });
   if (read.kind !== "ok") throw new Error("the defaults do not parse");
   const lines: Record<string, unknown>[] = [];
+  const folder = settings.dataDir ? undefined : temporaryFolder();
   const service = await startService(
     {
       ...read.settings,
       host: "127.0.0.1",
       port: 0,
       engine: "Q",
+      dataDir: folder?.path ?? "",
       apiKeys: [testKey],
       allowNetworks: ["127.0.0.0/8"],
       ...settings,
     },
     log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) }),
-    { lingerMs: 200, ...timings },
+    { ...options, timings: { lingerMs: 200, ...timings } },
   );
   const scheme = settings.tlsCert ? "https" : "http";
   const url = `${scheme}://127.0.0.1:${service.port}`;
@@ -50,6 +57,9 @@ export async function testService(settings: Partial<Settings>, timings: Partial<
         headers: { "Content-Type": "application/octet-stream" },
         body: typeof bytes === "string" ? bytes : Buffer.from(bytes),
       }),
-    [Symbol.asyncDispose]: () => service.stop(1000),
+    async [Symbol.asyncDispose]() {
+      await service.stop(1000);
+      folder?.[Symbol.dispose]();
+    },
   };
 }

@@ -34,14 +34,14 @@ export function jobFor(
 }
 
 /** A clock that moves by being told only: sleeping takes no time, but the clock has gone on. */
-export interface ToldClock {
+interface ToldClock {
   now(): number;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** What was slept, in milliseconds. */
   readonly slept: number[];
 }
 
-export function toldClock(startedAt = 1_767_225_600_000): ToldClock {
+function toldClock(startedAt = 1_767_225_600_000): ToldClock {
   let now = startedAt;
   const slept: number[] = [];
   return {

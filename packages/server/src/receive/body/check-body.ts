@@ -13,19 +13,28 @@ export function checkBody<Body>(body: Record<string, unknown>, schema: ObjectSch
       continue;
     }
     const problem = problemWith(value, field);
-    if (problem) throw wrong(name, field, problem);
+    if (problem) throw wrong(name, field, problem.what, problem.size);
   }
   return body as Body;
 }
 
-function problemWith(value: unknown, schema: Schema): string | undefined {
+interface FieldProblem {
+  what: string;
+  /** The type is right, the length is not. */
+  size?: boolean;
+}
+
+function problemWith(value: unknown, schema: Schema): FieldProblem | undefined {
+  const what = typeProblem(value, schema);
+  if (what) return { what };
+  const size = sizeProblem(value, schema);
+  return size ? { what: size, size: true } : undefined;
+}
+
+function typeProblem(value: unknown, schema: Schema): string | undefined {
   if (schema.type === "string") {
     if (typeof value !== "string") return "is not a string";
-    if (schema.enum && !schema.enum.includes(value)) return `is not one of ${schema.enum.join(", ")}`;
-    const characters = countCharacters(value);
-    if (characters < (schema.minLength ?? 0)) return "is empty";
-    if (characters > (schema.maxLength ?? Number.POSITIVE_INFINITY)) return `has over ${schema.maxLength} characters`;
-    return undefined;
+    return schema.enum && !schema.enum.includes(value) ? `is not one of ${schema.enum.join(", ")}` : undefined;
   }
   if (schema.type === "integer") {
     if (!Number.isInteger(value)) return "is not a whole number";
@@ -33,9 +42,20 @@ function problemWith(value: unknown, schema: Schema): string | undefined {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "is not an object";
   if ("properties" in schema) return undefined;
-  const entries = Object.values(value);
-  if (entries.length > schema.maxProperties) return `has over ${schema.maxProperties} entries`;
-  return entries.every((entry) => typeof entry === "string") ? undefined : "has a value that is not a string";
+  const strings = Object.values(value).every((entry) => typeof entry === "string");
+  return strings ? undefined : "has a value that is not a string";
+}
+
+function sizeProblem(value: unknown, schema: Schema): string | undefined {
+  if (schema.type === "string") {
+    const characters = countCharacters(String(value));
+    if (characters < (schema.minLength ?? 0)) return "is empty";
+    if (characters > (schema.maxLength ?? Number.POSITIVE_INFINITY)) return `has over ${schema.maxLength} characters`;
+  }
+  if ("maxProperties" in schema && Object.keys(value as object).length > schema.maxProperties) {
+    return `has over ${schema.maxProperties} entries`;
+  }
+  return undefined;
 }
 
 /** Code points, as JSON Schema counts; no array is made of a long string. */
@@ -45,6 +65,7 @@ function countCharacters(text: string): number {
   return count;
 }
 
-function wrong(name: string, schema: Schema, what: string): Problem {
-  return badRequest(schema["x-code"] ?? "invalid_request", `${name} ${what}`, schema.description);
+function wrong(name: string, schema: Schema, what: string, size = false): Problem {
+  const code = (size ? schema["x-size-code"] : undefined) ?? schema["x-code"] ?? "invalid_request";
+  return badRequest(code, `${name} ${what}`, schema.description);
 }

@@ -39,6 +39,7 @@ export async function sendAnswer(response: ServerResponse, answer: Answer, optio
 function bodyOf(answer: Answer): { type: string; text: string } | undefined {
   if (answer.json !== undefined) return { type: "application/json; charset=utf-8", text: JSON.stringify(answer.json) };
   if (answer.html !== undefined) return { type: "text/html; charset=utf-8", text: answer.html };
+  if (answer.text !== undefined) return { type: "text/plain; charset=utf-8", text: answer.text };
   return undefined;
 }
 

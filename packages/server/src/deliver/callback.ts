@@ -1,0 +1,177 @@
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  CALLBACK_RETRIES,
+  CALLBACK_TIMEOUT_SECONDS,
+  CALLBACKS_PER_ORIGIN,
+  callbackHeaderNames as names,
+} from "@lazaret/contract";
+import type { LogFields } from "../log.ts";
+import { Busy } from "../model/faults.ts";
+import type { Callback, Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import { type ConnectorFactory, connections } from "./callback/connections.ts";
+import { type CallbackFailure, failureOf, outcomeOf, type PostOutcome } from "./callback/failure.ts";
+import { mergeHeaders } from "./callback/headers.ts";
+import { originLine } from "./callback/origin-line.ts";
+import { callbackPayload } from "./render.ts";
+import { attemptNumber, retryWaitMs } from "./retry-policy.ts";
+import type { SignCallback } from "./signature.ts";
+
+export type Delivery = { delivered: true } | { delivered: false; failure: CallbackFailure };
+
+export interface CallbackSender {
+  /**
+   * One invocation: a POST, and up to five retries of whatever was not answered with 2xx. A refused destination is
+   * tried as often as any other: what a name resolves to may change in a second, and each try of a job counts alike.
+   * Throws `signal.reason` when the signal aborts, `Busy` before the first POST when too many wait for the origin
+   * already, and when the callback cannot be signed.
+   */
+  send(job: Job, report: Report, signal: AbortSignal): Promise<Delivery>;
+  /** Drops every connection. Invocations under way throw. */
+  close(): Promise<void>;
+}
+
+export interface CallbackSenderOptions {
+  connector: ConnectorFactory;
+  /** Told to receivers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
+  version: string;
+  /** Callbacks are signed when it is given. */
+  sign?: SignCallback;
+  /** One line for each POST. */
+  log(event: string, fields: LogFields): void;
+  /** For one POST, from the dial to the last of the answer's headers. */
+  timeoutMs?: number;
+  /** POSTs under way to one origin at once. */
+  perOrigin?: number;
+  /** So many POSTs may wait for one origin when an invocation begins, 1 at least; any number by default. */
+  longestLine?: number;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  /** Throws `signal.reason` when the signal aborts. */
+  sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** From 0 to 1. */
+  random?: () => number;
+}
+
+export function callbackSender(options: CallbackSenderOptions): CallbackSender {
+  const { version, sign, log, now = Date.now, sleep = pauseFor, random = Math.random } = options;
+  const { timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000, perOrigin = CALLBACKS_PER_ORIGIN } = options;
+  const { longestLine = Number.POSITIVE_INFINITY } = options;
+  const line = originLine(perOrigin);
+  const open = connections(options.connector);
+  const closing = new AbortController();
+
+  async function headersOf(
+    job: Job,
+    callback: Callback,
+    post: { attempt: number; body: Uint8Array; startedAt: number },
+  ): Promise<string[]> {
+    const timestamp = String(post.startedAt);
+    return mergeHeaders({
+      defaults: { Accept: "*/*", "User-Agent": `lazaret/${version}` },
+      client: callback.headers,
+      service: {
+        "Content-Type": "application/json",
+        "Content-Length": String(post.body.length),
+        [names.deliveryId]: job.id,
+        [names.deliveryAttempt]: String(post.attempt),
+        ...(sign && {
+          [names.timestamp]: timestamp,
+          [names.signature]: await sign({ timestamp, url: callback.url, body: post.body }),
+        }),
+      },
+    });
+  }
+
+  /** The time starts when there is room at the origin, and so does the timestamp. */
+  async function post(
+    job: Job,
+    callback: Callback,
+    options: { url: URL; retry: number; body: Uint8Array; signal: AbortSignal },
+  ): Promise<{ outcome: PostOutcome; attempt: number; startedAt: number }> {
+    const { url, retry, body, signal } = options;
+    const attempt = attemptNumber(job, retry);
+    const queuedAt = now();
+    const leave = await line.enter(url.origin, signal);
+    let ended = Promise.resolve();
+    try {
+      const startedAt = now();
+      const headers = await headersOf(job, callback, { attempt, body, startedAt });
+      using limit = timeLimit(timeoutMs, signal);
+      const outcome = await open.post(url, { headers, body, mayReuse: retry === 0 }, limit.signal).then(
+        (posted) => {
+          ended = posted.ended;
+          return outcomeOf(posted.statusCode);
+        },
+        (error) => failureOf(error),
+      );
+      log("callback", {
+        job: job.id,
+        trace_id: job.traceId,
+        url: `${url.origin}${url.pathname}`,
+        attempt,
+        delivered: outcome.kind === "delivered",
+        status: outcome.statusCode,
+        code: codeOf(outcome, signal),
+        waited_ms: startedAt - queuedAt,
+        ms: now() - startedAt,
+      });
+      return { outcome, attempt, startedAt };
+    } finally {
+      void ended.then(leave);
+    }
+  }
+
+  return {
+    async send(job, report, given) {
+      const { callback } = job;
+      if (!callback) throw new Error(`cannot call back for job ${job.id}: it has no callback_url`);
+      const url = new URL(callback.url);
+      if (line.waiting(url.origin) >= longestLine) throw new Busy(`too many callbacks wait for ${url.origin}`);
+      const signal = AbortSignal.any([given, closing.signal]);
+      const body = Buffer.from(JSON.stringify(callbackPayload(job, report)));
+
+      for (let retry = 0; ; retry += 1) {
+        const { outcome, attempt, startedAt } = await post(job, callback, { url, retry, body, signal });
+        if (outcome.kind === "delivered") return { delivered: true };
+        signal.throwIfAborted();
+        if (retry === CALLBACK_RETRIES) {
+          const { kind, ...failure } = outcome;
+          return { delivered: false, failure: { ...failure, attempts: attempt, lastAttemptAt: startedAt } };
+        }
+        await sleep(retryWaitMs(retry + 1, random), signal);
+      }
+    },
+
+    async close() {
+      closing.abort(new Error("the callback sender is closed"));
+      await open.close();
+    },
+  };
+}
+
+function codeOf(outcome: PostOutcome, signal: AbortSignal): string | undefined {
+  if (outcome.kind === "delivered") return undefined;
+  return signal.aborted ? "aborted" : outcome.code;
+}
+
+/** Aborts with `signal`, or with ETIMEDOUT when the time is up. */
+function timeLimit(ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable {
+  const limit = new AbortController();
+  const tooLate = Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" });
+  const timer = setTimeout(() => limit.abort(tooLate), ms);
+  const giveUp = (): void => limit.abort(signal.reason);
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  return {
+    signal: limit.signal,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
+    },
+  };
+}
+
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+}

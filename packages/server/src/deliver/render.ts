@@ -1,0 +1,96 @@
+import {
+  CALLBACK_FAILED,
+  type CallbackPayload,
+  type DownloadScanResultDetail,
+  type FailedError,
+  findings,
+  type Status,
+} from "@lazaret/contract";
+import type { Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { CallbackFailure } from "./callback/failure.ts";
+
+/**
+ * Job and report, in the words of the wire. Strings of the client are passed on as they are: JSON.stringify writes lone
+ * surrogates and NUL as escapes, so they survive UTF-8.
+ */
+export function callbackPayload(job: Job, report: Report): CallbackPayload {
+  return {
+    status: statusOf(report.verdict),
+    ...(report.verdict.kind !== "clean" && { finding: report.verdict.finding }),
+    size: report.sizeBytes,
+    download_time: report.downloadSeconds.toFixed(3),
+    scan_time: report.scanSeconds.toFixed(3),
+    download_url: job.source.url,
+    ...echoes(job, report),
+  };
+}
+
+export interface DownloadScanResultOptions {
+  /** The callback has finally failed: that is then the result, whatever the scan found. */
+  callbackFailure?: CallbackFailure;
+  /** When the download ended, in milliseconds since 1970; told when it failed. */
+  downloadEndedAt?: number;
+}
+
+/** The detail of a Download Scan Result event. */
+export function downloadScanResult(
+  job: Job,
+  report: Report,
+  options: DownloadScanResultOptions = {},
+): DownloadScanResultDetail {
+  const urls = { download_url: job.source.url, callback_url: job.callback?.url ?? "" };
+  const { callbackFailure, downloadEndedAt } = options;
+  if (callbackFailure) {
+    return {
+      ...urls,
+      status: "no",
+      finding: CALLBACK_FAILED,
+      ...echoes(job, report),
+      callback_failed_error: failedError(callbackFailure),
+    };
+  }
+  const { verdict, failure } = report;
+  const downloadFailed = verdict.kind === "unscannable" && verdict.finding === findings.downloadFailed;
+  const attempts = job.failedDownloads + 1;
+  return {
+    ...urls,
+    status: statusOf(verdict),
+    ...(verdict.kind !== "clean" && { finding: verdict.finding }),
+    ...echoes(job, report),
+    ...(downloadFailed &&
+      failure && { download_failed_error: failedError({ ...failure, attempts, lastAttemptAt: downloadEndedAt }) }),
+  };
+}
+
+function statusOf(verdict: Verdict): Status {
+  return verdict.kind === "unscannable" ? "no" : verdict.kind;
+}
+
+function echoes(job: Job, report: Report): Pick<CallbackPayload, "trace_id" | "custom_data" | "realfiletype"> {
+  return {
+    ...(job.traceId !== undefined && { trace_id: job.traceId }),
+    ...(job.customData !== undefined && { custom_data: job.customData }),
+    ...(report.verdict.fileType !== undefined && { realfiletype: report.verdict.fileType }),
+  };
+}
+
+function failedError(failure: {
+  message: string;
+  code: string;
+  attempts: number;
+  statusCode?: number;
+  lastAttemptAt: number | undefined;
+}): FailedError {
+  const { message, code, attempts, statusCode, lastAttemptAt } = failure;
+  return {
+    message,
+    code,
+    metadata: {
+      attempts,
+      ...(statusCode !== undefined && { status_code: statusCode }),
+      ...(lastAttemptAt !== undefined && { last_attempt_at: new Date(lastAttemptAt).toISOString() }),
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
+import type { Report } from "../model/report.ts";
+import type { CallbackFailure } from "./callback/failure.ts";
+import { afterFailedCallback, afterFailedDownload, attemptNumber, retryWaitMs } from "./retry-policy.ts";
+
+const failure: CallbackFailure = {
+  code: "HTTP_500",
+  message: "cannot call back: the receiver answered 500",
+  statusCode: 500,
+  attempts: 24,
+  lastAttemptAt: 0,
+};
+const waiting = (failedCallbacks: number) => jobFor("https://app.example.com/", {}, { failedCallbacks });
+
+describe("after a failed callback", () => {
+  for (const [failedBefore, afterSeconds] of [
+    [0, 5],
+    [1, 10],
+    [2, 15],
+  ] as const) {
+    it(`invocation ${failedBefore + 1} puts the job back for ${afterSeconds} seconds, with its report`, () => {
+      const job = waiting(failedBefore);
+      assert.deepEqual(afterFailedCallback(job, failure, { reportEventBus: true }), {
+        kind: "again",
+        afterSeconds,
+        job: { ...job, failedCallbacks: failedBefore + 1 },
+      });
+    });
+  }
+
+  it("the fourth invocation ends in an event when results go to the event bus", () => {
+    assert.deepEqual(afterFailedCallback(waiting(3), failure, { reportEventBus: true }), { kind: "event", failure });
+  });
+
+  it("the fourth invocation ends in a dead letter when they do not, and the reason tells no URL", () => {
+    assert.deepEqual(afterFailedCallback(waiting(3), failure, { reportEventBus: false }), {
+      kind: "buried",
+      reason: "scanner:callback-failed: cannot call back: the receiver answered 500, 24 attempts",
+      job: waiting(4),
+    });
+  });
+
+  it("ends after four invocations, whatever failed, and changes nothing but the count", () => {
+    fc.assert(
+      fc.property(fc.boolean(), fc.nat(3), fc.string(), (reportEventBus, failedBefore, customData) => {
+        let job = jobFor("https://app.example.com/", {}, { failedCallbacks: failedBefore, customData });
+        const first = job;
+        for (let invocations = 1; ; invocations += 1) {
+          const next = afterFailedCallback(job, failure, { reportEventBus });
+          if (next.kind !== "again") {
+            assert.equal(invocations, 4 - failedBefore);
+            assert.equal(next.kind, reportEventBus ? "event" : "buried");
+            return;
+          }
+          assert.deepEqual(next.job, { ...first, failedCallbacks: failedBefore + invocations });
+          assert.equal(next.afterSeconds, 5 * (failedBefore + invocations));
+          job = { ...next.job, report: cleanReport };
+        }
+      }),
+    );
+  });
+});
+
+describe("after a download", () => {
+  const unread = (passing: boolean): Report => ({
+    ...cleanReport,
+    verdict: { kind: "unscannable", finding: "scanner:download-failed" },
+    failure: { finding: "scanner:download-failed", code: "HTTP_503", message: "cannot download", passing },
+  });
+  const fetching = (failedDownloads: number) => {
+    const { report, ...job } = jobFor("https://app.example.com/", {}, { failedDownloads });
+    return job;
+  };
+
+  it("that failed in a way that may pass, the job runs again after 5, 10 and 15 seconds, without a report", () => {
+    for (const failedDownloads of [0, 1, 2]) {
+      assert.deepEqual(afterFailedDownload(fetching(failedDownloads), unread(true)), {
+        kind: "again",
+        afterSeconds: 5 * (failedDownloads + 1),
+        job: fetching(failedDownloads + 1),
+      });
+    }
+  });
+
+  it("that failed for the fourth time, the report stands", () => {
+    assert.deepEqual(afterFailedDownload(fetching(3), unread(true)), { kind: "stands" });
+  });
+
+  it("that failed for good, or did not fail, the report stands at once", () => {
+    assert.deepEqual(afterFailedDownload(fetching(0), unread(false)), { kind: "stands" });
+    assert.deepEqual(afterFailedDownload(fetching(0), cleanReport), { kind: "stands" });
+  });
+});
+
+describe("inside an invocation", () => {
+  const retries = [1, 2, 3, 4, 5];
+
+  it("the retries wait 0.25, 0.5, 1, 2 and 4 seconds", () => {
+    assert.deepEqual(
+      retries.map((retry) => retryWaitMs(retry, () => 0.5)),
+      [250, 500, 1000, 2000, 4000],
+    );
+  });
+
+  it("give or take a fifth", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...retries), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
+        const planned = 250 * 2 ** (retry - 1);
+        const wait = retryWaitMs(retry, () => random);
+        assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2, `${wait}`);
+      }),
+    );
+  });
+
+  it("POSTs are counted over all invocations, from 1 to 24", () => {
+    const numbers = [0, 1, 2, 3].flatMap((failedCallbacks) =>
+      [0, ...retries].map((retry) => attemptNumber(waiting(failedCallbacks), retry)),
+    );
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 24 }, (_, index) => index + 1),
+    );
+  });
+});

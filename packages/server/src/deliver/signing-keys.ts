@@ -1,0 +1,49 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
+import { promisify } from "node:util";
+
+/**
+ * Where the key pair of an installation is kept. Called once at start, when callbacks are signed.
+ *
+ * The first call of all makes the pair; every later one, in this or another process, answers the same, also when
+ * several are first at once. By the time it answers, the public keys can be read in the parameter store under the names
+ * of `publicKeyParameters`. Throws when the key cannot be read or kept, and never replaces one that is there.
+ */
+export interface SigningKeys {
+  load(): Promise<SigningKeyPair>;
+}
+
+export interface SigningKeyPair {
+  privateKey: KeyObject;
+  publicKeys: PublicKeys;
+}
+
+/** The one public key in both forms, as PEM. */
+export interface PublicKeys {
+  pkcs1: string;
+  x509: string;
+}
+
+const MODULUS_BITS = 3072;
+
+/** A new private key, as PEM (PKCS#8). Takes a while, though not on this thread. */
+export async function makePrivatePem(): Promise<string> {
+  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: MODULUS_BITS });
+  return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+}
+
+/** Throws when the text is not a private RSA key; the error does not tell what it is. */
+export function signingKeyPair(privatePem: string): SigningKeyPair {
+  const privateKey = createPrivateKey(privatePem);
+  if (privateKey.asymmetricKeyType !== "rsa") throw new Error("cannot sign with a key that is not RSA");
+  const publicKey = createPublicKey(privateKey);
+  const pem = (type: "pkcs1" | "spki"): string => publicKey.export({ type, format: "pem" }).toString();
+  return { privateKey, publicKeys: { pkcs1: pem("pkcs1"), x509: pem("spki") } };
+}
+
+/** The names of the spec, by which receivers find the public key in a parameter store. */
+export function publicKeyParameters(stackName: string, keys: PublicKeys): readonly { name: string; value: string }[] {
+  return [
+    { name: `/scanner/${stackName}/PublicKeyPEMPKCS1`, value: keys.pkcs1 },
+    { name: `/scanner/${stackName}/PublicKeyPEMX509`, value: keys.x509 },
+  ];
+}

@@ -1,0 +1,11 @@
+import type { Job } from "./job.ts";
+
+/** What the queue does with a job now. */
+export type Settlement =
+  | { kind: "done" }
+  /** Run again after a delay, as `job`: with the report and the counts it has by now. */
+  | { kind: "again"; afterSeconds: number; job: Job }
+  /** To the dead letters, as `job`. */
+  | { kind: "buried"; reason: string; job: Job };
+
+export const done: Settlement = { kind: "done" };

@@ -1,0 +1,127 @@
+import type { Job } from "../model/job.ts";
+import type { Settlement } from "../model/settlement.ts";
+import type { JobCard } from "./job-card.ts";
+
+/**
+ * Keeps jobs until they are settled, through crashes at any moment. At least once: a job may be taken again although
+ * somebody works on it (a lease that ran out), and then only the newest lease can write.
+ *
+ *   add ─▶ ready ──take──▶ leased ──settle──▶ done: gone
+ *           ▲ ▲ ▲             │ │ └─────────▶ buried ──redrive──┐
+ *           │ │ └──ran out────┘ └──again──▶ delayed ──due──┐    │
+ *           │ └────────────────────────────────────────────┘    │
+ *           └───────────────────────────────────────────────────┘
+ *
+ * Delays and leases are lengths of time. A clock that is set back makes nobody wait longer than the whole length once
+ * more; one that is set forward only ends them early.
+ */
+export interface JobQueue {
+  /**
+   * Resolves when the job is on disk (fsync) or in the queue service; it is due at once. Throws `QueueUnavailable` when
+   * it cannot be kept. After a throw it may be there all the same, whole, when only the answer was lost.
+   */
+  add(job: Job): Promise<void>;
+
+  /**
+   * Leases of jobs that are due, at most `limit`; waits for none. Those due longest come first, as far as the platform
+   * keeps an order. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
+   * its workers: it is buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
+   */
+  take(limit: number): Promise<Lease[]>;
+
+  /**
+   * Resolves when a job may be due, so that workers need not ask all the time: at once when one is, early when this
+   * process adds or puts back one, and in any case after about a second. Resolves at once when the signal is aborted.
+   */
+  wait(signal: AbortSignal): Promise<void>;
+
+  /** For metrics and readiness. */
+  counts(): Promise<QueueCounts>;
+}
+
+/** All of it throws `QueueUnavailable` when the queue cannot be asked: then the lease is neither kept nor lost. */
+export interface Lease {
+  readonly job: Job;
+  /** How often the job was taken, this time included, since it was added, put back or redriven. */
+  readonly attempt: number;
+  /** Keeps the lease for another full time. False when it is lost: somebody else has the job now. Called at a third. */
+  extend(): Promise<boolean>;
+  /** Writes progress (the report) without settling. False when the lease is lost. Durable when it resolves. */
+  save(job: Job): Promise<boolean>;
+  /** Ends the lease. False when it was lost: then nothing was written. Durable when it resolves. */
+  settle(settlement: Settlement): Promise<boolean>;
+}
+
+export interface QueueCounts {
+  /** Due now, not leased. */
+  ready: number;
+  /** Put back, not due yet. */
+  delayed: number;
+  leased: number;
+  buried: number;
+  /** How long the longest due job has been waiting for a worker; 0 when there is none. */
+  oldestSeconds: number;
+}
+
+/** What an operator sees of dead letters and does with them; used by the command line only. */
+export interface DeadLetters {
+  /** Newest first. */
+  list(options: PageOptions): Promise<Page<DeadLetter>>;
+  /** Undefined when there is none of that id. */
+  show(id: string): Promise<DeadLetter | undefined>;
+  /** Puts dead letters back, due at once, their counts at zero and their reports kept. Answers how many. */
+  redrive(ids: readonly string[] | "all"): Promise<number>;
+  /** Deletes dead letters for good. Answers how many. */
+  purge(ids: readonly string[] | "all"): Promise<number>;
+}
+
+export interface DeadLetter {
+  id: string;
+  submittedAt: number;
+  buriedAt: number;
+  reason: string;
+  /** Undefined when it cannot be read any more: the storage or its key was damaged. */
+  job: JobCard | undefined;
+}
+
+/**
+ * What an operator sees of all jobs that are not done. Used by the command line only; a platform whose queue cannot be
+ * looked into has none.
+ */
+export interface JobBrowser {
+  /** Newest first; of one state, or all. */
+  list(options: PageOptions & { state?: JobState }): Promise<Page<JobEntry>>;
+  /** Undefined when there is none of that id, or it is done. */
+  show(id: string): Promise<JobEntry | undefined>;
+}
+
+export type JobState = "ready" | "delayed" | "leased" | "buried";
+
+export interface JobEntry {
+  id: string;
+  state: JobState;
+  submittedAt: number;
+  /** How often it was taken since it was added, put back or redriven. */
+  attempts: number;
+  /** When it may be taken: put back until, or leased until. Undefined for a dead letter. */
+  dueAt: number | undefined;
+  /** As in `DeadLetter`. */
+  job: JobCard | undefined;
+}
+
+export interface PageOptions {
+  limit: number;
+  /** `next` of the page before. */
+  after?: string;
+}
+
+export interface Page<Entry> {
+  entries: Entry[];
+  /** Undefined on the last page. */
+  next: string | undefined;
+}
+
+export const MAX_ATTEMPTS = 3;
+export const LEASE_SECONDS = 30;
+/** Why a job was buried that was taken `MAX_ATTEMPTS` times and never settled. */
+export const POISON = "poison";

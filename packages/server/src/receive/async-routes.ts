@@ -1,0 +1,96 @@
+import { type AsyncDownloadRequest, asyncDownloadSchema, scanResultSchema, traceIdSchema } from "@lazaret/contract";
+import type { Report } from "../model/report.ts";
+import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
+import { checkBody } from "./body/check-body.ts";
+import { urlSource } from "./body/download-fields.ts";
+import { readJsonObject } from "./body/json-body.ts";
+import type { Answer, ApiRequest } from "./exchange.ts";
+import { badRequest, Problem } from "./problem.ts";
+import { renderResult } from "./render-result.ts";
+import type { Route } from "./route.ts";
+import type { SubmitJob } from "./submit-job.ts";
+
+export interface AsyncRoutesOptions extends AsyncFieldsOptions {
+  submit: SubmitJob;
+  /** Undefined while unfinished, unknown, or older than 24 hours. */
+  findResult(traceId: string): Promise<Report | undefined>;
+}
+
+const RESULT_PATH = "/api/v1/scan/async/result";
+
+export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
+  return [
+    {
+      method: "POST",
+      path: "/api/v1/scan/async/download",
+      doc: {
+        group: "Asynchronous",
+        summary: "Queue a download and scan",
+        description: "Answers 204 when callback_url is given, else 201 with the `location` to poll.",
+        request: { contentType: "application/json", schema: asyncDownloadSchema },
+        success: { status: 201, description: "Accepted and durable; poll the `location`. 204 with a callback_url." },
+        errors: {
+          400: [
+            "invalid_json",
+            "invalid_request",
+            "invalid_download_url",
+            "invalid_callback_url",
+            "blocked_destination",
+            "invalid_header",
+            "trace_id_required",
+            "invalid_trace_id",
+            "custom_data_too_large",
+          ],
+          401: ["invalid_api_key"],
+          413: ["body_too_large"],
+          415: ["unsupported_media_type", "unsupported_encoding"],
+          503: ["queue_unavailable"],
+        },
+        example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/download`,
+      },
+      async handle(request, keyDigest) {
+        const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
+        const source = urlSource(body, options.checkDestination);
+        const wish = answerWish(body, options);
+        const job = await options.submit({ source, keyDigest, ...wish });
+        request.note({ job_id: job.id });
+        return accepted(wish);
+      },
+    },
+    {
+      method: "GET",
+      path: RESULT_PATH,
+      doc: {
+        group: "Asynchronous",
+        summary: "Poll for the result of a job",
+        query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema } },
+        success: { status: 200, description: "The scan result.", schema: scanResultSchema },
+        errors: { 400: ["invalid_trace_id"], 401: ["invalid_api_key"], 404: ["not_found"] },
+        example: `curl -H "Authorization: Bearer $KEY" "$URL${RESULT_PATH}?trace_id=order-4711"`,
+      },
+      async handle(request) {
+        const report = await options.findResult(traceIdOf(request));
+        if (report) return { status: 200, json: renderResult(report) };
+        throw new Problem(404, "not_found", {
+          message: "there is no result for this trace_id",
+          hint: "the scan is not finished, the result is older than 24 hours, or the trace_id is wrong",
+        });
+      },
+    },
+  ];
+}
+
+function accepted({ callback, traceId }: { callback?: unknown; traceId?: string }): Answer {
+  if (callback !== undefined) return { status: 204 };
+  return { status: 201, headers: { Location: `${RESULT_PATH}?trace_id=${encodeURIComponent(traceId ?? "")}` } };
+}
+
+function traceIdOf(request: ApiRequest): string {
+  const [traceId, ...more] = request.query.getAll("trace_id");
+  if (traceId === undefined || more.length > 0) {
+    throw badRequest("invalid_trace_id", "the query has no trace_id, or more than one", "add ?trace_id=…");
+  }
+  checkBody({ trace_id: traceId }, { type: "object", properties: { trace_id: traceIdSchema }, required: [] });
+  checkTraceId(traceId);
+  return traceId;
+}

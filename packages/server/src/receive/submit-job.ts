@@ -1,0 +1,34 @@
+import type { Callback, Job, JobSource } from "../model/job.ts";
+
+export interface SubmitOptions {
+  /** Notes that this submission is the newest of its trace id. */
+  expect(submission: { traceId: string; jobId: string; submittedAt: number }): Promise<void>;
+  /** Resolves when the job is durable. */
+  add(job: Job): Promise<void>;
+  newId(): string;
+  now(): number;
+}
+
+export interface Submission {
+  source: JobSource;
+  keyDigest: string;
+  traceId?: string;
+  customData?: string;
+  callback?: Callback;
+}
+
+export type SubmitJob = (submission: Submission) => Promise<Job>;
+
+/** From a checked request to a durable job. When this resolves, the job may be acknowledged: it is never lost. */
+export function submitJob({ expect, add, newId, now }: SubmitOptions): SubmitJob {
+  return async (submission) => {
+    const counts = { failedDownloads: 0, failedScans: 0, failedCallbacks: 0 };
+    const job: Job = { id: newId(), submittedAt: now(), ...submission, ...counts };
+    // First, so that no poll between the two finds the result of an older submission.
+    if (job.traceId !== undefined) {
+      await expect({ traceId: job.traceId, jobId: job.id, submittedAt: job.submittedAt });
+    }
+    await add(job);
+    return job;
+  };
+}

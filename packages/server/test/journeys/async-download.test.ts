@@ -1,0 +1,234 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { type FileServer, fileServer } from "../support/file-server.ts";
+import { atTheEnd } from "../support/leftovers.ts";
+import { type TestService, testService } from "../support/service.ts";
+import { toldClock } from "../support/told-clock.ts";
+import { until } from "../support/until.ts";
+
+let clamd: TestClamd;
+let files: FileServer;
+let service: TestService;
+const clock = toldClock();
+const gate = Promise.withResolvers<void>();
+let flaky = 0;
+before(async () => {
+  clamd = await testClamd();
+  files = await fileServer({
+    "/slow": async (_, response) => {
+      await gate.promise;
+      response.end("slow file");
+    },
+    "/flaky": (_, response) => {
+      flaky += 1;
+      response.writeHead(flaky <= 3 ? 503 : 200).end("flaky file");
+    },
+    "/down": (_, response) => response.writeHead(500).end(),
+  });
+  service = await testService({ clamd: `unix:${clamd.socketPath}`, allowHttpCallbacks: true }, {}, clock);
+});
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+atTheEnd(() => files[Symbol.asyncDispose]());
+atTheEnd(() => service[Symbol.asyncDispose]());
+
+const submit = (body: object): Promise<Response> =>
+  service.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+const poll = (traceId: string): Promise<Response> =>
+  service.call(`/api/v1/scan/async/result?trace_id=${encodeURIComponent(traceId)}`);
+async function resultOf(traceId: string): Promise<unknown> {
+  let response = await poll(traceId);
+  await until(`there is a result for ${traceId}`, async () => {
+    response = await poll(traceId);
+    return response.status === 200;
+  });
+  return response.json();
+}
+
+test("without a callback_url: 201, an empty body, and a location that leads to the result", async () => {
+  const response = await submit({ download_url: `${files.origin}/clean`, trace_id: "first & önly" });
+  assert.equal(response.status, 201);
+  assert.equal(response.headers.get("content-length"), "0");
+  assert.equal(await response.text(), "");
+  const location = response.headers.get("location") ?? "";
+  assert.equal(location, "/api/v1/scan/async/result?trace_id=first%20%26%20%C3%B6nly");
+  await until("the location answers", async () => (await service.call(location)).status === 200);
+  assert.deepEqual(await (await service.call(location)).json(), { status: "clean", size: 10 });
+});
+
+test("an infected file and one that is not there have their findings", async () => {
+  await submit({ download_url: `${files.origin}/eicar`, trace_id: "infected" });
+  assert.deepEqual(await resultOf("infected"), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
+  await submit({ download_url: `${files.origin}/missing`, trace_id: "missing" });
+  assert.deepEqual(await resultOf("missing"), { status: "no", finding: "scanner:download-failed" });
+});
+
+test("answers 404 while the scan is unfinished, and the same for an unknown trace_id", async () => {
+  await submit({ download_url: `${files.origin}/slow`, trace_id: "slow" });
+  await until("the download has begun", () => files.asked.includes("/slow"));
+  const unfinished = await poll("slow");
+  const unknown = await poll("nobody submitted this");
+  assert.deepEqual([unfinished.status, unknown.status], [404, 404]);
+  const body = (await unfinished.json()) as Record<string, unknown>;
+  assert.equal(body.code, "not_found");
+  assert.deepEqual({ ...body, request_id: "" }, { ...((await unknown.json()) as object), request_id: "" });
+  gate.resolve();
+  assert.deepEqual(await resultOf("slow"), { status: "clean", size: 9 });
+});
+
+test("with a callback_url: 204, and the result is posted with every field of the spec", async () => {
+  await using receiver = await callbackReceiver(answering(204));
+  const custom = 'emoji 💾, quotes ", NUL \u0000, half a pair \ud83d';
+  const response = await submit({
+    download_url: `${files.origin}/eicar?page=1`,
+    callback_url: `${receiver.origin}/scanned?x=1`,
+    callback_headers: { "X-Tenant": "7" },
+    trace_id: "called",
+    custom_data: custom,
+  });
+  assert.equal(response.status, 204);
+  await until("the callback is there", () => receiver.requests.length > 0);
+  const [callback] = receiver.requests;
+  const payload = JSON.parse(callback?.body.toString() ?? "");
+  assert.match(payload.download_time, /^\d+\.\d{3}$/);
+  assert.match(payload.scan_time, /^\d+\.\d{3}$/);
+  assert.deepEqual(
+    { ...payload, download_time: "", scan_time: "" },
+    {
+      status: "infected",
+      finding: "Eicar-Test-Signature",
+      size: 68,
+      download_time: "",
+      scan_time: "",
+      download_url: `${files.origin}/eicar?page=1`,
+      trace_id: "called",
+      custom_data: custom,
+    },
+  );
+  assert.deepEqual([callback?.values("x-tenant"), callback?.values("content-type")], [["7"], ["application/json"]]);
+  assert.deepEqual(await resultOf("called"), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
+  assert.equal(receiver.requests.length, 1);
+});
+
+test("a download that fails in a way that may pass is tried again after 5, 10 and 15 seconds", async () => {
+  await submit({ download_url: `${files.origin}/flaky`, trace_id: "flaky" });
+  for (const [tries, seconds] of [
+    [1, 5],
+    [2, 10],
+    [3, 15],
+  ] as const) {
+    await until(`try ${tries} has failed`, () =>
+      service.lines.some((line) => line.event === "job" && line.after_s === seconds && line.failure === "HTTP_503"),
+    );
+    assert.equal(flaky, tries);
+    clock.advance(seconds + 1);
+  }
+  assert.deepEqual(await resultOf("flaky"), { status: "clean", size: 10 });
+});
+
+test("a download that goes on failing is `no` after the third retry", async () => {
+  await submit({ download_url: `${files.origin}/down`, trace_id: "down" });
+  await until("it has a result", async () => {
+    clock.advance(20);
+    return (await poll("down")).status === 200;
+  });
+  assert.deepEqual(await resultOf("down"), { status: "no", finding: "scanner:download-failed" });
+  assert.equal(files.asked.filter((path) => path === "/down").length, 4);
+});
+
+test("a trace_id that is submitted again has the newest submission's result", async () => {
+  await submit({ download_url: `${files.origin}/clean`, trace_id: "again" });
+  assert.deepEqual(await resultOf("again"), { status: "clean", size: 10 });
+  await submit({ download_url: `${files.origin}/eicar`, trace_id: "again" });
+  assert.deepEqual(await resultOf("again"), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
+});
+
+test("a result is kept for 24 hours, then it is 404", async () => {
+  await submit({ download_url: `${files.origin}/clean`, trace_id: "kept" });
+  await resultOf("kept");
+  clock.advance(24 * 3600 - 60);
+  assert.equal((await poll("kept")).status, 200);
+  clock.advance(120);
+  assert.equal((await poll("kept")).status, 404);
+});
+
+const url = "https://files.example.com/x";
+const bad: [what: string, body: object, code: string][] = [
+  ["neither callback_url nor trace_id", {}, "trace_id_required"],
+  ["an empty trace_id", { trace_id: "" }, "invalid_trace_id"],
+  ["a trace_id over 256 characters", { trace_id: "x".repeat(257) }, "invalid_trace_id"],
+  ["a trace_id with a control character", { trace_id: "a\u0007b" }, "invalid_trace_id"],
+  ["a trace_id that is a number", { trace_id: 5 }, "invalid_trace_id"],
+  ["custom_data over 16,384 bytes", { trace_id: "t", custom_data: "é".repeat(8193) }, "custom_data_too_large"],
+  ["custom_data that is an object", { trace_id: "t", custom_data: {} }, "invalid_request"],
+  ["a callback_url that is no URL", { callback_url: "nowhere" }, "invalid_callback_url"],
+  ["a callback_url with letters outside RFC 3986", { callback_url: "https://example.com/ö" }, "invalid_callback_url"],
+  ["a callback_url to a private address", { callback_url: "https://10.0.0.1/x" }, "blocked_destination"],
+  [
+    "a callback header that is hop-by-hop",
+    { trace_id: "t", callback_headers: { Connection: "upgrade" } },
+    "invalid_header",
+  ],
+  ["no download_url", { download_url: undefined, trace_id: "t" }, "invalid_download_url"],
+];
+for (const [what, fields, code] of bad) {
+  test(`${what} gets 400 ${code}`, async () => {
+    const response = await submit({ download_url: url, ...fields });
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [400, code]);
+  });
+}
+
+test("a callback_url of plain http is refused unless the operator allows it", async () => {
+  await using strict = await testService({ clamd: `unix:${clamd.socketPath}` });
+  const response = await strict.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: url, callback_url: "http://app.example.com/x" }),
+  });
+  assert.deepEqual(
+    [response.status, ((await response.json()) as { code: string }).code],
+    [400, "invalid_callback_url"],
+  );
+});
+
+test("custom_data of exactly 16,384 bytes of 4-byte characters is accepted", async () => {
+  const response = await submit({
+    download_url: `${files.origin}/clean`,
+    trace_id: "full",
+    custom_data: "💾".repeat(4096),
+  });
+  assert.equal(response.status, 201);
+});
+
+test("a poll without a trace_id, or with two, gets 400", async () => {
+  for (const query of ["", "?trace_id=", "?trace_id=a&trace_id=b", "?trace_id=%00"]) {
+    const response = await service.call(`/api/v1/scan/async/result${query}`);
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [400, "invalid_trace_id"]);
+  }
+});
+
+test("while the engine is down a job waits, and runs when it is back", async () => {
+  await using own = await testClamd();
+  await using waiting = await testService({ clamd: `unix:${own.socketPath}` }, {}, clock);
+  await own.kill();
+  await waiting.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `${files.origin}/eicar`, trace_id: "patient" }),
+  });
+  await until("the engine was missed", () =>
+    waiting.lines.some((line) => /cannot reach clamd/.test(String(line.error))),
+  );
+  await own.start();
+  await until("it is scanned", async () => {
+    clock.advance(6);
+    return (await waiting.call("/api/v1/scan/async/result?trace_id=patient")).status === 200;
+  });
+  const result = (await (await waiting.call("/api/v1/scan/async/result?trace_id=patient")).json()) as object;
+  assert.deepEqual(result, { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
+});

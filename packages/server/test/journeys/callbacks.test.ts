@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { createPublicKey, verify } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import type { Settings } from "../../src/settings.ts";
+import { answering, callbackReceiver, inTurn, silent } from "../support/callback-receiver.ts";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { type FileServer, fileServer } from "../support/file-server.ts";
+import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { type TestService, testKey, testService } from "../support/service.ts";
+import { type ToldClock, toldClock } from "../support/told-clock.ts";
+import { until } from "../support/until.ts";
+
+let clamd: TestClamd;
+let files: FileServer;
+before(async () => {
+  clamd = await testClamd();
+  files = await fileServer();
+});
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+atTheEnd(() => files[Symbol.asyncDispose]());
+
+const startAt = (clock: ToldClock, settings: Partial<Settings> = {}): Promise<TestService> =>
+  testService({ clamd: `unix:${clamd.socketPath}`, allowHttpCallbacks: true, ...settings }, {}, clock);
+
+async function submit(service: TestService, fields: object): Promise<void> {
+  const response = await service.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `${files.origin}/clean`, ...fields }),
+  });
+  assert.equal(response.status, 204);
+}
+
+const jobLines = (service: TestService): Record<string, unknown>[] =>
+  service.lines.filter((line) => line.event === "job");
+
+/** Lets the job run to its end; answers the delays it was put back for. */
+async function throughAllInvocations(service: TestService, clock: ToldClock): Promise<unknown[]> {
+  for (const invocations of [1, 2, 3, 4]) {
+    await until(`invocation ${invocations} is over`, () => jobLines(service).length === invocations);
+    clock.advance(60);
+  }
+  return jobLines(service).map((line) => line.after_s);
+}
+
+test("a receiver that never answers 2xx gets exactly 24 POSTs, with 5, 10 and 15 s between the invocations, then a dead letter", async () => {
+  const clock = toldClock();
+  await using service = await startAt(clock);
+  await using receiver = await callbackReceiver(answering(500));
+  const before = files.asked.length;
+  await submit(service, { callback_url: `${receiver.origin}/never` });
+  assert.deepEqual(await throughAllInvocations(service, clock), [5, 10, 15, undefined]);
+  assert.equal(receiver.requests.length, 24);
+  assert.equal(clock.slept.length, 20);
+  assert.deepEqual(
+    receiver.requests.map((request) => Number(request.values("x-delivery-attempt")[0])),
+    Array.from({ length: 24 }, (_, index) => index + 1),
+  );
+  assert.equal(new Set(receiver.requests.map((request) => request.values("x-delivery-id")[0])).size, 1);
+  assert.equal(jobLines(service)[3]?.settlement, "buried");
+  assert.equal(files.asked.length - before, 1, "the file is downloaded once");
+});
+
+test("with ReportEventBus the end is a Download Scan Result event instead of a dead letter", async () => {
+  using folder = temporaryFolder();
+  const clock = toldClock();
+  await using service = await startAt(clock, { reportEventBus: true, dataDir: folder.path });
+  await using receiver = await callbackReceiver(answering(404));
+  await submit(service, { callback_url: `${receiver.origin}/gone`, trace_id: "t-1", custom_data: "mine" });
+  await throughAllInvocations(service, clock);
+  const events = readFileSync(join(folder.path, "events.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.equal(events.length, 2);
+  const [scanned, failed] = events;
+  assert.deepEqual(Object.keys(scanned).sort(), [
+    "account",
+    "detail",
+    "detail-type",
+    "id",
+    "region",
+    "resources",
+    "source",
+    "time",
+    "version",
+  ]);
+  assert.deepEqual([scanned.source, scanned["detail-type"]], ["com.scanner", "Download Scan Result"]);
+  assert.equal(scanned.detail.status, "clean");
+  const { callback_failed_error, ...detail } = failed.detail;
+  assert.deepEqual(detail, {
+    download_url: `${files.origin}/clean`,
+    callback_url: `${receiver.origin}/gone`,
+    status: "no",
+    finding: "scanner:callback-failed",
+    trace_id: "t-1",
+    custom_data: "mine",
+  });
+  assert.deepEqual([callback_failed_error.code, callback_failed_error.metadata.attempts], ["HTTP_404", 24]);
+  assert.equal(jobLines(service)[3]?.settlement, "done");
+});
+
+test("a failed download is an event too, with its error", async () => {
+  using folder = temporaryFolder();
+  await using service = await startAt(toldClock(), { reportEventBus: true, dataDir: folder.path });
+  await service.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `${files.origin}/missing`, trace_id: "gone" }),
+  });
+  await until("the job is done", () => jobLines(service).length === 1);
+  const event = JSON.parse(readFileSync(join(folder.path, "events.jsonl"), "utf8"));
+  assert.deepEqual([event.detail.status, event.detail.finding], ["no", "scanner:download-failed"]);
+  assert.deepEqual([event.detail.callback_url, event.detail.download_failed_error.code], ["", "HTTP_404"]);
+});
+
+test("a callback that is answered 2xx at the third try is delivered, and not posted again", async () => {
+  const clock = toldClock();
+  await using service = await startAt(clock);
+  await using receiver = await callbackReceiver(inTurn(answering(503), answering(302), answering(201)));
+  await submit(service, { callback_url: `${receiver.origin}/third` });
+  await until("the job is done", () => jobLines(service)[0]?.settlement === "done");
+  assert.equal(receiver.requests.length, 3);
+});
+
+test("signed callbacks verify with the public key that the service shows, over the bytes that were sent", async () => {
+  await using service = await startAt(toldClock(), { signCallbackInvocations: true });
+  await using receiver = await callbackReceiver(inTurn(answering(500), answering(204)));
+  const callbackUrl = `${receiver.origin}/signed?a=b`;
+  await submit(service, {
+    callback_url: callbackUrl,
+    callback_headers: { "X-Signature": "deadbeef", "content-type": "text/plain" },
+  });
+  await until("it is delivered", () => receiver.requests.length === 2);
+  for (const path of ["callback-key.pem", "callback-key.pkcs1.pem"]) {
+    const response = await fetch(`${service.url}/.well-known/lazaret/${path}`);
+    assert.equal(response.headers.get("content-type"), "application/x-pem-file");
+    const publicKey = createPublicKey(await response.text());
+    for (const request of receiver.requests) {
+      const [timestamp = ""] = request.values("x-timestamp");
+      const signatures = request.values("x-signature");
+      assert.equal(signatures.length, 1);
+      const signed = Buffer.concat([Buffer.from(`${timestamp}.${callbackUrl}.`), request.body]);
+      assert.ok(verify("sha256", signed, publicKey, Buffer.from(signatures[0] ?? "", "hex")));
+      assert.deepEqual(request.values("content-type"), ["application/json"]);
+    }
+  }
+});
+
+test("the public key is not there when callbacks are not signed, and neither are the headers", async () => {
+  await using service = await startAt(toldClock());
+  await using receiver = await callbackReceiver(answering(204));
+  assert.equal((await fetch(`${service.url}/.well-known/lazaret/callback-key.pem`)).status, 404);
+  await submit(service, { callback_url: `${receiver.origin}/plain` });
+  await until("it is delivered", () => receiver.requests.length === 1);
+  assert.deepEqual(receiver.requests[0]?.values("x-signature"), []);
+});
+
+test("a dead receiver does not hold up the callbacks of others, nor the scans", async () => {
+  await using service = await startAt(toldClock(), { workers: 2 });
+  await using dead = await callbackReceiver(silent);
+  await using alive = await callbackReceiver(answering(204));
+  for (let count = 0; count < 50; count += 1) await submit(service, { callback_url: `${dead.origin}/${count}` });
+  for (let count = 0; count < 10; count += 1) await submit(service, { callback_url: `${alive.origin}/${count}` });
+  await until("the others are delivered", () => alive.requests.length === 10);
+  assert.ok(dead.requests.length <= 8, "at most 8 at once to one receiver");
+});
+
+test("canaries in headers, URLs and keys are found in no file of the data folder and in no log line", async () => {
+  using folder = temporaryFolder();
+  const clock = toldClock();
+  await using service = await startAt(clock, { dataDir: folder.path, signCallbackInvocations: true });
+  await using receiver = await callbackReceiver(answering(500));
+  await submit(service, {
+    download_url: `${files.origin}/clean?canary-in-url`,
+    download_headers: { Authorization: "Bearer canary-in-download-header" },
+    callback_url: `${receiver.origin}/?canary-in-callback-url`,
+    callback_headers: { "X-Secret": "canary-in-callback-header" },
+    custom_data: "canary-in-custom-data",
+  });
+  const found = (): string[] =>
+    readdirSync(folder.path, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .filter((entry) => /canary/.test(readFileSync(join(entry.parentPath, entry.name), "latin1")))
+      .map((entry) => entry.name);
+  for (const invocations of [1, 2, 3, 4]) {
+    await until(`invocation ${invocations} is over`, () => jobLines(service).length === invocations);
+    assert.deepEqual(found(), []);
+    clock.advance(60);
+  }
+  const log = JSON.stringify(service.lines);
+  assert.doesNotMatch(log, /canary/);
+  assert.ok(!log.includes(testKey));
+});
