@@ -4,6 +4,7 @@ import type { ObjectSchema } from "./schema.ts";
 export const findings = {
   tooBig: "scanner:too-big",
   downloadFailed: "scanner:download-failed",
+  callbackFailed: "scanner:callback-failed",
   encrypted: "scanner:encrypted",
   limitsExceeded: "scanner:limits-exceeded",
   unsupportedArchive: "scanner:unsupported-archive",

@@ -20,9 +20,6 @@ export const DOWNLOAD_SCAN_RESULT = "Download Scan Result";
 
 export type DownloadScanResultEvent = EventEnvelope<typeof DOWNLOAD_SCAN_RESULT, DownloadScanResultDetail>;
 
-/** Finding of a Download Scan Result whose callback failed after all retries. */
-export const CALLBACK_FAILED = "scanner:callback-failed";
-
 export interface DownloadScanResultDetail {
   download_url: string;
   /** Empty when the job had none. */

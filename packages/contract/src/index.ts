@@ -9,7 +9,7 @@ export type {
   FailedError,
   FailedErrorMetadata,
 } from "./events.ts";
-export { CALLBACK_FAILED, DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE } from "./events.ts";
+export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE } from "./events.ts";
 export type { AsyncDownloadRequest, AsyncRequest, SyncDownloadRequest } from "./jobs.ts";
 export { asyncDownloadSchema, syncDownloadSchema, traceIdSchema } from "./jobs.ts";
 export * from "./limits.ts";

@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { configCommand } from "./cli/config.ts";
 import { devCommand } from "./cli/dev.ts";
+import { dlqCommand } from "./cli/dlq.ts";
+import { jobsCommand } from "./cli/jobs.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { version } from "./version.ts";
 
@@ -12,6 +14,8 @@ const program = new Command("lazaret")
   .version(version)
   .addCommand(devCommand())
   .addCommand(serveCommand())
+  .addCommand(jobsCommand())
+  .addCommand(dlqCommand())
   .addCommand(configCommand());
 
 try {

@@ -9,27 +9,43 @@ import { fileURLToPath } from "node:url";
  * Who may import whom inside packages/server/src. A file belongs to the first folder of its path, or to itself when it
  * lies at the top. Tests may import anything.
  */
+const stages = ["receive", "queue", "fetch", "scan", "deliver"];
 const mayImport: Record<string, readonly string[]> = {
   model: [],
   receive: ["model", "log.ts"],
+  queue: ["model", "log.ts"],
   fetch: ["model"],
   scan: ["model"],
+  deliver: ["model", "log.ts"],
   engines: ["model", "scan", "log.ts"],
+  platforms: ["model", "queue", "deliver"],
   settings: ["settings.ts"],
   "settings.ts": ["settings", "log.ts", "engines", "fetch"],
   "log.ts": [],
   "version.ts": [],
-  "pipeline.ts": ["model", "fetch", "scan"],
-  "app.ts": ["model", "receive", "fetch", "scan", "engines", "settings.ts", "log.ts", "pipeline.ts", "version.ts"],
-  cli: ["app.ts", "engines", "scan", "settings", "settings.ts", "log.ts", "version.ts"],
-  "main.ts": ["app.ts", "cli", "version.ts"],
+  "pipeline.ts": ["model", ...stages],
+  compose: ["model", ...stages, "engines", "platforms", "pipeline.ts", "settings.ts", "log.ts", "version.ts"],
+  "app.ts": ["compose", ...stages, "engines", "platforms", "pipeline.ts", "settings.ts", "log.ts", "version.ts"],
+  cli: [
+    "app.ts",
+    "compose",
+    "engines",
+    "platforms",
+    "queue",
+    "scan",
+    "settings",
+    "settings.ts",
+    "log.ts",
+    "version.ts",
+  ],
+  "main.ts": ["cli", "version.ts"],
 };
 
 /** Packages from npm, and the one folder that may use each. */
 const packages: Record<string, readonly string[]> = {
-  "@lazaret/contract": ["receive", "fetch", "scan", "engines", "app.ts"],
+  "@lazaret/contract": ["receive", "fetch", "scan", "deliver", "engines", "platforms", "pipeline.ts", "app.ts"],
   commander: ["cli", "main.ts"],
-  undici: ["fetch"],
+  undici: ["fetch", "deliver"],
   "ipaddr.js": ["fetch"],
   "@virustotal/yara-x": ["engines"],
   "7z-wasm": ["engines"],

@@ -1,5 +1,4 @@
 import {
-  CALLBACK_FAILED,
   type CallbackPayload,
   type DownloadScanResultDetail,
   type FailedError,
@@ -46,7 +45,7 @@ export function downloadScanResult(
     return {
       ...urls,
       status: "no",
-      finding: CALLBACK_FAILED,
+      finding: findings.callbackFailed,
       ...echoes(job, report),
       callback_failed_error: failedError(callbackFailure),
     };

@@ -4,7 +4,13 @@ import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
 import type { Report } from "../model/report.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
-import { afterFailedCallback, afterFailedDownload, attemptNumber, retryWaitMs } from "./retry-policy.ts";
+import {
+  afterEngineFault,
+  afterFailedCallback,
+  afterFailedDownload,
+  attemptNumber,
+  retryWaitMs,
+} from "./retry-policy.ts";
 
 const failure: CallbackFailure = {
   code: "HTTP_500",
@@ -123,5 +129,29 @@ describe("inside an invocation", () => {
       numbers,
       Array.from({ length: 24 }, (_, index) => index + 1),
     );
+  });
+});
+
+describe("after a scan without a verdict", () => {
+  const job = jobFor("https://app.example.com/", {});
+
+  it("a job waits for an engine that is down, however often", () => {
+    const next = afterEngineFault({ ...job, failedScans: 99 }, { whileLooking: false });
+    assert.deepEqual(next, { kind: "again", afterSeconds: 5, job: { ...job, failedScans: 99 } });
+  });
+
+  for (const [failedBefore, afterSeconds] of [
+    [0, 5],
+    [1, 10],
+    [2, 15],
+  ] as const) {
+    it(`an engine that failed while looking for the ${failedBefore + 1}. time is asked again after ${afterSeconds} s`, () => {
+      const next = afterEngineFault({ ...job, failedScans: failedBefore }, { whileLooking: true });
+      assert.deepEqual(next, { kind: "again", afterSeconds, job: { ...job, failedScans: failedBefore + 1 } });
+    });
+  }
+
+  it("a file that the engine fails at for the fourth time cannot be scanned", () => {
+    assert.deepEqual(afterEngineFault({ ...job, failedScans: 3 }, { whileLooking: true }), { kind: "unscannable" });
   });
 });

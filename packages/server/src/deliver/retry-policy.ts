@@ -1,11 +1,11 @@
 import {
-  CALLBACK_FAILED,
   CALLBACK_REQUEUE_SECONDS,
   CALLBACK_REQUEUES,
   CALLBACK_RETRIES,
   CALLBACK_RETRY_SECONDS,
   DOWNLOAD_RETRIES,
   DOWNLOAD_RETRY_SECONDS,
+  findings,
 } from "@lazaret/contract";
 import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
@@ -79,7 +79,7 @@ export function afterFailedCallback(
     };
   }
   if (options.reportEventBus) return { kind: "event", failure };
-  const reason = `${CALLBACK_FAILED}: ${failure.message}, ${failure.attempts} attempts`;
+  const reason = `${findings.callbackFailed}: ${failure.message}, ${failure.attempts} attempts`;
   return { kind: "buried", reason, job: { ...job, failedCallbacks } };
 }
 

@@ -1,0 +1,76 @@
+import { Command } from "commander";
+import { CannotStart } from "../compose/cannot-start.ts";
+import { found, localStore, print } from "./local-store.ts";
+import { ago, table } from "./table.ts";
+
+interface Flags {
+  dataDir?: string;
+  json?: boolean;
+  limit: string;
+  after?: string;
+  all?: boolean;
+}
+
+const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
+
+export function dlqCommand(): Command {
+  const command = new Command("dlq").description(
+    "look at the dead letters of the local data folder, and put them back",
+  );
+  command
+    .command("list")
+    .description("dead letters, newest first")
+    .option(...DATA_DIR)
+    .option("--limit <number>", "at most so many", "50")
+    .option("--after <cursor>", "go on where the page before ended")
+    .option("--json", "as JSON")
+    .action(async (flags: Flags) => {
+      await using store = await localStore({ dataDir: flags.dataDir });
+      const { entries, next } = await store.deadLetters.list({
+        limit: Number(flags.limit),
+        ...(flags.after && { after: flags.after }),
+      });
+      if (flags.json) return print({ entries, next });
+      const now = Date.now();
+      const rows = entries.map(({ id, buriedAt, reason, job }) => [
+        id,
+        ago(buriedAt, now),
+        job?.traceId ?? "-",
+        job?.callback?.url ?? "-",
+        reason,
+      ]);
+      print(table(["ID", "BURIED", "TRACE ID", "CALLBACK", "REASON"], rows));
+      if (next) process.stderr.write(`more: lazaret dlq list --after ${next}\n`);
+    });
+  command
+    .command("show <id>")
+    .description("one dead letter, without its secrets")
+    .option(...DATA_DIR)
+    .action(async (id: string, flags: Flags) => {
+      await using store = await localStore({ dataDir: flags.dataDir });
+      print(found(await store.deadLetters.show(id), `dead letter ${id}`, "lazaret dlq list"));
+    });
+  for (const verb of ["redrive", "purge"] as const) {
+    command
+      .command(`${verb} [id...]`)
+      .description(verb === "redrive" ? "put dead letters back into the queue" : "delete dead letters for good")
+      .option(...DATA_DIR)
+      .option("--all", "every one of them")
+      .action(async (ids: string[], flags: Flags) => {
+        const chosen = choose(ids, flags.all ?? false, verb);
+        await using store = await localStore({ dataDir: flags.dataDir });
+        const count = await store.deadLetters[verb](chosen);
+        print(
+          `${verb === "redrive" ? "put back" : "deleted"} ${count} of ${chosen === "all" ? count : chosen.length}\n`,
+        );
+      });
+  }
+  return command;
+}
+
+function choose(ids: readonly string[], all: boolean, verb: string): readonly string[] | "all" {
+  if (all === ids.length > 0) {
+    throw new CannotStart(`say which dead letters to ${verb}`, `lazaret dlq ${verb} ID…, or lazaret dlq ${verb} --all`);
+  }
+  return all ? "all" : ids;
+}

@@ -1,0 +1,28 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { CannotStart } from "../compose/cannot-start.ts";
+import { type JobStore, openJobStore } from "../platforms/embedded/job-store.ts";
+import { loadSettings } from "./load-settings.ts";
+
+/** The jobs of the local data folder, whether or not a server runs on it. */
+export async function localStore(flags: Record<string, string | undefined>): Promise<JobStore & AsyncDisposable> {
+  const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
+  if (!existsSync(join(settings.dataDir, "jobs.db"))) {
+    throw new CannotStart(
+      `there are no jobs in ${settings.dataDir}`,
+      "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
+    );
+  }
+  const store = await openJobStore(settings.dataDir);
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+export function print(value: unknown): void {
+  process.stdout.write(typeof value === "string" ? value : `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** The one that was asked for, or the error that says how to find it. */
+export function found<T>(entry: T | undefined, id: string, list: string): T {
+  if (entry !== undefined) return entry;
+  throw new CannotStart(`there is no ${id} here`, `${list} shows what there is`);
+}

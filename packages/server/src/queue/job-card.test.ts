@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sampleJob } from "../../test/contracts/sample-job.ts";
+import { jobCard } from "./job-card.ts";
+
+function shown(url: string): string {
+  return jobCard(sampleJob({ source: { kind: "url", url, headers: {} } })).source.url;
+}
+
+test("a URL is shown without its query, fragment, user and password", () => {
+  assert.equal(shown("https://files.example:8443/a/b.pdf?token=secret#secret"), "https://files.example:8443/a/b.pdf");
+  assert.equal(shown("https://user:secret@files.example/a"), "https://files.example/a");
+  assert.equal(shown("https://files.example"), "https://files.example/");
+  assert.equal(shown("secret and no URL"), "(not a URL)");
+});
+
+test("a job without optional parts has a card without them", () => {
+  const { traceId: _, customData: __, callback: ___, ...job } = sampleJob();
+  assert.deepEqual(Object.keys(jobCard(job)).toSorted(), [
+    "failedCallbacks",
+    "failedDownloads",
+    "failedScans",
+    "source",
+  ]);
+});

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { answering, type CallbackReceiver, callbackReceiver, inTurn } from "../support/callback-receiver.ts";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { fileServer } from "../support/file-server.ts";
+import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { runCli } from "../support/run-cli.ts";
+import { type TestService, testService } from "../support/service.ts";
+import { toldClock } from "../support/told-clock.ts";
+import { until } from "../support/until.ts";
+
+const folder = temporaryFolder();
+const clock = toldClock();
+let clamd: TestClamd;
+let service: TestService;
+let receiver: CallbackReceiver;
+before(async () => {
+  clamd = await testClamd();
+  service = await testService(
+    { clamd: `unix:${clamd.socketPath}`, dataDir: folder.path, allowHttpCallbacks: true },
+    {},
+    clock,
+  );
+  // Two jobs of 24 refused POSTs each, then everything is taken.
+  receiver = await callbackReceiver(inTurn(...Array.from({ length: 48 }, () => answering(500)), answering(204)));
+  await using files = await fileServer();
+  for (const traceId of ["first", "second"]) {
+    await service.call("/api/v1/scan/async/download", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({
+        download_url: `${files.origin}/clean?canary`,
+        callback_url: `${receiver.origin}/hook?canary`,
+        callback_headers: { "X-Secret": "canary" },
+        trace_id: traceId,
+      }),
+    });
+  }
+  await until(
+    "both are buried",
+    () => {
+      clock.advance(1);
+      return service.lines.filter((line) => line.settlement === "buried").length === 2;
+    },
+    { limitMs: 30_000 },
+  );
+});
+atTheEnd(() => folder[Symbol.dispose]());
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+atTheEnd(() => receiver[Symbol.asyncDispose]());
+atTheEnd(() => service[Symbol.asyncDispose]());
+
+async function lazaret(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
+  await using run = runCli([...args, "--data-dir", folder.path], { cwd: folder.path });
+  const code = await run.ended();
+  return { code, out: run.stdout, err: run.stderr };
+}
+
+test("dlq list and show tell what happened, as a table and as JSON, without the client's secrets", async () => {
+  const { code, out } = await lazaret("dlq", "list");
+  assert.equal(code, 0);
+  assert.match(out, /^ID +BURIED +TRACE ID +CALLBACK +REASON\n/);
+  assert.match(out, /second .*\/hook .*scanner:callback-failed/);
+  assert.equal(out.trim().split("\n").length, 3);
+
+  const json = await lazaret("dlq", "list", "--json");
+  const { entries } = JSON.parse(json.out);
+  assert.deepEqual(
+    entries.map((entry: { job: { traceId: string } }) => entry.job.traceId),
+    ["second", "first"],
+  );
+  const shown = await lazaret("dlq", "show", entries[0].id);
+  assert.equal(JSON.parse(shown.out).job.report.verdict.kind, "clean");
+  assert.doesNotMatch(`${out}${json.out}${shown.out}`, /canary/);
+});
+
+test("jobs list shows dead letters as buried, jobs show one of them", async () => {
+  const { out } = await lazaret("jobs", "list", "--state", "buried");
+  assert.match(out, /^ID +STATE +AGE +ATTEMPTS +TRACE ID +SOURCE\n/);
+  const [id = ""] = out.split("\n")[1]?.split(" ") ?? [];
+  assert.equal(JSON.parse((await lazaret("jobs", "show", id)).out).state, "buried");
+});
+
+test("what is not there, or not said, is an error with a hint", async () => {
+  const missing = await lazaret("dlq", "show", "nothing");
+  assert.deepEqual(
+    [missing.code, missing.err],
+    [78, "lazaret: there is no dead letter nothing here\nhint: lazaret dlq list shows what there is\n"],
+  );
+  const unsaid = await lazaret("dlq", "purge");
+  assert.match(unsaid.err, /say which dead letters to purge\nhint: lazaret dlq purge ID…/);
+  using empty = temporaryFolder();
+  await using run = runCli(["dlq", "list", "--data-dir", empty.path], { cwd: empty.path });
+  assert.equal(await run.ended(), 78);
+  assert.match(run.stderr, /there are no jobs in /);
+});
+
+test("a redriven dead letter is delivered without another scan, while the server runs", async () => {
+  const { entries } = JSON.parse((await lazaret("dlq", "list", "--json")).out);
+  const refused = receiver.requests.length;
+  assert.equal((await lazaret("dlq", "redrive", entries[1].id)).out, "put back 1 of 1\n");
+  await until("it is delivered", () => receiver.requests.length === refused + 1);
+  const delivered = receiver.requests[refused];
+  assert.equal(JSON.parse(delivered?.body.toString() ?? "").trace_id, "first");
+  assert.deepEqual(delivered?.values("x-secret"), ["canary"]);
+});
+
+test("purge deletes for good", async () => {
+  assert.equal((await lazaret("dlq", "purge", "--all")).out, "deleted 1 of 1\n");
+  assert.equal((await lazaret("dlq", "list")).out.trim().split("\n").length, 1);
+});
