@@ -149,6 +149,29 @@ test("signed callbacks verify with the public key that the service shows, over t
   }
 });
 
+test("the verifier of docs/callbacks.md takes a real callback, and refuses a forged, an old and a changed one", async () => {
+  const page = readFileSync(new URL("../../../../docs/callbacks.md", import.meta.url), "utf8");
+  const [, source = ""] = /```js\n([\s\S]*?)```/.exec(page) ?? [];
+  const { isFromLazaret } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+  await using service = await startAt({ ...toldClock(), now: Date.now }, { signCallbackInvocations: true });
+  await using receiver = await callbackReceiver(answering(204));
+  const callbackUrl = `${receiver.origin}/verified`;
+  await submit(service, { callback_url: callbackUrl });
+  await until("it is delivered", () => receiver.requests.length === 1);
+  const [request] = receiver.requests;
+  const genuine = {
+    timestamp: request?.values("x-timestamp")[0],
+    signature: request?.values("x-signature")[0],
+    callbackUrl,
+    body: request?.body,
+    publicKeyPem: await (await fetch(`${service.url}/.well-known/lazaret/callback-key.pem`)).text(),
+  };
+  assert.equal(isFromLazaret(genuine), true);
+  assert.equal(isFromLazaret({ ...genuine, signature: "00".repeat(384) }), false);
+  assert.equal(isFromLazaret({ ...genuine, body: Buffer.from('{"status":"clean"}') }), false);
+  assert.equal(isFromLazaret({ ...genuine, timestamp: String(Date.now() - 600_000) }), false);
+});
+
 test("the public key is not there when callbacks are not signed, and neither are the headers", async () => {
   await using service = await startAt(toldClock());
   await using receiver = await callbackReceiver(answering(204));

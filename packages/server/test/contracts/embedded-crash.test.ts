@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
+import type { JobBrowser } from "../../src/queue/job-queue.ts";
+import { temporaryFolder, watchChild } from "../support/leftovers.ts";
+
+const script = fileURLToPath(new URL("./queue-until-killed.ts", import.meta.url));
+
+test("every job that was acknowledged survives kill -9 at any moment", async () => {
+  using folder = temporaryFolder();
+  const said = nothingSaid();
+  for (let kill = 0; kill < 8; kill += 1) await heardUntilKilled(start(folder.path), said);
+  await assertNothingLost(folder.path, said);
+});
+
+test("also when several processes share the folder, and were first to open it at the same moment", async () => {
+  using folder = temporaryFolder();
+  const said = nothingSaid();
+  const children = Array.from({ length: 4 }, () => start(folder.path));
+  await Promise.all(children.map((child) => heardUntilKilled(child, said)));
+  await assertNothingLost(folder.path, said);
+});
+
+/** Ids of jobs, by what the children said about them. */
+type Said = Record<"added" | "finishing" | "finished", Set<string>>;
+
+function nothingSaid(): Said {
+  return { added: new Set(), finishing: new Set(), finished: new Set() };
+}
+
+async function assertNothingLost(dataDir: string, { added, finishing, finished }: Said): Promise<void> {
+  const kept = await idsIn(dataDir);
+  assert.ok(added.size > 10, `only ${added.size} jobs were added`);
+  assert.deepEqual(
+    [...added].filter((id) => !kept.has(id) && !finishing.has(id)),
+    [],
+    "added, and lost",
+  );
+  assert.deepEqual(
+    [...finished].filter((id) => kept.has(id)),
+    [],
+    "done, and back again",
+  );
+}
+
+function start(dataDir: string): ChildProcess {
+  const child = spawn(process.execPath, [script, dataDir], { stdio: ["ignore", "pipe", "inherit"] });
+  if (child.pid) watchChild(child.pid);
+  return child;
+}
+
+/** Kills the child after a random number of lines, and hears what else it managed to say. */
+async function heardUntilKilled(child: ChildProcess, said: Said): Promise<void> {
+  const exit = once(child, "exit");
+  if (!child.stdout) throw new Error("the child has no output");
+  let left = 1 + Math.floor(Math.random() * 150);
+  for await (const line of createInterface(child.stdout)) {
+    const [what = "", id = ""] = line.split(" ");
+    said[what as keyof Said].add(id);
+    left -= 1;
+    if (left === 0) child.kill("SIGKILL");
+  }
+  const [, signal] = await exit;
+  assert.equal(signal, "SIGKILL", "it ended before it was killed");
+}
+
+/** All jobs in the folder, each of which must be readable. */
+async function idsIn(dataDir: string): Promise<Set<string>> {
+  const store = await openJobStore(dataDir);
+  try {
+    return new Set(await ids(store.browser));
+  } finally {
+    await store.close();
+  }
+}
+
+async function ids(browser: JobBrowser): Promise<string[]> {
+  const found: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = await browser.list({ limit: 500, ...(after !== undefined && { after }) });
+    for (const { id, job } of page.entries) {
+      assert.ok(job, `job ${id} cannot be read`);
+      found.push(id);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import { DatabaseSync } from "node:sqlite";
+import { jobStore } from "../../src/platforms/embedded/job-store.ts";
+import { sealer } from "../../src/platforms/embedded/sealed.ts";
+import { directConnection } from "../../src/platforms/embedded/sqlite/connection.ts";
+import type { OpenDatabase } from "../../src/platforms/embedded/sqlite/open-database.ts";
+import { migrate } from "../../src/platforms/embedded/sqlite/schema.ts";
+import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
+import { jobQueueHistories } from "./job-queue-histories.ts";
+import type { Stores } from "./stores.ts";
+
+const secrets = sealer(randomBytes(32));
+
+/** The same SQL in memory, without disk and thread, for the sake of speed. */
+jobQueueHistories(
+  {
+    name: "the embedded platform",
+    ordered: true,
+    toldClock: true,
+    async make() {
+      const db = new DatabaseSync(":memory:");
+      migrate(db, ":memory:");
+      const open = { db, path: ":memory:", sealer: secrets, clockLookEveryMs: 0 };
+      return { ...storesOn(open, { now: Date.UTC(2026, 0, 1) }), [Symbol.asyncDispose]: async () => db.close() };
+    },
+  },
+  1000,
+);
+
+function storesOn(open: OpenDatabase, clock: { now: number }): Stores {
+  return {
+    ...jobStore(directConnection(open), () => clock.now),
+    leaseSeconds: LEASE_SECONDS,
+    async advance(seconds) {
+      clock.now += seconds * 1000;
+    },
+    another: async () => storesOn(open, clock),
+    [Symbol.asyncDispose]: async () => {},
+  };
+}

@@ -1,0 +1,46 @@
+import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
+import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
+import { temporaryFolder } from "../support/leftovers.ts";
+import { deadLettersContract } from "./dead-letters.ts";
+import { jobBrowserContract } from "./job-browser.ts";
+import { jobQueueContract } from "./job-queue.ts";
+import { jobQueueTimeContract } from "./job-queue-time.ts";
+import { resultStoreContract } from "./result-store.ts";
+import type { Platform, Stores } from "./stores.ts";
+
+const embedded: Platform = {
+  name: "the embedded platform",
+  ordered: true,
+  toldClock: true,
+  async make() {
+    const folder = temporaryFolder();
+    const clock = { now: Date.UTC(2026, 0, 1) };
+    const stores = await open(folder.path, clock);
+    return {
+      ...stores,
+      async [Symbol.asyncDispose]() {
+        await stores[Symbol.asyncDispose]();
+        folder[Symbol.dispose]();
+      },
+    };
+  },
+};
+
+async function open(dataDir: string, clock: { now: number }): Promise<Stores> {
+  const store = await openJobStore(dataDir, { now: () => clock.now });
+  return {
+    ...store,
+    leaseSeconds: LEASE_SECONDS,
+    async advance(seconds) {
+      clock.now += seconds * 1000;
+    },
+    another: () => open(dataDir, clock),
+    [Symbol.asyncDispose]: store.close,
+  };
+}
+
+jobQueueContract(embedded);
+jobQueueTimeContract(embedded);
+deadLettersContract(embedded);
+jobBrowserContract(embedded);
+resultStoreContract(embedded);

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import type { Job } from "../../src/model/job.ts";
+import type { Report } from "../../src/model/report.ts";
+
+/** Everything that text can be: quotes, NUL, emoji, both halves of a surrogate pair alone, in the wrong order. */
+export const oddText = 'quotes " and \\, NUL \0, emoji 👾, lone \ud83d, \udc7e\ud83d, line\u2028separator, ünïcode';
+
+/** With all that a client may send; `parts` replaces some of it. */
+export function sampleJob(parts: Partial<Job> = {}): Job {
+  return {
+    id: randomUUID(),
+    submittedAt: 1_790_000_000_000,
+    keyDigest: "0f".repeat(32),
+    traceId: `trace ${randomUUID()}`,
+    customData: oddText,
+    source: {
+      kind: "url",
+      url: "https://files.example/reports/q3.pdf?signature=of-the-source",
+      headers: { Authorization: "Bearer of-the-source", "X-Odd": "" },
+    },
+    callback: {
+      url: "https://receiver.example/scans?token=of-the-callback",
+      headers: { "X-Api-Key": "of-the-callback" },
+    },
+    failedDownloads: 0,
+    failedScans: 0,
+    failedCallbacks: 0,
+    ...parts,
+  };
+}
+
+export const cleanReport: Report = {
+  verdict: { kind: "clean", fileType: "pdf" },
+  sizeBytes: 4096,
+  downloadSeconds: 0.25,
+  scanSeconds: 0.031,
+};
+
+export const failedReport: Report = {
+  verdict: { kind: "unscannable", finding: "scanner:download-failed" },
+  sizeBytes: 0,
+  downloadSeconds: 15,
+  scanSeconds: 0,
+  failure: {
+    finding: "scanner:download-failed",
+    code: "HTTP_404",
+    message: "the server answered 404",
+    statusCode: 404,
+    passing: false,
+  },
+};
