@@ -31,23 +31,36 @@ const address = `unix:${clamd.socketPath}`;
 const raw = start(process.execPath, [here("raw-clamd.ts"), address]);
 const peer = start(process.execPath, [here("peer.mjs"), clamd.socketPath]);
 const peerPort = Number((await lineWith(peer, /listening (\d+)/))[1]);
-const service = await startService();
+const serviceQ = await startService("Q", address);
+const serviceBoth = await startService("P", address);
+const serviceP = await startService("P", "none");
 
 interface Row extends LoadResult {
   cpuMs: number;
 }
 
+type System = [name: string, measured: Measured, work: (file: Buffer, connections: number) => Promise<LoadResult>];
+const systems: System[] = [
+  ["raw clamd", raw, (file, connections) => askRaw(file.length, connections)],
+  ["Lazaret Q", serviceQ.measured, (file, connections) => run(binary(serviceQ.port, file, connections))],
+  ["peer", peer, (file, connections) => run(form(peerPort, file, connections))],
+  [
+    "Lazaret P with clamd",
+    serviceBoth.measured,
+    (file, connections) => run(binary(serviceBoth.port, file, connections)),
+  ],
+  ["Lazaret P alone", serviceP.measured, (file, connections) => run(binary(serviceP.port, file, connections))],
+];
+
 try {
-  console.log("| file | at once | | scans/s | p50 ms | p99 ms | CPU ms/scan | of raw clamd | of the peer |");
-  console.log("|---|---|---|---|---|---|---|---|---|");
+  console.log("| file | at once | | scans/s | p50 ms | p99 ms | CPU ms/scan | of raw clamd | of the peer | of Q |");
+  console.log("|---|---|---|---|---|---|---|---|---|---|");
   for (const [label, bytes] of SIZES) {
     const file = sample(bytes);
     for (const connections of AT_ONCE) {
-      const rows: [name: string, row: Row][] = [
-        ["raw clamd", await measure(raw, () => askRaw(bytes, connections))],
-        ["Lazaret Q", await measure(service.measured, () => run(binary(service.port, file, connections)))],
-        ["peer", await measure(peer, () => run(form(peerPort, file, connections)))],
-      ];
+      const rows: [name: string, row: Row][] = [];
+      for (const [name, measured, work] of systems)
+        rows.push([name, await measure(measured, () => work(file, connections))]);
       const rate = (index: number): number => (rows[index]?.[1].requests ?? 0) / (rows[index]?.[1].seconds ?? 1);
       for (const [index, [name, row]] of rows.entries()) {
         const cells = [
@@ -60,32 +73,42 @@ try {
           row.cpuMs.toFixed(2),
           (rate(index) / rate(0)).toFixed(2),
           (rate(index) / rate(2)).toFixed(2),
+          (rate(index) / rate(1)).toFixed(2),
         ];
         console.log(`| ${cells.join(" | ")} |`);
       }
     }
   }
-  console.log(`\nPeak RSS after these: Lazaret ${mb(service.measured)}, peer ${mb(peer)}.`);
-
   const large = sample(LARGE_BYTES);
-  await run({ ...binary(service.port, large, 16), forMs: 0 });
-  console.log(`Peak RSS after 16 × 100 MB at once: Lazaret ${mb(service.measured)}.`);
+  for (const [name, service] of [
+    ["Q", serviceQ],
+    ["P with clamd", serviceBoth],
+    ["P alone", serviceP],
+  ] as const) {
+    const before = mb(service.measured);
+    await run({ ...binary(service.port, large, 16), forMs: 0 });
+    console.log(
+      `\nPeak RSS of Lazaret ${name}: ${before} after the table, ${mb(service.measured)} after 16 × 100 MB at once.`,
+    );
+  }
   if (process.env.BENCH_PEER_LARGE !== "no") {
+    const before = mb(peer);
     await run({ ...form(peerPort, large, 16), forMs: 0 });
-    console.log(`Peak RSS after 16 × 100 MB at once: peer ${mb(peer)}.`);
+    console.log(`\nPeak RSS of the peer: ${before} after the table, ${mb(peer)} after 16 × 100 MB at once.`);
   }
 } finally {
   raw.child.stdin?.end();
-  await Promise.all([peer.stop(), service.measured.stop()]);
+  await Promise.all([peer.stop(), ...[serviceQ, serviceBoth, serviceP].map(({ measured }) => measured.stop())]);
   await clamd.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function startService(): Promise<{ measured: Measured; port: number }> {
+async function startService(engine: "P" | "Q", clamdAddress: string): Promise<{ measured: Measured; port: number }> {
   const measured = start(process.execPath, [here("../packages/server/bin/lazaret.mjs"), "serve"], {
     LAZARET_API_KEYS: "bench-key",
-    LAZARET_ENGINE: "Q",
-    LAZARET_CLAMD: address,
+    LAZARET_ENGINE: engine,
+    LAZARET_CLAMD: clamdAddress,
+    LAZARET_DATA_DIR: join(folder, `data-${engine}-${clamdAddress === "none"}`),
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",
     LAZARET_CONCURRENCY: "16",
@@ -113,7 +136,8 @@ function binary(port: number, file: Buffer, connections: number) {
 }
 
 function form(port: number, file: Buffer, connections: number) {
-  const head = '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
+  const head =
+    '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
   const body = [Buffer.from(head), file, Buffer.from("\r\n--b0--\r\n")];
   return { port, path: "/scan", contentType: "multipart/form-data; boundary=b0", body, connections, forMs: FOR_MS };
 }
