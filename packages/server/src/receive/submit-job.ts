@@ -9,7 +9,7 @@ export interface SubmitOptions {
   now(): number;
 }
 
-export interface Submission {
+interface Submission {
   source: JobSource;
   keyDigest: string;
   traceId?: string;

@@ -15,7 +15,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export interface EngineHealth {
+interface EngineHealth {
   ready: boolean;
   /** One line per part, for people: what it is, which version, how old its signatures are, or what is wrong. */
   checks: readonly EngineCheck[];

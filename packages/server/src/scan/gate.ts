@@ -11,7 +11,7 @@ export interface Gate {
   readonly waiting: number;
 }
 
-export type Leave = () => void;
+type Leave = () => void;
 
 interface Waiter {
   admit(): void;

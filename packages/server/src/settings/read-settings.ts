@@ -4,7 +4,7 @@ import { nearest } from "./nearest.ts";
 
 export type Origin = "flag" | "environment" | "file" | "default";
 
-export interface SettingsProblem {
+interface SettingsProblem {
   /** The name as the operator wrote it. */
   name: string;
   problem: string;

@@ -11,7 +11,7 @@ export interface Setting<T> {
   secret?: boolean;
 }
 
-export type Parsed<T> = { value: T } | { problem: string; hint?: string };
+type Parsed<T> = { value: T } | { problem: string; hint?: string };
 export type Parser<T> = (text: string) => Parsed<T>;
 
 /** Keeps the type of the parsed value. */

@@ -9,7 +9,7 @@ export interface ClamdVersion {
   signatures?: { number: string; builtAt: number };
 }
 
-export const OLDEST_SIGNATURES_DAYS = 7;
+const OLDEST_SIGNATURES_DAYS = 7;
 const DAY_MS = 86_400_000;
 const LONGEST_REPLY = 1024;
 
