@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { fileServer } from "../support/file-server.ts";
+import { temporaryFolder } from "../support/leftovers.ts";
+import { testService } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+test("a job that cannot be kept gets 503 and is not accepted; when the database is free again, the next one is", async () => {
+  using folder = temporaryFolder();
+  await using files = await fileServer();
+  await using service = await testService({ engine: "P", clamd: "none", dataDir: folder.path });
+  const submit = (traceId: string): Promise<Response> =>
+    service.call("/api/v1/scan/async/download", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ download_url: `${files.origin}/eicar`, trace_id: traceId }),
+    });
+
+  using other = new DatabaseSync(join(folder.path, "jobs.db"));
+  other.exec("BEGIN IMMEDIATE");
+  const refused = await submit("refused");
+  const { code } = (await refused.json()) as { code: string };
+  assert.deepEqual([refused.status, code, refused.headers.get("retry-after")], [503, "queue_unavailable", "5"]);
+  other.exec("ROLLBACK");
+
+  assert.equal((await submit("accepted")).status, 201);
+  const poll = (traceId: string): Promise<Response> => service.call(`/api/v1/scan/async/result?trace_id=${traceId}`);
+  await until("the accepted one has a result", async () => (await poll("accepted")).status === 200);
+  assert.equal((await poll("refused")).status, 404);
+});
