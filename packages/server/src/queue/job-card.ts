@@ -16,7 +16,7 @@ export interface JobCard {
   failedCallbacks: number;
 }
 
-export interface SourceCard {
+interface SourceCard {
   kind: "url";
   url: string;
   headerNames: readonly string[];

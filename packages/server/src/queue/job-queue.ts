@@ -109,7 +109,7 @@ export interface JobEntry {
   job: JobCard | undefined;
 }
 
-export interface PageOptions {
+interface PageOptions {
   limit: number;
   /** `next` of the page before. */
   after?: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { added, takeOne } from "./job-queue.ts";
-import type { Platform } from "./stores.ts";
+import type { Platform, Stores } from "./stores.ts";
 
 const YEAR = 365 * 86_400;
 
@@ -23,20 +23,12 @@ export function jobQueueTimeContract({ name, make, toldClock }: Platform): void 
     test("waiting ends early when this process adds, puts back or redrives a job", { timeout: 30_000 }, async () => {
       await using stores = await make();
       for (let round = 0; round < 34; round += 1) {
-        const waits: Promise<void>[] = [];
-        const wait = (): void => void waits.push(stores.queue.wait(new AbortController().signal));
-        wait();
-        await added(stores);
-        await waits.pop();
+        await wokenBy(stores, () => added(stores));
         const lease = await takeOne(stores);
-        wait();
-        await lease.settle({ kind: "again", afterSeconds: 0, job: lease.job });
-        await waits.pop();
+        await wokenBy(stores, () => lease.settle({ kind: "again", afterSeconds: 0, job: lease.job }));
         const again = await takeOne(stores);
         await again.settle({ kind: "buried", reason: "test", job: again.job });
-        wait();
-        await stores.deadLetters.redrive("all");
-        await waits.pop();
+        await wokenBy(stores, () => stores.deadLetters.redrive("all"));
         await (await takeOne(stores)).settle({ kind: "done" });
       }
     });
@@ -121,4 +113,13 @@ export function jobQueueTimeContract({ name, make, toldClock }: Platform): void 
       await takeOne(stores);
     });
   });
+}
+
+/** Resolves when somebody who was waiting before the work began has been woken. */
+async function wokenBy(stores: Stores, work: () => Promise<unknown>): Promise<void> {
+  const waiting = stores.queue.wait(new AbortController().signal);
+  // By then it has looked for jobs, and found none.
+  await stores.queue.counts();
+  await work();
+  await waiting;
 }

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { after, describe, test } from "node:test";
+import { rulesEngine } from "../rules-engine.ts";
+import { wordOn } from "../samples/scan-bytes.ts";
+
+const engine = await rulesEngine({ threads: 1 });
+after(() => engine.close());
+
+/**
+ * One built-in rule: what it must match, and what comes close and must not be matched by any rule. Samples are put
+ * together at run time, from pieces none of which is worth a scanner's attention.
+ */
+export function checkRule(rule: string, samples: { matches: Samples; misses: Samples }): void {
+  describe(rule, () => {
+    for (const [name, sample] of Object.entries(samples.matches)) {
+      test(`matches ${name}`, async () => assert.equal(await wordOn(engine, bytesOf(sample)), `infected ${rule}`));
+    }
+    for (const [name, sample] of Object.entries(samples.misses)) {
+      test(`does not match ${name}`, async () => assert.equal(await wordOn(engine, bytesOf(sample)), "clean"));
+    }
+  });
+}
+
+/** A name for people, and the pieces. */
+type Samples = Record<string, readonly string[] | Uint8Array>;
+
+function bytesOf(sample: readonly string[] | Uint8Array): Uint8Array {
+  return sample instanceof Uint8Array ? sample : Buffer.from(sample.join(""), "latin1");
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { atTheEnd } from "../../../../test/support/leftovers.ts";
+import { BUILT_IN_RULES, countRules, readRules } from "../rule-files.ts";
+import { rulesEngine } from "../rules-engine.ts";
+import { wordOn } from "../samples/scan-bytes.ts";
+
+const sources = readRules(BUILT_IN_RULES);
+const rules = sources.flatMap(({ text }) => text.match(/^rule [\s\S]*?^\}/gm) ?? []);
+const tests = readdirSync(fileURLToPath(new URL(".", import.meta.url)))
+  .filter((name) => name.endsWith(".test.ts"))
+  .map((name) => readFileSync(new URL(name, import.meta.url), "utf8"));
+
+const engine = await rulesEngine({ threads: 1 });
+atTheEnd(() => engine.close());
+
+test("all rules are counted", () => assert.equal(countRules(sources), rules.length));
+
+for (const rule of rules) {
+  const name = rule.match(/^rule (\w+)/)?.[1] ?? "";
+  test(`${name} has an author, a description and tests`, () => {
+    assert.match(rule, /author = "Lazaret"\n\s+description = "[A-Z].{20,}[^.]"\n/);
+    assert.ok(tests.some((text) => text.includes(`checkRule("${name}"`)));
+  });
+}
+
+describe("no rule matches the files that rules and tests are kept in", () => {
+  const folders = [BUILT_IN_RULES, fileURLToPath(new URL(".", import.meta.url))];
+  for (const folder of folders) {
+    for (const name of readdirSync(folder)) {
+      test(name, async () => assert.equal(await wordOn(engine, readFileSync(`${folder}/${name}`)), "clean"));
+    }
+  }
+});

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { RuleSource } from "./yara.ts";
+
+/** The rules that come with the server. */
+export const BUILT_IN_RULES: string = fileURLToPath(new URL("../../../rules", import.meta.url));
+
+/** All rule files of a folder, by name. Sub-folders are not looked into. */
+export function readRules(folder: string): RuleSource[] {
+  return ruleFiles(folder).map((path) => ({ name: basename(path), text: readFileSync(path, "utf8") }));
+}
+
+/** How many rules the sources hold; good for telling people, as it does not parse. */
+export function countRules(sources: readonly RuleSource[]): number {
+  const code = sources.map(({ text }) => text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, ""));
+  return code.reduce((sum, text) => sum + (text.match(/^\s*((private|global)\s+)*rule\s+\w+/gm)?.length ?? 0), 0);
+}
+
+/** Changes whenever a rule file of the folder is added, removed or written. */
+function rulesFingerprint(folder: string): string {
+  const marks = ruleFiles(folder).map((path) => {
+    const { mtimeMs, size, ino } = statSync(path);
+    return `${path} ${mtimeMs} ${size} ${ino}`;
+  });
+  return marks.join("\n");
+}
+
+/**
+ * Calls `changed` when the folder's rules are not what they were. It looks every now and then instead of asking to be
+ * told: folders on network drives and those mounted into containers do not tell. A change while `changed` is at work is
+ * seen afterwards.
+ */
+export function watchRules(
+  folder: string,
+  changed: (sources: RuleSource[]) => Promise<void>,
+  options: { everyMs: number; failed(error: unknown): void },
+): Disposable {
+  let known = rulesFingerprint(folder);
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  async function look(): Promise<void> {
+    try {
+      const now = rulesFingerprint(folder);
+      if (now !== known) {
+        const sources = readRules(folder);
+        known = now;
+        await changed(sources);
+      }
+    } catch (error) {
+      options.failed(error);
+    }
+    schedule();
+  }
+
+  function schedule(): void {
+    if (!stopped) timer = setTimeout(() => void look(), options.everyMs).unref();
+  }
+
+  schedule();
+  return {
+    [Symbol.dispose]() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function ruleFiles(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => /^[^.].*\.yara?$/.test(name));
+  return names.sort().map((name) => join(folder, name));
+}

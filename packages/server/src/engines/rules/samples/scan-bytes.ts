@@ -1,0 +1,18 @@
+import type { Verdict } from "../../../model/verdict.ts";
+import type { Engine } from "../../../scan/engine.ts";
+
+/** Pieces of the size that sockets give. */
+export async function* chunks(content: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.length; at += 65_536) yield content.subarray(at, at + 65_536);
+}
+
+/** What the engine says, in one word or with its finding: `clean`, `infected EICAR_Test_File`, `no scanner:encrypted`. */
+export async function wordOn(engine: Engine, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<string> {
+  const bytes = content instanceof Uint8Array ? chunks(content) : content;
+  return spoken(await engine.scan(bytes, new AbortController().signal));
+}
+
+function spoken(verdict: Verdict): string {
+  if (verdict.kind === "clean") return "clean";
+  return `${verdict.kind === "infected" ? "infected" : "no"} ${verdict.finding}`;
+}

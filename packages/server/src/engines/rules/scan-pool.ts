@@ -1,0 +1,247 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { findings } from "@lazaret/contract";
+import { EngineUnavailable } from "../../scan/engine.ts";
+import type { Outcome } from "./look-inside.ts";
+import {
+  FULL_LIMITS,
+  LIGHT_LIMITS,
+  RULES_MEMORY_BYTES,
+  SMALL_FILE_BYTES,
+  TOGETHER_BYTES,
+  TOGETHER_COUNT,
+  TOGETHER_EACH_BYTES,
+} from "./scan-limits.ts";
+import type { ThreadSetup } from "./scan-protocol.ts";
+import { type Reply, type ScanWorker, startScanWorker } from "./scan-worker.ts";
+import type { Spooled } from "./spool.ts";
+import type { RuleSource } from "./yara.ts";
+
+/**
+ * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
+ * takes small files only, so that these never wait behind large ones. Each file has a thread for itself.
+ *
+ * A thread is replaced when it overruns the time limit, dies, has grown too large, or the rules have changed.
+ */
+export interface ScanPool {
+  /** Throws `EngineUnavailable` when no thread can be had. The file must stay open until this settles. */
+  run(file: Spooled, signal: AbortSignal): Promise<Outcome>;
+  /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
+  changeRules(sources: readonly RuleSource[]): Promise<readonly string[]>;
+  /** Threads that are there, of those that should be. */
+  census(): { alive: number; wanted: number; lastFailure: string | undefined };
+  close(): Promise<void>;
+}
+
+export interface PoolOptions {
+  setup: Omit<ThreadSetup, "calledOff" | "limits">;
+  threads: number;
+  timeLimitMs: number;
+  /** A thread was lost in the middle of a file. */
+  onLoss(message: string): void;
+}
+
+interface Slot {
+  lane: "any" | "small";
+  worker: ScanWorker | undefined;
+  busy: boolean;
+  /** Which set of rules its thread has. */
+  edition: number;
+}
+
+interface Job {
+  file: Spooled;
+  signal: AbortSignal;
+  /** It may use the thread kept for small files. */
+  small: boolean;
+  /** It was glanced at, and needs a look of its own. */
+  glanced: boolean;
+  settle(outcome: Outcome): void;
+  fail(error: unknown): void;
+}
+
+/** Resolves when all threads are there; throws `RulesRefused` when the rules do not compile. */
+export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
+  let { sources } = options.setup;
+  let edition = 1;
+  let closed = false;
+  let lastFailure: string | undefined;
+  const slots: Slot[] = Array.from({ length: options.threads + 1 }, (_, index) => {
+    return { lane: index < options.threads ? "any" : "small", worker: undefined, busy: false, edition: 0 };
+  });
+  const line: Job[] = [];
+  const underway = new Set<Promise<void>>();
+
+  async function fill(slot: Slot): Promise<void> {
+    const limits = slot.lane === "small" ? LIGHT_LIMITS : FULL_LIMITS;
+    for (;;) {
+      slot.edition = edition;
+      const worker = await startScanWorker({ ...options.setup, sources, limits });
+      if (!closed && slot.edition === edition) {
+        slot.worker = worker;
+        lastFailure = undefined;
+        dispatch();
+        return;
+      }
+      await worker.stop();
+      if (closed) return;
+    }
+  }
+
+  /** Tries until it works; those who wait meanwhile are told if no thread is left at all. */
+  async function refill(slot: Slot): Promise<void> {
+    const old = slot.worker;
+    slot.worker = undefined;
+    await old?.stop();
+    while (!closed) {
+      try {
+        return await fill(slot);
+      } catch (error) {
+        lastFailure = error instanceof Error ? error.message : String(error);
+        if (slots.every(({ worker }) => worker === undefined))
+          failWaiting(`no scan thread can be started: ${lastFailure}`);
+        await pause(RETRY_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  function inBackground(work: Promise<void>): void {
+    underway.add(work);
+    void work.finally(() => underway.delete(work));
+  }
+
+  function failWaiting(message: string): void {
+    for (const job of line.splice(0)) job.fail(new EngineUnavailable(message));
+  }
+
+  function dispatch(): void {
+    for (const slot of slots) {
+      if (slot.busy || !slot.worker) continue;
+      const first = line.find((job) => slot.lane === "any" || job.small);
+      if (!first) continue;
+      const several = slot.worker.glances ? glanceable(line, first) : [first];
+      for (const job of several) line.splice(line.indexOf(job), 1);
+      void occupy(slot, several.length > 1 ? glance(slot.worker, several) : look(slot, slot.worker, first));
+    }
+  }
+
+  /** Holds the slot for as long as the work takes, and replaces its thread if that has become necessary. */
+  async function occupy(slot: Slot, work: Promise<{ fit: boolean }>): Promise<void> {
+    slot.busy = true;
+    const { fit } = await work;
+    slot.busy = false;
+    if (!fit || slot.edition !== edition) inBackground(refill(slot));
+    dispatch();
+  }
+
+  /** Many small files at once; whatever is not clean for certain is looked at by itself. */
+  async function glance(worker: ScanWorker, jobs: Job[]): Promise<{ fit: boolean }> {
+    const contents = jobs.map(({ file }) => (file.kind === "memory" ? file.bytes : new Uint8Array()));
+    const reply = await worker.glance(contents, options.timeLimitMs);
+    for (const [index, job] of [...jobs.entries()].reverse()) {
+      if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
+      else if (job.signal.aborted) job.fail(job.signal.reason);
+      else if (reply.kind === "glanced" && reply.clean[index]) job.settle({ kind: "clean" });
+      else line.unshift(Object.assign(job, { glanced: true }));
+    }
+    return { fit: reply.kind === "glanced" };
+  }
+
+  async function look(slot: Slot, worker: ScanWorker, job: Job): Promise<{ fit: boolean }> {
+    const reply = await worker.look(job.file, options.timeLimitMs, job.signal);
+    if (reply.kind === "lost" && !closed) options.onLoss(reply.message);
+    conclude(slot, job, reply);
+    return { fit: reply.kind === "no-answer" || (reply.kind === "answer" && reply.memoryBytes <= RULES_MEMORY_BYTES) };
+  }
+
+  function conclude(slot: Slot, job: Job, reply: Reply): void {
+    if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
+    else if (job.signal.aborted) job.fail(job.signal.reason);
+    else if (reply.kind === "no-answer") job.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`));
+    else if (slot.lane === "small" && isTooMuch(reply)) {
+      job.small = false;
+      line.unshift(job);
+    } else job.settle(outcomeOf(reply));
+  }
+
+  try {
+    await Promise.all(slots.map(fill));
+  } catch (error) {
+    closed = true;
+    await Promise.all(slots.map((slot) => slot.worker?.stop()));
+    throw error;
+  }
+
+  return {
+    async run(file, signal) {
+      signal.throwIfAborted();
+      if (closed) throw new EngineUnavailable("the rules engine is closed");
+      return new Promise<Outcome>((resolve, reject) => {
+        const giveUp = (): void => {
+          const place = line.indexOf(job);
+          if (place < 0) return;
+          line.splice(place, 1);
+          reject(signal.reason);
+        };
+        const done = <Value>(use: (value: Value) => void): ((value: Value) => void) => {
+          return (value) => {
+            signal.removeEventListener("abort", giveUp);
+            use(value);
+          };
+        };
+        const small = file.kind === "memory" && file.bytes.length <= SMALL_FILE_BYTES;
+        const job: Job = { file, signal, small, glanced: false, settle: done(resolve), fail: done(reject) };
+        signal.addEventListener("abort", giveUp);
+        line.push(job);
+        dispatch();
+      });
+    },
+
+    async changeRules(next) {
+      const trial = await startScanWorker({ ...options.setup, sources: next, limits: LIGHT_LIMITS });
+      await trial.stop();
+      sources = next;
+      edition += 1;
+      // One after the other, so that the rest go on; a busy thread is replaced when it is done.
+      for (const slot of slots) if (!slot.busy && slot.worker && slot.edition !== edition) await refill(slot);
+      return trial.warnings;
+    },
+
+    census() {
+      return { alive: slots.filter(({ worker }) => worker !== undefined).length, wanted: slots.length, lastFailure };
+    },
+
+    async close() {
+      closed = true;
+      failWaiting("the rules engine is closed");
+      await Promise.all(slots.map((slot) => slot.worker?.stop()));
+      await Promise.allSettled(underway);
+    },
+  };
+}
+
+const RETRY_MS = 1000;
+
+/** The job, and those behind it in the line that can be glanced at together with it. */
+function glanceable(line: readonly Job[], first: Job): Job[] {
+  const chosen: Job[] = [];
+  let bytes = 0;
+  for (const job of line) {
+    const { file } = job;
+    if (job.glanced || file.kind !== "memory" || file.bytes.length > TOGETHER_EACH_BYTES) continue;
+    bytes += file.bytes.length;
+    if (bytes > TOGETHER_BYTES || chosen.length === TOGETHER_COUNT) break;
+    chosen.push(job);
+  }
+  return chosen.includes(first) ? chosen : [first];
+}
+
+function outcomeOf(reply: Exclude<Reply, { kind: "no-answer" }>): Outcome {
+  if (reply.kind === "answer") return reply.outcome;
+  return { kind: "unscannable", finding: reply.kind === "overrun" ? findings.timeout : findings.engineError };
+}
+
+/** The thread kept for small files gives up early. */
+function isTooMuch(reply: Reply): boolean {
+  if (reply.kind !== "answer" || reply.outcome.kind !== "unscannable") return false;
+  return reply.outcome.finding === findings.limitsExceeded;
+}

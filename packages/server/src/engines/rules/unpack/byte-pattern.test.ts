@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bytePattern } from "./byte-pattern.ts";
+
+const cases: [pattern: string, bytes: string, fits: boolean][] = [
+  ["'PK' 03 04", "PK\x03\x04rest", true],
+  ["'PK' 03 04", "PK\x03\x05rest", false],
+  ["'PK' 03 04", "PK\x03", false],
+  ["'BZh' 31-39 '1AY'", "BZh91AY", true],
+  ["'BZh' 31-39 '1AY'", "BZh01AY", false],
+  ["..*2 '-lh' .. '-'", "ab-lh5-", true],
+  ["..*2 '-lh' .. '-'", "a-lh5-", false],
+  ["5d 00*3 ff*2", "\x5d\x00\x00\x00\xff\xff", true],
+  ["5d 00*3 ff*2", "\x5d\x00\x00\x00\xff\xfe", false],
+];
+
+for (const [pattern, bytes, fits] of cases) {
+  test(`${pattern} ${fits ? "fits" : "does not fit"} ${JSON.stringify(bytes)}`, () => {
+    assert.equal(bytePattern(pattern)(Buffer.from(bytes, "latin1")), fits);
+  });
+}
+
+test("a pattern may be looked for further on", () => {
+  assert.equal(bytePattern("'CD001'")(Buffer.from("xxCD001"), 2), true);
+});

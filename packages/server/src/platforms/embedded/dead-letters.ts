@@ -1,0 +1,50 @@
+import { jobCard } from "../../queue/job-card.ts";
+import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
+import type { StoreParts } from "./job-queue.ts";
+import { pageOf } from "./page.ts";
+import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";
+import { jobOf } from "./stored-job.ts";
+
+export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLetters {
+  return {
+    async list({ limit, after }) {
+      const before = after === undefined ? {} : { before: placeOf(after) };
+      const rows = await database.run("buried", { now: now(), limit: limit + 1, ...before });
+      return pageOf(rows, { limit, entryOf: letterOf, placeOf: ({ buriedAt, seq }) => `${buriedAt}.${seq}` });
+    },
+
+    async show(id) {
+      const row = await database.run("job", { id, now: now() });
+      return row?.state === "buried" ? letterOf(row) : undefined;
+    },
+
+    async redrive(ids) {
+      const count = await inSteps((chosen) => database.run("redrive", { ids: chosen, now: now() }), ids);
+      if (count > 0) alarm.ring();
+      return count;
+    },
+
+    purge: (ids) => inSteps((chosen) => database.run("purge", { ids: chosen }), ids),
+  };
+
+  /** Ends when all are done that were there at the start, though some may be buried again meanwhile. */
+  async function inSteps(step: (ids: Ids) => Promise<number>, ids: readonly string[] | "all"): Promise<number> {
+    const { buried } = await database.run("counts", { now: now() });
+    let total = 0;
+    while (total < buried) {
+      const count = await step(ids === "all" ? undefined : ids);
+      if (count === 0) break;
+      total += count;
+    }
+    return total;
+  }
+}
+
+function letterOf({ id, submittedAt, buriedAt, reason, stored }: BrowsedJob): DeadLetter {
+  return { id, submittedAt, buriedAt: buriedAt ?? 0, reason, job: stored && jobCard(jobOf(id, stored)) };
+}
+
+function placeOf(after: string): BuriedBefore {
+  const [buriedAt = 0, seq = 0] = after.split(".").map(Number);
+  return { buriedAt, seq };
+}

@@ -1,0 +1,29 @@
+import { jobCard } from "../../queue/job-card.ts";
+import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
+import type { StoreParts } from "./job-queue.ts";
+import { pageOf } from "./page.ts";
+import type { BrowsedJob } from "./sqlite/browse-operations.ts";
+import { jobOf } from "./stored-job.ts";
+
+export function sqliteBrowser({ database, now }: Omit<StoreParts, "alarm">): JobBrowser {
+  return {
+    async list({ limit, after, state }) {
+      const rows = await database.run("jobs", {
+        now: now(),
+        limit: limit + 1,
+        ...(after !== undefined && { before: Number(after) }),
+        ...(state !== undefined && { state }),
+      });
+      return pageOf(rows, { limit, entryOf, placeOf: ({ seq }) => String(seq) });
+    },
+
+    async show(id) {
+      const row = await database.run("job", { id, now: now() });
+      return row && entryOf(row);
+    },
+  };
+}
+
+function entryOf({ id, state, submittedAt, attempts, dueAt, stored }: BrowsedJob): JobEntry {
+  return { id, state, submittedAt, attempts, dueAt: dueAt ?? undefined, job: stored && jobCard(jobOf(id, stored)) };
+}

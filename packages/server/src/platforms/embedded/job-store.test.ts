@@ -1,0 +1,243 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { failedReport, sampleJob } from "../../../test/contracts/sample-job.ts";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
+import type { Lease } from "../../queue/job-queue.ts";
+import { type JobStore, openJobStore } from "./job-store.ts";
+import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
+
+async function opened(dataDir: string, options: Parameters<typeof openJobStore>[1] = {}) {
+  const store = await openJobStore(dataDir, options);
+  return { ...store, [Symbol.asyncDispose]: store.close };
+}
+
+/** Message and hint of the error that opening ends with. */
+async function refusal(dataDir: string): Promise<string> {
+  try {
+    await openJobStore(dataDir);
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) return `${error.message}; hint: ${error.hint}`;
+    throw error;
+  }
+  throw new Error("it was opened");
+}
+
+test("the data folder and all files in it are for the owner only", async () => {
+  using folder = temporaryFolder();
+  const dataDir = join(folder.path, "new", "data");
+  await using store = await opened(dataDir);
+  await store.queue.add(sampleJob());
+  assert.equal(statSync(dataDir).mode & 0o777, 0o700);
+  const modes = readdirSync(dataDir).map((name) => [name, statSync(join(dataDir, name)).mode & 0o777]);
+  assert.deepEqual(modes.toSorted(), [
+    ["jobs.db", 0o600],
+    ["jobs.db-shm", 0o600],
+    ["jobs.db-wal", 0o600],
+    ["secret.key", 0o600],
+  ]);
+});
+
+test("nothing that a client sent can be found in the data folder at any time of a job's life", async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path);
+  const canary = "canary-in-the-coal-mine";
+  const job = sampleJob({
+    keyDigest: canary,
+    traceId: canary,
+    customData: canary,
+    source: { kind: "url", url: `https://${canary}.example/${canary}?${canary}`, headers: { [canary]: canary } },
+    callback: { url: `https://${canary}.example/${canary}?${canary}`, headers: { [canary]: canary } },
+  });
+  const failure = { finding: canary, code: canary, message: canary, passing: false };
+  const report = { ...failedReport, verdict: { kind: "infected", finding: canary } as const, failure };
+  const submission = { traceId: canary, jobId: job.id, submittedAt: 0 };
+
+  await store.results.expect(submission);
+  await store.queue.add(job);
+  assertNowhere(folder.path, canary);
+  const [lease] = await store.queue.take(1);
+  assert.deepEqual(lease?.job, job);
+  await lease?.save({ ...job, report });
+  await store.results.keep(submission, report);
+  assertNowhere(folder.path, canary);
+  await lease?.settle({ kind: "again", afterSeconds: 0, job: { ...job, report } });
+  assertNowhere(folder.path, canary);
+  const [again] = await store.queue.take(1);
+  await again?.settle({ kind: "buried", reason: canary, job: { ...job, report } });
+  assert.equal((await store.deadLetters.show(job.id))?.reason, canary);
+  assertNowhere(folder.path, canary);
+  await store.close();
+  assertNowhere(folder.path, canary);
+});
+
+test("a job whose content was damaged is buried as unreadable, can be listed and purged, and others go on", async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path);
+  const [damaged, whole] = [sampleJob(), sampleJob()];
+  await store.queue.add(damaged);
+  await store.queue.add(whole);
+  change(folder.path, `UPDATE jobs SET sealed = zeroblob(200) WHERE id = '${damaged.id}'`);
+  assert.deepEqual(
+    (await store.queue.take(10)).map(({ job }) => job.id),
+    [whole.id],
+  );
+  const letter = await store.deadLetters.show(damaged.id);
+  assert.deepEqual([letter?.reason, letter?.job], ["unreadable", undefined]);
+  assert.equal((await store.browser.list({ limit: 10 })).entries.length, 2);
+  assert.equal(await store.deadLetters.purge("all"), 1);
+});
+
+test("results that are over are swept while workers take, some at a time, and awaited ones stay", async () => {
+  using folder = temporaryFolder();
+  let now = Date.UTC(2026, 0, 1);
+  await using store = await opened(folder.path, { now: () => now });
+  const awaited = sampleJob({ traceId: "awaited" });
+  await store.results.expect({ traceId: "awaited", jobId: awaited.id, submittedAt: now });
+  await store.queue.add(awaited);
+  now += 1;
+  await Promise.all(
+    Array.from({ length: 250 }, (_, index) => {
+      return store.results.expect({ traceId: `trace ${index}`, jobId: `job ${index}`, submittedAt: now });
+    }),
+  );
+  now += 25 * 3600 * 1000;
+  const left: unknown[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    await store.queue.take(0);
+    left.push(ask(folder.path, "SELECT count(*) AS count FROM results").count);
+  }
+  assert.deepEqual(left, [152, 52, 1, 1]);
+  await store.results.keep({ traceId: "awaited", jobId: awaited.id, submittedAt: now }, failedReport);
+  assert.deepEqual(await store.results.find("awaited"), failedReport);
+});
+
+test("a database of a newer version is refused", async () => {
+  using folder = temporaryFolder();
+  await (await opened(folder.path)).close();
+  change(folder.path, "PRAGMA user_version = 99");
+  assert.match(await refusal(folder.path), /it has version 99, and this lazaret knows 1; hint: run the newer lazaret/);
+});
+
+test("a database that was sealed with another key is refused, and no key is made for one that lost it", async () => {
+  using folder = temporaryFolder();
+  await (await opened(folder.path)).close();
+  writeFileSync(join(folder.path, "secret.key"), Buffer.alloc(32, 7));
+  assert.match(await refusal(folder.path), /sealed with another key than secret.key; hint: restore the secret.key/);
+  rmSync(join(folder.path, "secret.key"));
+  assert.match(await refusal(folder.path), /secret.key is missing; hint: restore the secret.key/);
+  assert.deepEqual(readdirSync(folder.path), ["jobs.db"]);
+});
+
+test("a file that is no database and a folder that is a file are refused with a hint", async () => {
+  using folder = temporaryFolder();
+  writeFileSync(join(folder.path, "secret.key"), Buffer.alloc(32, 7));
+  writeFileSync(join(folder.path, "jobs.db"), "this is not a database, whatever its name says".repeat(100));
+  assert.match(await refusal(folder.path), /jobs.db: it is not a database; hint: restore/);
+  assert.match(
+    await refusal(join(folder.path, "jobs.db")),
+    /cannot use the data folder .*; hint: LAZARET_DATA_DIR must/,
+  );
+});
+
+test("a database that is damaged while it is open fails as unavailable, with a hint", async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path);
+  await store.queue.add(sampleJob());
+  change(folder.path, "PRAGMA wal_checkpoint(TRUNCATE)");
+  truncateSync(join(folder.path, "jobs.db"), 4096);
+  await assert.rejects(store.queue.add(sampleJob()), (error) => {
+    assert.ok(error instanceof DatabaseUnavailable && error instanceof QueueUnavailable);
+    assert.match(error.message, /cannot use the job database at .*jobs.db: /);
+    return true;
+  });
+});
+
+test("a process that keeps the database locked makes adding fail, not hang; reading goes on", async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path, { busyTimeoutMs: 20 });
+  await store.queue.add(sampleJob());
+  const other = new DatabaseSync(join(folder.path, "jobs.db"));
+  other.exec("BEGIN IMMEDIATE");
+  await assert.rejects(store.queue.add(sampleJob()), (error) => {
+    assert.ok(error instanceof DatabaseUnavailable && error instanceof QueueUnavailable);
+    assert.match(`${error.message}; ${error.hint}`, /another process keeps it locked; end the process/);
+    return true;
+  });
+  assert.equal((await store.queue.counts()).ready, 1);
+  other.exec("ROLLBACK");
+  other.close();
+  await store.queue.add(sampleJob());
+  assert.equal((await store.queue.counts()).ready, 2);
+});
+
+test("closing finishes what was asked before, ends all waiting, and refuses what comes after", async () => {
+  using folder = temporaryFolder();
+  const store = await openJobStore(folder.path);
+  const adds = Array.from({ length: 700 }, () => store.queue.add(sampleJob()));
+  const waits = [store.queue.wait(new AbortController().signal), store.queue.wait(new AbortController().signal)];
+  await store.close();
+  await Promise.all([...adds, ...waits]);
+  await assert.rejects(store.queue.add(sampleJob()), QueueUnavailable);
+  await store.queue.wait(new AbortController().signal);
+  await using again = await opened(folder.path);
+  assert.equal((await again.queue.counts()).ready, 700);
+});
+
+// A wait that does not know when the job is due takes about a second: forty of them would overrun the limit.
+test("waiting ends when a job that was put back becomes due", { timeout: 25_000 }, async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path);
+  await store.queue.add(sampleJob());
+  for (let round = 0; round < 40; round += 1) {
+    const [lease] = await taken(store);
+    await lease?.settle({ kind: "again", afterSeconds: 0.02, job: lease.job });
+  }
+});
+
+test("thousands of dead letters are redriven and purged in steps", async () => {
+  using folder = temporaryFolder();
+  await using store = await opened(folder.path);
+  await buryMany(store, 2500);
+  assert.equal(await store.deadLetters.redrive("all"), 2500);
+  await buryMany(store, 0);
+  assert.equal(await store.deadLetters.purge("all"), 2500);
+});
+
+/** Waits for jobs as a worker does. */
+async function taken(store: JobStore): Promise<Lease[]> {
+  for (;;) {
+    const leases = await store.queue.take(1);
+    if (leases.length > 0) return leases;
+    await store.queue.wait(new AbortController().signal);
+  }
+}
+
+async function buryMany(store: JobStore, count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => store.queue.add(sampleJob())));
+  const leases = await store.queue.take(10_000);
+  await Promise.all(leases.map((lease) => lease.settle({ kind: "buried", reason: "test", job: lease.job })));
+}
+
+function assertNowhere(folder: string, text: string): void {
+  for (const name of readdirSync(folder)) {
+    const bytes = readFileSync(join(folder, name));
+    for (const encoding of ["utf8", "utf16le", "base64", "hex"] as const) {
+      const written = encoding.startsWith("utf") ? Buffer.from(text, encoding) : Buffer.from(text).toString(encoding);
+      assert.equal(bytes.includes(written), false, `${text} is in ${name} as ${encoding}`);
+    }
+  }
+}
+
+function change(folder: string, sql: string): void {
+  using db = new DatabaseSync(join(folder, "jobs.db"));
+  db.exec(sql);
+}
+
+function ask(folder: string, sql: string): Record<string, unknown> {
+  using db = new DatabaseSync(join(folder, "jobs.db"));
+  return { ...db.prepare(sql).get() };
+}

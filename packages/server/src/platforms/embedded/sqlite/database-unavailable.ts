@@ -1,0 +1,48 @@
+import { QueueUnavailable } from "../../../model/faults.ts";
+
+/** The database cannot be opened, read or written, and what an operator can do about it. */
+export class DatabaseUnavailable extends QueueUnavailable {
+  readonly hint: string;
+
+  constructor(message: string, hint: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "DatabaseUnavailable";
+    this.hint = hint;
+  }
+}
+
+/** The same on its way between threads, which errors do not survive whole. */
+export interface Failure {
+  message: string;
+  hint: string;
+  cause?: string;
+}
+
+/** By SQLite's primary result code: what it means in words, and what helps. */
+const meanings: Readonly<Record<number, readonly [words: string, hint: string]>> = {
+  3: ["access is refused", "the data folder and its files must belong to the user that runs lazaret"],
+  5: ["another process keeps it locked", "end the process that holds a transaction open (fuser shows it)"],
+  6: ["another process keeps it locked", "end the process that holds a transaction open (fuser shows it)"],
+  7: ["there is not enough memory", "give the process more memory"],
+  8: ["it cannot be written", "the data folder and its files must be writable for the user that runs lazaret"],
+  10: ["the disk reports an error", "look into the system's log for errors of the disk; jobs accepted so far are kept"],
+  11: ["it is damaged", "stop lazaret and restore the data folder, or move jobs.db* away to start with no jobs"],
+  13: ["the disk is full", "free some space; jobs accepted so far are kept"],
+  14: ["it cannot be opened", "the data folder must exist and belong to the user that runs lazaret"],
+  26: ["it is not a database", "restore the data folder, or move jobs.db* away to start with no jobs"],
+};
+
+/** Undefined when the error is not the storage's fault but a mistake of ours. */
+export function failureOf(error: unknown, path: string): Failure | undefined {
+  if (error instanceof DatabaseUnavailable) return { message: error.message, hint: error.hint };
+  if (!(error instanceof Error) || !("errcode" in error)) return undefined;
+  const meaning = meanings[Number(error.errcode) & 0xff];
+  if (!meaning) return undefined;
+  const [words, hint] = meaning;
+  const cause = `${error.message} (SQLite ${error.errcode})`;
+  return { message: `cannot use the job database at ${path}: ${words}`, hint, cause };
+}
+
+export function unavailable({ message, hint, cause }: Failure): DatabaseUnavailable {
+  return new DatabaseUnavailable(message, hint, cause === undefined ? {} : { cause: new Error(cause) });
+}

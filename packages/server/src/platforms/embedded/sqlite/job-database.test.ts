@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Connection } from "./connection.ts";
+import { jobDatabase } from "./job-database.ts";
+
+/** Answers nothing until it is told to; remembers how many requests came together. */
+function slowConnection(): Connection & { sizes: number[]; answer(): void } {
+  const sizes: number[] = [];
+  let answer = (): void => {};
+  return {
+    sizes,
+    answer: () => answer(),
+    async run(requests) {
+      sizes.push(requests.length);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return requests.map((_, index) => ({ kind: "value", value: index }));
+    },
+    close: async () => {},
+  };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("what is asked in one turn of the event loop, or while a commit is under way, goes together", async () => {
+  const connection = slowConnection();
+  const database = jobDatabase(connection);
+  const ask = (): Promise<unknown> => database.run("untilDue", { now: 0 });
+  const first = [ask(), ask(), Promise.resolve().then(ask)];
+  await turn();
+  assert.deepEqual(connection.sizes, [3]);
+  const second = [ask()];
+  await turn();
+  second.push(ask());
+  await turn();
+  assert.deepEqual(connection.sizes, [3], "one commit at a time");
+  connection.answer();
+  assert.deepEqual(await Promise.all(first), [0, 1, 2]);
+  await turn();
+  assert.deepEqual(connection.sizes, [3, 2]);
+  connection.answer();
+  assert.deepEqual(await Promise.all(second), [0, 1]);
+});
+
+test("a connection that fails fails all who asked with it, and is asked again by the next", async () => {
+  const failures = [new Error("lost")];
+  const database = jobDatabase({
+    async run(requests) {
+      const failure = failures.pop();
+      if (failure) throw failure;
+      return requests.map(() => ({ kind: "value", value: undefined }));
+    },
+    close: async () => {},
+  });
+  const asked = await Promise.allSettled([database.run("untilDue", { now: 0 }), database.run("untilDue", { now: 0 })]);
+  assert.deepEqual(
+    asked.map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+  assert.equal(await database.run("untilDue", { now: 0 }), undefined);
+});

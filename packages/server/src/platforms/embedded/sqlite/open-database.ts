@@ -1,0 +1,64 @@
+import { DatabaseSync } from "node:sqlite";
+import { type Sealer, sealer } from "../sealed.ts";
+import { DatabaseUnavailable } from "./database-unavailable.ts";
+import { migrate } from "./schema.ts";
+import { inTransaction } from "./transaction.ts";
+
+export interface DatabaseOptions {
+  path: string;
+  /** A database that was sealed with another is refused. */
+  secretKey: Uint8Array;
+  /** How long to wait for other processes that write. */
+  busyTimeoutMs: number;
+}
+
+export interface OpenDatabase {
+  db: DatabaseSync;
+  path: string;
+  sealer: Sealer;
+  /** How often to look for jobs that a wrong clock delayed, besides when it is seen to go back. */
+  clockLookEveryMs?: number;
+}
+
+/** The log of changes is cut back to this after a burst. */
+const WAL_BYTES = 64 * 1024 * 1024;
+
+/** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
+export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions): OpenDatabase {
+  const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
+  try {
+    useWriteAheadLog(db, path);
+    migrate(db, path);
+    const open = { db, path, sealer: sealer(secretKey) };
+    checkKey(open);
+    return open;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function useWriteAheadLog(db: DatabaseSync, path: string): void {
+  const mode = db.prepare("PRAGMA journal_mode = WAL").get()?.journal_mode;
+  if (mode !== "wal") {
+    throw new DatabaseUnavailable(
+      `cannot use the job database at ${path}: the file system does not allow a write-ahead log`,
+      "put the data folder on a local disk (LAZARET_DATA_DIR); network file systems will not do",
+    );
+  }
+  db.exec(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
+}
+
+function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
+  const known = db.prepare("SELECT key_check AS keyCheck FROM seal");
+  if (!known.get()) {
+    const remember = db.prepare("INSERT INTO seal (key_check) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM seal)");
+    inTransaction(db, "durable", () => remember.run(keyCheck));
+  }
+  const found = known.get()?.keyCheck;
+  if (found instanceof Uint8Array && Buffer.compare(found, keyCheck) === 0) return;
+  throw new DatabaseUnavailable(
+    `cannot use the job database at ${path}: its jobs were sealed with another key than secret.key`,
+    "restore the secret.key that belongs to it, or move jobs.db* away to start with no jobs",
+  );
+}

@@ -1,0 +1,68 @@
+import type { DatabaseSync } from "node:sqlite";
+import { DatabaseUnavailable } from "./database-unavailable.ts";
+import { inTransaction } from "./transaction.ts";
+
+/**
+ * What brings a database from one version to the next; `user_version` counts those that were done. Never changed, only
+ * added to.
+ *
+ * A job is in one of four states:
+ *
+ *   ready    due_at in the past
+ *   delayed  due_at in the future, no token
+ *   leased   due_at in the future, the end of the lease; lease_token
+ *   buried   buried_at, no due_at, no token
+ *
+ * A job whose lease ran out is ready; its token stays until somebody else takes it. `since` is when due_at was written:
+ * should the clock be set back behind it, the time between the two starts again.
+ *
+ * In clear are only our own ids, times and counts. `sealed` is all that a client sent; `sealed_reason` is why a job was
+ * buried, or nothing for poison; `trace` is a keyed digest of the trace id.
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE seal (key_check BLOB NOT NULL) STRICT;
+
+  CREATE TABLE jobs (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    submitted_at INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    due_at INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    counts TEXT NOT NULL,
+    lease_token TEXT,
+    buried_at INTEGER,
+    sealed_reason BLOB,
+    sealed BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX jobs_buried ON jobs (buried_at, seq) WHERE buried_at IS NOT NULL;
+
+  CREATE TABLE results (
+    trace BLOB PRIMARY KEY,
+    job_id TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    sealed BLOB
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX results_expiry ON results (expires_at);
+  `,
+];
+
+/** Brings the database to the newest version, in one transaction; other processes may try at the same moment. */
+export function migrate(db: DatabaseSync, path: string): void {
+  if (versionOf(db, path) === migrations.length) return;
+  inTransaction(db, "durable", () => {
+    for (const step of migrations.slice(versionOf(db, path))) db.exec(step);
+    db.exec(`PRAGMA user_version = ${migrations.length}`);
+  });
+}
+
+function versionOf(db: DatabaseSync, path: string): number {
+  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
+  if (version <= migrations.length) return version;
+  throw new DatabaseUnavailable(
+    `cannot use the job database at ${path}: it has version ${version}, and this lazaret knows ${migrations.length}`,
+    "run the newer lazaret that wrote it, or restore the data folder from before the upgrade",
+  );
+}

@@ -1,0 +1,22 @@
+import type { DatabaseSync } from "node:sqlite";
+
+/**
+ * `durable` is on disk when the transaction ends. `relaxed` survives the end of the process at any moment, but not a
+ * power cut, unless something durable follows: for what may be forgotten together with the processes it was for.
+ */
+export type Durability = "durable" | "relaxed";
+
+/** The lock is taken first: upgrading a read to a write fails at once when another process wrote in between. */
+export function inTransaction<Result>(db: DatabaseSync, durability: Durability, work: () => Result): Result {
+  db.exec(durability === "durable" ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work();
+    db.exec("COMMIT");
+    return result;
+  } catch (error) {
+    // SQLite ends the transaction itself after some faults.
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
