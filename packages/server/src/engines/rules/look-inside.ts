@@ -4,15 +4,11 @@ import { type Blob, memoryBlob } from "./blob.ts";
 import { matchTogether } from "./match-together.ts";
 import { LimitExceeded, type ScanBudget } from "./scan-budget.ts";
 import { type ArchiveKind, archiveKinds, KINDS_AT_MOST } from "./unpack/archive-kinds.ts";
-import { CUT_ZIP } from "./unpack/archive-signatures.ts";
-import { unpackCutZip } from "./unpack/cut-zip.ts";
 import type { MemberSink } from "./unpack/emscripten-files.ts";
 import { memberShelf } from "./unpack/member-shelf.ts";
-import { unpack } from "./unpack/seven-zip.ts";
+import { openArchive } from "./unpack/open-archive.ts";
 import type { UnpackOutcome } from "./unpack/unpack-outcome.ts";
 import { vbaSources } from "./unpack/vba-source.ts";
-import type { ListedMember } from "./unpack/zip-end.ts";
-import { emitMember, type MemberOutcome, readLocalHeader } from "./unpack/zip-member.ts";
 import type { WasmModule } from "./web-assembly.ts";
 import type { CompiledRules } from "./yara.ts";
 
@@ -92,23 +88,14 @@ export async function lookInside(file: Blob, tools: Tools): Promise<Outcome> {
   }
 
   async function open(archive: Blob, kind: ArchiveKind, layer: number): Promise<void> {
-    if (kind.type === undefined) {
-      doubt ??= findings.unsupportedArchive;
-      return;
-    }
-    const part = archive.slice(kind.start, kind.end);
-    const sink = sinkFor(kind, layer);
-    const outcome =
-      kind.type === CUT_ZIP
-        ? unpackCutZip(part, sink, { memberBytes: IN_MEMORY_MEMBER_BYTES })
-        : await unpack(part, sink, { program: sevenZip, type: kind.type, memoryBytes: budget.limits.unpackerBytes });
-    doubt ??= doubtOf(outcome, kind);
-    for (const listed of kind.passedOver ?? []) doubt ??= doubtOf(openMember(archive, listed, sink), kind);
+    const options = { program: sevenZip, memoryBytes: budget.limits.unpackerBytes, sink: sinkFor(kind, layer) };
+    const outcome = await openArchive(archive, kind, options);
     together.finish();
+    doubt ??= doubtOf(outcome, kind);
     if (outcome.kind !== "unpacked" || outcome.tailBytes === 0 || !kind.sure) return;
     // What stands behind an archive may be another one.
     budget.addMember();
-    const tail = part.slice(part.size - outcome.tailBytes, part.size);
+    const tail = archive.slice(kind.end - outcome.tailBytes, kind.end);
     queue(tail, layer, () => ({ content: tail, release() {} }));
   }
 
@@ -138,17 +125,8 @@ export async function lookInside(file: Blob, tools: Tools): Promise<Outcome> {
 const ENCRYPTED_DOCUMENT = "EncryptedPackage";
 /** Macros are text: streams of a compound file are searched for their source this far. */
 const STREAM_BYTES = 16 * 1024 * 1024;
-/** Members of zip archives that 7-Zip cannot or will not unpack are unpacked in memory. */
-const IN_MEMORY_MEMBER_BYTES = 64 * 1024 * 1024;
 
-function openMember(archive: Blob, listed: ListedMember, sink: MemberSink): MemberOutcome {
-  const header = readLocalHeader(archive, listed.position);
-  if (!header) return { kind: "unreadable" };
-  const member = { ...header, packedBytes: listed.packedBytes };
-  return emitMember(archive, member, { sink, memberBytes: IN_MEMORY_MEMBER_BYTES });
-}
-
-function doubtOf(outcome: UnpackOutcome | MemberOutcome, kind: ArchiveKind): string | undefined {
+function doubtOf(outcome: UnpackOutcome, kind: ArchiveKind): string | undefined {
   if (outcome.kind === "encrypted") return findings.encrypted;
   if (outcome.kind === "too-large") return findings.limitsExceeded;
   return outcome.kind === "unreadable" && kind.sure ? findings.unsupportedArchive : undefined;

@@ -5,7 +5,7 @@ import { type ListedMember, lastZip } from "./zip-end.ts";
 
 /** One way in which a file is an archive. A file may be one in several ways at once, and is then opened in each. */
 export interface ArchiveKind {
-  /** 7-Zip's name of the format, or `CUT_ZIP`; none if it is one we know by sight but cannot open. */
+  /** 7-Zip's name of the format, or one of ours; none if it is one we know by sight but cannot open. */
   type?: string;
   start: number;
   end: number;

@@ -1,16 +1,21 @@
 import type { Blob } from "../blob.ts";
 import { bytePattern } from "./byte-pattern.ts";
+import { isMail } from "./documents/mail-parts.ts";
+import { isPdf } from "./documents/pdf-streams.ts";
 
 /** How one kind of archive is recognised by what it begins with. */
 export interface KnownKind {
-  /** 7-Zip's name of the format, or `CUT_ZIP`; none if nothing we have opens it. */
+  /** 7-Zip's name of the format, or one of ours; none if nothing we have opens it. */
   type?: string;
   sure: boolean;
   fits(head: Buffer, content: Blob): boolean;
 }
 
-/** A zip archive that begins like one but has no end; 7-Zip does not open these. */
+/** What 7-Zip does not open and we do. A zip archive that begins like one but has no end, and documents with parts. */
 export const CUT_ZIP = "cut zip";
+export const MAIL = "mail";
+export const RTF = "rtf";
+export const PDF = "pdf";
 
 /** As much of a file as recognising it takes: the descriptors of a disc stand from 32 KiB on. */
 export const HEAD_BYTES: number = 66 * 1024;
@@ -59,6 +64,10 @@ export const KNOWN_KINDS: readonly KnownKind[] = [
   { type: "FAT", sure: false, fits: isFat },
   // No signature, only a likely header: the default properties, a round dictionary size, a length below 4 GiB or unknown.
   unsure(begins("lzma", "5d 00 00 00-80 00-08 ff*8 00", "5d 00 00 00-80 00-08 ..*4 00*4 00")),
+
+  { type: MAIL, sure: true, fits: isMail },
+  begins(RTF, "'{\\rt'"),
+  { type: PDF, sure: true, fits: isPdf },
 
   // lzip, lz4, lzop, lrzip, rzip, snappy, zpaq.
   begins(undefined, "'LZIP' 00-01", "04 22 4d 18", "02 21 4c 18", "89 'LZO' 00 0d 0a 1a 0a", "'LRZI' 00"),

@@ -12,7 +12,7 @@ interface Thread {
 
 /**
  * In a thread of its own, because a commit waits for the disk. With 100 callers that add, the event loop was late by 17 to
- * 65 ms (99th percentile) with the database in the main thread and by 2 to 3 ms with this; the throughput is the same.
+ * 50 ms (99th percentile) with the database in the main thread and by 2 to 12 ms with this; the throughput is the same.
  * A thread that dies is replaced at the next request. Throws `DatabaseUnavailable` when the database cannot be opened.
  */
 export async function threadConnection(options: DatabaseOptions): Promise<Connection> {
