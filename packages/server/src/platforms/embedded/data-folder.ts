@@ -1,7 +1,8 @@
 import { mkdir, open, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { makeSecretKey, readSecretKey, syncFolder } from "./secret-key.ts";
+import { makeSecretKey, readSecretKey } from "./secret-key.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
+import { syncFolder } from "./written-once.ts";
 
 export interface DataFolder {
   databasePath: string;

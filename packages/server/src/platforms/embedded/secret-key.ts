@@ -1,6 +1,6 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import { chmod, link, open, readFile, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { randomBytes } from "node:crypto";
+import { chmod, readFile } from "node:fs/promises";
+import { writeOnce } from "./written-once.ts";
 
 const KEY_BYTES = 32;
 
@@ -16,35 +16,10 @@ export async function readSecretKey(path: string): Promise<Uint8Array | undefine
   return key;
 }
 
-/**
- * Made once; all later calls, also those of other processes at the same moment, answer the same. It is written and
- * synced under another name first, so that nobody ever reads half a key; then linked, which fails when another process
- * was faster.
- */
+/** Made once; all later calls, also those of other processes at the same moment, answer the same. */
 export async function makeSecretKey(path: string): Promise<Uint8Array> {
-  const draft = `${path}.${randomUUID()}.draft`;
-  try {
-    await writeSynced(draft, randomBytes(KEY_BYTES));
-    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "EEXIST") throw error;
-    });
-  } finally {
-    await rm(draft, { force: true });
-  }
-  await syncFolder(dirname(path));
+  await writeOnce(path, randomBytes(KEY_BYTES));
   const key = await readSecretKey(path);
   if (!key) throw new Error("it vanished");
   return key;
-}
-
-async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
-  await using file = await open(path, "wx", 0o600);
-  await file.writeFile(bytes);
-  await file.sync();
-}
-
-/** A new name in a folder survives a power cut only when the folder is synced. */
-export async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, "r");
-  await folder.sync();
 }

@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   makePrivatePem,
@@ -8,6 +7,7 @@ import {
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
+import { replaceFile, writeOnce } from "./written-once.ts";
 
 export interface KeyFilesOptions {
   dataDir: string;
@@ -47,23 +47,13 @@ async function textOf(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Written and synced under another name first, so that nobody ever reads half a key; then given its name by a link,
- * which fails when another process was faster. What is answered is what has the name now.
- */
+/** What is answered is what has the name now: another process may have been faster. */
 async function makeKey(path: string): Promise<string> {
-  const draft = draftOf(path);
   try {
-    await write(draft, await makePrivatePem(), 0o600);
-    await link(draft, path).catch((error) => {
-      if (!hasCode(error, "EEXIST")) throw error;
-    });
+    await writeOnce(path, await makePrivatePem());
   } catch (error) {
     throw new Error(`cannot keep a new signing key at ${path}`, { cause: error });
-  } finally {
-    await rm(draft, { force: true });
   }
-  await syncFolder(dirname(path));
   return await readFile(path, "utf8");
 }
 
@@ -78,25 +68,7 @@ function readPair(pem: string, path: string): SigningKeyPair {
 async function publish(path: string, value: string): Promise<void> {
   if ((await textOf(path)) === value) return;
   await mkdir(dirname(path), { recursive: true });
-  const draft = draftOf(path);
-  await write(draft, value, 0o644);
-  await rename(draft, path);
-}
-
-async function write(path: string, text: string, mode: number): Promise<void> {
-  await using file = await open(path, "wx", mode);
-  await file.writeFile(text);
-  await file.sync();
-}
-
-/** A new name in a folder survives a power cut only when the folder is synced. */
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, "r");
-  await folder.sync();
-}
-
-function draftOf(path: string): string {
-  return `${path}.${randomUUID()}.draft`;
+  await replaceFile(path, value);
 }
 
 function hasCode(error: unknown, code: string): boolean {
