@@ -1,5 +1,5 @@
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
-import { cannotListen } from "./compose/cannot-start.ts";
+import { cannotListen, cannotStartEngine } from "./compose/cannot-start.ts";
 import { engineParts } from "./compose/engine-parts.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { concurrencyOf, startEngine } from "./engines/variants.ts";
@@ -39,6 +39,8 @@ export interface RunningService {
 
 const GRACE_MS = 25_000;
 const HEALTH_TIMEOUT_MS = 5_000;
+/** Anybody may ask for readiness, any number of times. */
+const READINESS_MS = 500;
 const MIB = 1024 * 1024;
 
 /** The composition root: settings → platform and engine → stages → running service. */
@@ -51,7 +53,9 @@ export async function startService(
   await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
-  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log));
+  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log)).catch((error: Error) => {
+    throw cannotStartEngine(settings, error);
+  });
   undo.defer(() => engine.close());
   const platform = await embeddedPlatform({ dataDir: settings.dataDir, stackName: settings.scannerStackName, now });
   undo.defer(() => platform.close());
@@ -68,6 +72,7 @@ export async function startService(
     jobsAtOnce,
     log,
     now,
+    engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
     inspect: (source, signal) => inspect(source, stages, { maxBytes: settings.jobMaxMib * MIB, signal }),
   });
   undo.defer(() => jobs.stop(0));
@@ -98,12 +103,12 @@ export async function startService(
   const service = serviceRoutes({
     version,
     routes,
-    async readiness() {
+    readiness: remembered(READINESS_MS, async () => {
       const health = await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
       const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
-    },
+    }),
   });
 
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
@@ -140,4 +145,14 @@ async function queueCheck(queue: {
   } catch (error) {
     return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Asks at most once in a while, and answers the same until then. */
+function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
+  let answer: { promise: Promise<T>; until: number } | undefined;
+  return () => {
+    const now = performance.now();
+    if (!answer || now >= answer.until) answer = { promise: ask(), until: now + forMs };
+    return answer.promise;
+  };
 }

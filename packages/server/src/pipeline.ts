@@ -97,6 +97,7 @@ export async function inspect(
 ): Promise<Report> {
   const { maxBytes, signal } = options;
   const started = stages.now();
+  let opened: OpenedSource | undefined;
   let openedAt: number | undefined;
   let bytes: MeasuredBytes | undefined;
 
@@ -112,7 +113,7 @@ export async function inspect(
   };
 
   try {
-    const opened = await stages.open(source, signal);
+    opened = await stages.open(source, signal);
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     const verdict = await stages.engine.scan(bytes, signal);
@@ -124,5 +125,11 @@ export async function inspect(
     if (!(error instanceof SourceFailed)) throw error;
     const { failure } = error;
     return { ...report({ kind: "unscannable", finding: failure.finding }), failure };
+  } finally {
+    // An engine that fails before it reads leaves the source open. Not awaited: one that hangs would not come back.
+    if (!bytes?.complete)
+      void opened?.bytes[Symbol.asyncIterator]()
+        .return?.()
+        .catch(() => {});
   }
 }

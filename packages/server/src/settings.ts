@@ -73,6 +73,11 @@ export const settingsTable = {
     parse: wholeNumber(1, 2000),
     default: "2000",
   }),
+  jobTimeoutSeconds: setting({
+    doc: "Longest time to fetch and scan the file of a queued job; a file that takes longer is `no`, `scanner:timeout`.",
+    parse: wholeNumber(1, 86_400),
+    default: "600",
+  }),
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",
     parse: yesOrNo,

@@ -11,7 +11,7 @@ import type { Settings } from "../settings.ts";
 import { banner } from "./banner.ts";
 import { devKey } from "./dev-key.ts";
 import { loadSettings } from "./load-settings.ts";
-import { runUntilSignal } from "./run-service.ts";
+import { runUntilSignal, stopSignal } from "./run-service.ts";
 import { addSettingFlags } from "./setting-flags.ts";
 
 const LOOPBACK = "127.0.0.0/8,::1/128";
@@ -29,6 +29,7 @@ export function devCommand(): Command {
         allowHttpCallbacks: "true",
         signCallbackInvocations: "true",
       });
+      const until = stopSignal();
       const key = settings.apiKeys[0] ?? devKey(settings.dataDir);
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
@@ -38,7 +39,7 @@ export function devCommand(): Command {
       );
       const health = await service.engine.health(AbortSignal.timeout(5000));
       process.stdout.write(banner({ settings, port: service.port, key, checks: health.checks }));
-      await runUntilSignal(service, say, async () => clamd?.stop());
+      await runUntilSignal(service, { until, log: say, alsoStop: async () => clamd?.stop() });
     });
 }
 

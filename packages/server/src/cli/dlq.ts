@@ -1,12 +1,12 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { found, localStore, print } from "./local-store.ts";
+import { found, localStore, pageLimit, print } from "./local-store.ts";
 import { ago, table } from "./table.ts";
 
 interface Flags {
   dataDir?: string;
   json?: boolean;
-  limit: string;
+  limit: number;
   after?: string;
   all?: boolean;
 }
@@ -21,13 +21,13 @@ export function dlqCommand(): Command {
     .command("list")
     .description("dead letters, newest first")
     .option(...DATA_DIR)
-    .option("--limit <number>", "at most so many", "50")
+    .option("--limit <number>", "at most so many", pageLimit, 50)
     .option("--after <cursor>", "go on where the page before ended")
     .option("--json", "as JSON")
     .action(async (flags: Flags) => {
       await using store = await localStore({ dataDir: flags.dataDir });
       const { entries, next } = await store.deadLetters.list({
-        limit: Number(flags.limit),
+        limit: flags.limit,
         ...(flags.after && { after: flags.after }),
       });
       if (flags.json) return print({ entries, next });
@@ -60,9 +60,10 @@ export function dlqCommand(): Command {
         const chosen = choose(ids, flags.all ?? false, verb);
         await using store = await localStore({ dataDir: flags.dataDir });
         const count = await store.deadLetters[verb](chosen);
-        print(
-          `${verb === "redrive" ? "put back" : "deleted"} ${count} of ${chosen === "all" ? count : chosen.length}\n`,
-        );
+        const wanted = chosen === "all" ? count : chosen.length;
+        print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}
+`);
+        if (count < wanted) process.exitCode = 1;
       });
   }
   return command;

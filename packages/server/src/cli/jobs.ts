@@ -1,12 +1,12 @@
 import { Command, Option } from "commander";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
-import { found, localStore, print } from "./local-store.ts";
+import { found, localStore, pageLimit, print } from "./local-store.ts";
 import { ago, table } from "./table.ts";
 
 interface Flags {
   dataDir?: string;
   json?: boolean;
-  limit: string;
+  limit: number;
   state?: JobState;
   after?: string;
 }
@@ -18,13 +18,13 @@ export function jobsCommand(): Command {
     .description("jobs that are not done, newest first")
     .option("--data-dir <path>", "the server's data folder")
     .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]))
-    .option("--limit <number>", "at most so many", "50")
+    .option("--limit <number>", "at most so many", pageLimit, 50)
     .option("--after <cursor>", "go on where the page before ended")
     .option("--json", "as JSON")
     .action(async (flags: Flags) => {
       await using store = await localStore({ dataDir: flags.dataDir });
       const { entries, next } = await store.browser.list({
-        limit: Number(flags.limit),
+        limit: flags.limit,
         ...(flags.state && { state: flags.state }),
         ...(flags.after && { after: flags.after }),
       });

@@ -27,7 +27,9 @@ function readFile(path: string): Record<string, unknown> {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
-    throw error;
+    throw new CannotStart(`cannot read ${path}: ${(error as Error).message}`, "mend it or move it away", {
+      cause: error,
+    });
   }
   let value: unknown;
   try {

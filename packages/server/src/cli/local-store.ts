@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { InvalidArgumentError } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { type JobStore, openJobStore } from "../platforms/embedded/job-store.ts";
 import { loadSettings } from "./load-settings.ts";
@@ -15,6 +16,15 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
   }
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+const LONGEST_PAGE = 1000;
+
+/** For commander, which tells the user what is wrong with an argument. */
+export function pageLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= LONGEST_PAGE) return limit;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${LONGEST_PAGE}.`);
 }
 
 export function print(value: unknown): void {

@@ -4,11 +4,24 @@ import type { Log } from "../log.ts";
 /** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
 const SAME_SIGNAL_MS = 1000;
 
-/** Runs until SIGTERM or SIGINT, then stops in good order; a second signal does not wait. */
-export async function runUntilSignal(service: RunningService, log: Log, alsoStop: () => Promise<void>): Promise<void> {
-  const signal = await new Promise<string>((resolve) => {
+/** The first SIGTERM or SIGINT from now on. Asked for before anything is started, so that none comes too early. */
+export function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
     for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve(name));
   });
+}
+
+export interface RunOptions {
+  until: Promise<string>;
+  log: Log;
+  alsoStop?: () => Promise<void>;
+}
+
+/** Runs until the signal, then stops in good order; a second signal does not wait. */
+export async function runUntilSignal(service: RunningService, { until, log, alsoStop }: RunOptions): Promise<void> {
+  // Whoever read our output may leave; that is no reason to stop scanning.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const signal = await until;
   const asked = Date.now();
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     process.on(name, () => {
@@ -17,6 +30,6 @@ export async function runUntilSignal(service: RunningService, log: Log, alsoStop
   }
   log("stopping", { signal });
   await service.stop();
-  await alsoStop();
+  await alsoStop?.();
   log("stopped");
 }

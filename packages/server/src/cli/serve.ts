@@ -4,7 +4,7 @@ import { CannotStart } from "../compose/cannot-start.ts";
 import { gathered, log } from "../log.ts";
 import { version } from "../version.ts";
 import { loadSettings } from "./load-settings.ts";
-import { runUntilSignal } from "./run-service.ts";
+import { runUntilSignal, stopSignal } from "./run-service.ts";
 import { addSettingFlags } from "./setting-flags.ts";
 
 export function serveCommand(): Command {
@@ -26,11 +26,12 @@ export function serveCommand(): Command {
         format: "json",
         write: gathered((text) => process.stdout.write(text)),
       });
+      const until = stopSignal();
       const service = await startService(settings, say);
       const health = await service.engine.health(AbortSignal.timeout(5000));
       say("listening", { version, host: settings.host, port: service.port, tls: settings.tlsCert !== "" });
       for (const check of health.checks)
         (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
-      await runUntilSignal(service, say, async () => {});
+      await runUntilSignal(service, { until, log: say });
     });
 }

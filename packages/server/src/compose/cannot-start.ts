@@ -21,14 +21,14 @@ export function cannotListen(settings: Settings, error: NodeJS.ErrnoException): 
       { cause: error },
     );
   }
-  if (code === "EACCES" || code === "EADDRNOTAVAIL") {
+  if (error.syscall === "listen" || error.syscall === "bind" || error.syscall === "getaddrinfo") {
     return new CannotStart(
       `cannot listen on ${where}: ${code}`,
       "choose a port above 1023 and an address of this machine (LAZARET_PORT, LAZARET_HOST)",
       { cause: error },
     );
   }
-  if (code === "ENOENT" || code.startsWith("ERR_OSSL") || code.startsWith("ERR_SSL")) {
+  if (error.syscall === "open" || error.syscall === "read" || /^ERR_(OSSL|SSL)/.test(code)) {
     return new CannotStart(
       `cannot use the TLS files: ${error.message}`,
       "LAZARET_TLS_CERT and LAZARET_TLS_KEY must be PEM files that belong together",
@@ -36,4 +36,14 @@ export function cannotListen(settings: Settings, error: NodeJS.ErrnoException): 
     );
   }
   return error;
+}
+
+/** With a rules folder of the operator's own, what is wrong is most likely in there. */
+export function cannotStartEngine(settings: Settings, error: Error): Error {
+  if (settings.engine !== "P" || settings.rulesDir === "") return error;
+  return new CannotStart(
+    `cannot start engine P with the rules in ${settings.rulesDir}: ${error.message}`,
+    "LAZARET_RULES_DIR must be a folder of .yar files that compile; docs/rules.md tells how to write one",
+    { cause: error },
+  );
 }

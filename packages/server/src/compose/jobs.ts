@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { findings } from "@lazaret/contract";
 import { callbackSender } from "../deliver/callback.ts";
 import { downloadScanResultEvent } from "../deliver/event-bus.ts";
 import { downloadScanResult } from "../deliver/render.ts";
@@ -22,6 +24,8 @@ export interface JobsOptions {
   platform: Platform;
   guard: AddressGuard;
   inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
+  /** Never throws. */
+  engineReady(): Promise<boolean>;
   jobsAtOnce: number;
   log: Log;
   now: () => number;
@@ -39,8 +43,8 @@ export interface Jobs {
 const DELIVERIES_AT_ONCE = 500;
 /** So many POSTs wait for one receiver in this process; the jobs of the rest wait in the queue. */
 const LONGEST_LINE = 32;
-const BUSY_RECEIVER_SECONDS = 5;
-/** How long jobs are left in the queue after the engine could not be reached. */
+const BUSY_SECONDS = 15;
+/** How often an engine that could not be reached is asked whether it is back. */
 const ENGINE_PAUSE_MS = 2000;
 
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
@@ -56,15 +60,28 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     ...(keys && { sign: callbackSigner(keys.privateKey) }),
     ...(options.sleep && { sleep: options.sleep }),
   });
-  let engineDownUntil = 0;
+  const closing = new AbortController();
+  let engineDown = false;
+
+  /** While the engine is down jobs stay in the queue: each would be downloaded in vain. */
+  async function waitForEngine(): Promise<void> {
+    if (engineDown) return;
+    engineDown = true;
+    while (!closing.signal.aborted && !(await options.engineReady())) {
+      await pause(ENGINE_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {});
+    }
+    engineDown = false;
+  }
 
   const stages: JobStages = {
     reportEventBus: settings.reportEventBus,
     async inspect(source, signal) {
+      const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
       try {
-        return await options.inspect(source, signal);
+        return await options.inspect(source, AbortSignal.any([signal, limit]));
       } catch (error) {
-        if (error instanceof EngineUnavailable && !error.whileLooking) engineDownUntil = Date.now() + ENGINE_PAUSE_MS;
+        if (limit.aborted && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
+        if (error instanceof EngineUnavailable && !error.whileLooking) void waitForEngine();
         throw error;
       }
     },
@@ -89,14 +106,14 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     queue: platform.queue,
     jobsAtOnce: options.jobsAtOnce,
     deliveriesAtOnce: DELIVERIES_AT_ONCE,
-    mayTake: () => Date.now() >= engineDownUntil,
+    mayTake: () => !engineDown,
     log,
     async run(run, signal) {
       try {
         return await runJob(run, stages, signal);
       } catch (error) {
         // Thrown before the first POST: no try has been made, and none is counted.
-        if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_RECEIVER_SECONDS, job: run.progress };
+        if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
         throw error;
       }
     },
@@ -106,8 +123,14 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
     publicKeys: keys?.publicKeys,
     async stop(graceMs) {
+      closing.abort();
       await worker.stop(graceMs);
       await sender.close();
     },
   };
+}
+
+function tookTooLong(seconds: number): Report {
+  const verdict = { kind: "unscannable", finding: findings.timeout, detail: `not done within ${seconds} s` } as const;
+  return { verdict, sizeBytes: 0, downloadSeconds: seconds, scanSeconds: 0 };
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { sampleJob } from "../../test/contracts/sample-job.ts";
 import { until } from "../../test/support/until.ts";
 import { log } from "../log.ts";
+import { Busy } from "../model/faults.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobQueue, Lease } from "./job-queue.ts";
 import { type JobRun, LeaseLost, startWorker, type WorkerOptions } from "./worker.ts";
@@ -59,6 +60,27 @@ test("a job that only waits for its receiver leaves its slot to the next", async
   await worker.stop(1000);
 });
 
+test("beyond the limit of deliveries a job is told that it is too many, and scans go on", async () => {
+  const { queue, settled } = queueOf(4);
+  const finish: (() => void)[] = [];
+  let busy = 0;
+  const deliver = (run: JobRun): Promise<Settlement> => {
+    try {
+      run.delivering();
+    } catch (error) {
+      assert.ok(error instanceof Busy);
+      busy += 1;
+      return Promise.resolve(done);
+    }
+    return new Promise((resolve) => finish.push(() => resolve(done)));
+  };
+  const { worker } = workerOn(queue, deliver, { deliveriesAtOnce: 2 });
+  await until("two are too many", () => busy === 2 && settled.length === 2);
+  assert.equal(finish.length, 2);
+  for (const end of finish) end();
+  await worker.stop(1000);
+});
+
 test("a job whose lease was lost is stopped, and nothing is written", async () => {
   const { queue, settled } = queueOf(1, { extend: async () => false });
   const { worker, lines } = workerOn(
@@ -86,13 +108,15 @@ test("a save without a lease throws, so that nothing is delivered twice", async 
   await worker.stop(1000);
 });
 
-test("a run that throws is not settled: its lease runs out, and the attempt counts", async () => {
+test("a run that throws is put back for a while: the fault is ours, not the job's", async () => {
   const { queue, settled } = queueOf(1);
   const { worker, lines } = workerOn(queue, async () => {
     throw new Error("a bug");
   });
   await until("it is logged", () => lines.length === 1);
-  assert.deepEqual([settled, lines[0]?.settlement, lines[0]?.error, lines[0]?.level], [[], "fault", "a bug", "error"]);
+  const [settlement] = settled;
+  assert.deepEqual([settlement?.kind, settlement?.kind === "again" && settlement.afterSeconds], ["again", 30]);
+  assert.deepEqual([lines[0]?.settlement, lines[0]?.error, lines[0]?.level], ["fault", "a bug", "error"]);
   await worker.stop(1000);
 });
 

@@ -1,4 +1,5 @@
 import type { Log, LogFields } from "../log.ts";
+import { Busy } from "../model/faults.ts";
 import type { Job } from "../model/job.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
@@ -10,7 +11,9 @@ import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
  *             │
  *             ├ lease lost: somebody else has the job; what we did is not written
  *             ├ stopped: put back at once, as far as it got
- *             └ threw: the lease runs out, and the job is taken again; the third time it is buried
+ *             └ threw (a full disk, a bug of ours): put back for a while, as far as it got
+ *
+ * A worker that dies settles nothing: its lease runs out and counts as an attempt, and the third such death buries the job.
  */
 export interface Worker {
   /** Takes no more jobs, lets those under way finish for at most `graceMs`, and puts back the rest. */
@@ -25,7 +28,10 @@ export interface JobRun {
   readonly progress: Job;
   /** Writes progress. Throws `LeaseLost` when the job is somebody else's by now. */
   save(job: Job): Promise<void>;
-  /** From here on the job only waits for a receiver: it leaves its slot to the next, so that a slow one holds up nobody. */
+  /**
+   * From here on the job only waits for a receiver: it leaves its slot to the next, so that a slow one holds up nobody.
+   * Throws `Busy` when too many jobs deliver already.
+   */
   delivering(): void;
   /** Adds to the run's one log line. */
   note(fields: LogFields): void;
@@ -55,6 +61,7 @@ export class LeaseLost extends Error {
 class Stopping extends Error {}
 
 const PAUSE_MS = 1000;
+const AFTER_FAULT_SECONDS = 30;
 
 export function startWorker(options: WorkerOptions): Worker {
   const { queue, jobsAtOnce, deliveriesAtOnce, log, mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
@@ -62,11 +69,8 @@ export function startWorker(options: WorkerOptions): Worker {
   const stopRunning = new AbortController();
   const running = new Set<Promise<void>>();
   let scanning = 0;
+  let delivering = 0;
   let slotFree = Promise.withResolvers<void>();
-
-  function free(): number {
-    return running.size - scanning < deliveriesAtOnce ? jobsAtOnce - scanning : 0;
-  }
 
   /** Those who wait for a slot look again. */
   function wake(): void {
@@ -78,8 +82,8 @@ export function startWorker(options: WorkerOptions): Worker {
     while (!stopTaking.signal.aborted) {
       try {
         if (!mayTake()) await pause(PAUSE_MS, stopTaking.signal);
-        else if (free() <= 0) await slotFree.promise;
-        else if ((await takeSome(free())) === 0) await waitForJobs();
+        else if (scanning >= jobsAtOnce) await slotFree.promise;
+        else if ((await takeSome(jobsAtOnce - scanning)) === 0) await waitForJobs();
       } catch (error) {
         log.error("queue", { error: error instanceof Error ? error.message : String(error) });
         await pause(PAUSE_MS, stopTaking.signal);
@@ -115,6 +119,7 @@ export function startWorker(options: WorkerOptions): Worker {
     const notes: Record<string, LogFields[string]> = {};
     let progress = lease.job;
     let inSlot = true;
+    let delivers = false;
     const leave = (): void => {
       if (!inSlot) return;
       inSlot = false;
@@ -130,7 +135,12 @@ export function startWorker(options: WorkerOptions): Worker {
         if (!(await lease.save(job))) throw new LeaseLost();
         progress = job;
       },
-      delivering: leave,
+      delivering() {
+        if (delivering >= deliveriesAtOnce) throw new Busy(`${deliveriesAtOnce} jobs deliver already`);
+        delivering += 1;
+        delivers = true;
+        leave();
+      },
       note: (fields) => void Object.assign(notes, fields),
     };
     const outcome = await options
@@ -139,16 +149,16 @@ export function startWorker(options: WorkerOptions): Worker {
         async (settlement) => ((await lease.settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
         async (error) => {
           if (lost.signal.aborted || error instanceof LeaseLost) return { settlement: "lease lost" };
-          if (!stopRunning.signal.aborted) {
-            return { settlement: "fault", error: error instanceof Error ? error.message : String(error) };
-          }
-          await lease.settle({ kind: "again", afterSeconds: 0, job: progress });
-          return { settlement: "put back" };
+          const stopped = stopRunning.signal.aborted;
+          await lease.settle({ kind: "again", afterSeconds: stopped ? 0 : AFTER_FAULT_SECONDS, job: progress });
+          if (stopped) return { settlement: "put back" };
+          return { settlement: "fault", error: error instanceof Error ? error.message : String(error) };
         },
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
     leave();
+    if (delivers) delivering -= 1;
     const say = outcome.settlement === "fault" ? log.error : log;
     say("job", {
       job_id: lease.job.id,
@@ -189,10 +199,12 @@ function words(settlement: Settlement): { settlement: string; after_s?: number; 
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
+    const end = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
   });
 }

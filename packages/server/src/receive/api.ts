@@ -36,7 +36,11 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
     try {
-      if (!request.headers.host) throw badRequest("invalid_http", "the request has no Host header");
+      if (!request.headers.host)
+        throw badRequest(
+          "invalid_http",
+          "the request has no Host, or one of Host, Authorization and Content-Type twice",
+        );
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       const keyDigest = route.open ? "" : auth.check(request.headers.authorization);

@@ -28,7 +28,9 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         summary: "Queue a download and scan",
         description: "Answers 204 when callback_url is given, else 201 with the `location` to poll.",
         request: { contentType: "application/json", schema: asyncDownloadSchema },
-        success: { status: 201, description: "Accepted and durable; poll the `location`. 204 with a callback_url." },
+        success: { status: 201, description: "Accepted and durable; poll the `location`." },
+        successHeaders: { Location: "Where the result will be." },
+        also: { 204: "Accepted and durable; the result goes to the callback_url." },
         errors: {
           400: [
             "invalid_json",
@@ -63,9 +65,9 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
       doc: {
         group: "Asynchronous",
         summary: "Poll for the result of a job",
-        query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema } },
+        query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema, required: true } },
         success: { status: 200, description: "The scan result.", schema: scanResultSchema },
-        errors: { 400: ["invalid_trace_id"], 401: ["invalid_api_key"], 404: ["not_found"] },
+        errors: { 400: ["invalid_trace_id"], 401: ["invalid_api_key"], 404: ["not_found"], 503: ["queue_unavailable"] },
         example: `curl -H "Authorization: Bearer $KEY" "$URL${RESULT_PATH}?trace_id=order-4711"`,
       },
       async handle(request) {

@@ -6,6 +6,8 @@ export interface KeyRoutesOptions {
   publicKeys: { pkcs1: string; x509: string } | undefined;
 }
 
+const PEM = "application/x-pem-file";
+
 /** The public key of callback signatures, for receivers; no secret, so no key is asked for. */
 export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
   const forms = [
@@ -20,13 +22,12 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
       doc: {
         group: "Service",
         summary: `Public key of callback signatures, as ${words} PEM`,
-        success: { status: 200, description: "The key." },
+        success: { status: 200, description: "The key.", contentType: PEM },
         errors: { 404: ["not_found"] },
         example: `curl $URL${path}`,
       },
       async handle() {
-        if (publicKeys)
-          return { status: 200, text: publicKeys[form], headers: { "Content-Type": "application/x-pem-file" } };
+        if (publicKeys) return { status: 200, text: publicKeys[form], headers: { "Content-Type": PEM } };
         throw new Problem(404, "not_found", {
           message: "callbacks of this installation are not signed",
           hint: "an operator can sign them with LAZARET_SIGN_CALLBACK_INVOCATIONS=true",

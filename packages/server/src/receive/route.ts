@@ -19,12 +19,16 @@ export interface RouteDoc {
   summary: string;
   description?: string;
   deprecated?: boolean;
-  query?: Readonly<Record<string, { description: string; schema: Schema }>>;
+  query?: Readonly<Record<string, { description: string; schema: Schema; required?: boolean }>>;
   request?:
     | { contentType: "application/json"; schema: ObjectSchema }
     | { contentType: "application/octet-stream" | "multipart/form-data" };
   /** The answer when all is well. */
-  success: { status: number; description: string; schema?: Schema };
+  success: { status: number; description: string; schema?: Schema; contentType?: string };
+  /** Other good answers, by status. */
+  also?: Readonly<Record<number, string>>;
+  /** Headers of the good answer. */
+  successHeaders?: Readonly<Record<string, string>>;
   /** Codes of the errors this endpoint may answer, by status. */
   errors: Readonly<Record<number, readonly string[]>>;
   /** A command to paste. */

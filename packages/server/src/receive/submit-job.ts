@@ -24,11 +24,10 @@ export function submitJob({ expect, add, newId, now }: SubmitOptions): SubmitJob
   return async (submission) => {
     const counts = { failedDownloads: 0, failedScans: 0, failedCallbacks: 0 };
     const job: Job = { id: newId(), submittedAt: now(), ...submission, ...counts };
-    // First, so that no poll between the two finds the result of an older submission.
-    if (job.traceId !== undefined) {
-      await expect({ traceId: job.traceId, jobId: job.id, submittedAt: job.submittedAt });
-    }
-    await add(job);
+    const { traceId, id: jobId, submittedAt } = job;
+    // Asked for together, so that a platform can write both or neither: a submission that is refused must not hide the
+    // result of the one before it.
+    await Promise.all([traceId === undefined ? undefined : expect({ traceId, jobId, submittedAt }), add(job)]);
     return job;
   };
 }

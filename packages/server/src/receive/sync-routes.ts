@@ -22,6 +22,7 @@ const scanErrors = { 401: ["invalid_api_key"], 503: ["busy", "engine_unavailable
 const uploadErrors = {
   ...scanErrors,
   408: ["request_timeout"],
+  411: ["length_required"],
   413: ["scanner:too-big"],
   415: ["unsupported_media_type", "unsupported_encoding"],
 };

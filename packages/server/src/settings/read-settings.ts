@@ -67,8 +67,9 @@ export function readSettings(sources: SettingsSources): ReadSettings {
     if (flag !== undefined) return { text: flag, origin: "flag", writtenAs: flagName(name) };
 
     const variable = envName(name);
-    const value = env[variable];
-    const fromFile = settingsTable[name].secret ? env[`${variable}_FILE`] : undefined;
+    // A variable that is set to nothing is what composing tools make of one that is not set.
+    const value = env[variable] || undefined;
+    const fromFile = settingsTable[name].secret ? env[`${variable}_FILE`] || undefined : undefined;
     if (value !== undefined && fromFile !== undefined) {
       problems.push({ name: variable, problem: `is set, and ${variable}_FILE too`, hint: "keep one of them" });
       return undefined;
@@ -85,13 +86,23 @@ export function readSettings(sources: SettingsSources): ReadSettings {
     }
 
     const entry = fileValues.get(name.toLowerCase());
-    if (entry) return { text: asText(entry.value), origin: "file", writtenAs: `lazaret.json: ${entry.key}` };
+    if (entry) {
+      const writtenAs = `lazaret.json: ${entry.key}`;
+      const text = asText(entry.value);
+      if (text !== undefined) return { text, origin: "file", writtenAs };
+      problems.push({ name: writtenAs, problem: "must be a string, a number, true, false or a list of these" });
+      return undefined;
+    }
     return { text: defaults[name] ?? settingsTable[name].default, origin: "default", writtenAs: name };
   }
 }
 
-function asText(value: unknown): string {
-  return Array.isArray(value) ? value.join(",") : String(value);
+function asText(value: unknown): string | undefined {
+  if (Array.isArray(value)) {
+    const texts = value.map(asText);
+    return texts.includes(undefined) ? undefined : texts.join(",");
+  }
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
 }
 
 function unknownVariables(env: SettingsSources["env"]): SettingsProblem[] {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
@@ -134,6 +135,58 @@ test("serve says what is wrong when its port is taken, its certificate is missin
   await using half = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_TLS_CERT: nowhere }) });
   assert.equal(await half.ended(), 78);
   assert.match(half.stderr, /one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing/);
+});
+
+test("on SIGTERM a connection that never sent a request is not waited for", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  const silent = connect({ host: "127.0.0.1", port: Number(port) });
+  await new Promise((resolve) => silent.once("connect", resolve));
+  await fetch(`http://127.0.0.1:${port}/healthz`);
+  const closed = new Promise((resolve) => silent.once("close", resolve));
+  silent.on("error", () => {});
+  run.child.kill("SIGTERM");
+  await closed;
+  assert.equal(await run.ended(), 0);
+});
+
+test("a reader of the log that leaves does not take the service with it", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  run.child.stdout?.destroy();
+  for (let count = 0; count < 3; count += 1) {
+    assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 204);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+});
+
+test("an empty variable is as good as none, and mistakes in lazaret.json come with a hint", async () => {
+  using folder = temporaryFolder();
+  await using empty = runCli(["config"], { cwd: folder.path, env: { LAZARET_HOST: "", LAZARET_DATA_DIR: "" } });
+  assert.equal(await empty.ended(), 0);
+  assert.match(empty.stdout, /^LAZARET_HOST=0\.0\.0\.0 {2}# default/m);
+  mkdirSync(join(folder.path, "lazaret.json"));
+  await using unreadable = runCli(["config"], { cwd: folder.path });
+  assert.equal(await unreadable.ended(), 78);
+  assert.match(unreadable.stderr, /cannot read lazaret\.json: .*\nhint: /);
+  rmdirSync(join(folder.path, "lazaret.json"));
+  writeFileSync(join(folder.path, "lazaret.json"), '{"host": null}');
+  await using nothing = runCli(["config"], { cwd: folder.path });
+  assert.equal(await nothing.ended(), 78);
+  assert.match(nothing.stderr, /lazaret\.json: host must be a string/);
+});
+
+test("rules of one's own that do not compile keep the service from starting, with a hint", async () => {
+  using folder = temporaryFolder();
+  writeFileSync(join(folder.path, "own.yar"), "rule broken {");
+  const rules = env({ LAZARET_ENGINE: "P", LAZARET_CLAMD: "none", LAZARET_RULES_DIR: folder.path });
+  await using run = runCli(["serve"], { cwd: folder.path, env: rules });
+  assert.equal(await run.ended(), 78);
+  assert.match(run.stderr, /cannot start engine P with the rules in .*[\s\S]*\nhint: LAZARET_RULES_DIR/);
 });
 
 test("config shows every setting with its origin, and hides the keys", async () => {

@@ -212,6 +212,20 @@ test("a poll without a trace_id, or with two, gets 400", async () => {
   }
 });
 
+test("a job that takes longer than its time is `no`, and holds its slot no longer", async () => {
+  await using hurried = await testService({ clamd: `unix:${clamd.socketPath}`, jobTimeoutSeconds: 1 });
+  await using drip = await fileServer({ "/drip": (_, response) => void response.writeHead(200).write("x") });
+  await hurried.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `${drip.origin}/drip`, trace_id: "drip" }),
+  });
+  const result = (): Promise<Response> => hurried.call("/api/v1/scan/async/result?trace_id=drip");
+  await until("there is a result", async () => (await result()).status === 200);
+  const { status, finding } = (await (await result()).json()) as { status: string; finding: string };
+  assert.deepEqual([status, finding], ["no", "scanner:timeout"]);
+});
+
 test("while the engine is down a job waits, and runs when it is back", async () => {
   await using own = await testClamd();
   await using waiting = await testService({ clamd: `unix:${own.socketPath}` }, {}, clock);

@@ -86,7 +86,7 @@ describe("engine P with clamd", () => {
     assert.equal((await service.scan("fine")).status, 503);
     const infected = (await ask(service, eicar())) as { finding: string };
     assert.equal(infected.finding, "EICAR_Test_File");
-    assert.equal((await service.call("/readyz")).status, 503);
+    await until("readiness notices", async () => (await service.call("/readyz")).status === 503);
   });
 
   test("the real file type is told of every file, also of one that cannot be scanned", async () => {

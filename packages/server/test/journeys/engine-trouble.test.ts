@@ -18,6 +18,7 @@ test("while clamd is down a scan gets 503 and readiness is false; when it is bac
   await clamd.kill();
 
   assert.deepEqual(await codeOf(await service.scan("while")), [503, "engine_unavailable", "5"]);
+  await until("readiness notices", async () => (await service.call("/readyz")).status === 503);
   assert.deepEqual(await codeOf(await service.call("/readyz")), [503, "not_ready", "5"]);
   const verbose = await service.call("/readyz?verbose");
   assert.equal(verbose.status, 503);
@@ -30,7 +31,7 @@ test("while clamd is down a scan gets 503 and readiness is false; when it is bac
     finding: "Eicar-Test-Signature",
     size: 68,
   });
-  assert.equal((await service.call("/readyz")).status, 204);
+  await until("readiness notices", async () => (await service.call("/readyz")).status === 204);
 });
 
 test("clamd killed under a burst of scans: each gets a true verdict or 503, never a made-up one", async () => {

@@ -35,6 +35,7 @@ const refused: [what: string, request: string, status: number][] = [
   ],
   ["no Host", `${binary}${auth}${octets}Content-Length: 5\r\n\r\nhello`, 400],
   ["two Hosts", `${binary}${host}${host}${auth}${octets}Content-Length: 5\r\n\r\nhello`, 400],
+  ["two Authorizations", `GET /api/v1/test HTTP/1.1\r\n${host}${auth}${auth}Content-Length: 1\r\n\r\nx`, 400],
   ["headers over 16 KB", `GET /api/v1/test HTTP/1.1\r\n${host}X-Big: ${"a".repeat(17 * 1024)}\r\n\r\n`, 431],
   ["something that is not HTTP", "\x16\x03\x01\x02\x00hello\r\n\r\n", 400],
 ];
@@ -71,6 +72,18 @@ test("a wrong secret on a large upload still reaches the client that goes on sen
   const request = `${binary}${host}Authorization: Bearer wrong-secret\r\n${octets}Content-Length: 50000000\r\n\r\n`;
   const answer = await rawHttp(service.port, [request, Buffer.alloc(50_000_000)]);
   assert.equal(answer.status, 401);
+});
+
+test("a wrong secret reaches a client that asked to go on and did not wait for the answer", async () => {
+  const request = `${binary}${host}Authorization: Bearer wrong-secret\r\n${octets}Expect: 100-continue\r\nContent-Length: 5000000\r\n\r\n`;
+  const answer = await rawHttp(service.port, [request, Buffer.alloc(5_000_000)]);
+  assert.equal(answer.status, 401);
+});
+
+test("a target in absolute form is understood, and its credentials are not logged", async () => {
+  const request = `GET http://user:canary@x/api/v1/test?q HTTP/1.1\r\n${host}${auth}Connection: close\r\n\r\n`;
+  assert.equal((await rawHttp(service.port, [request])).status, 204);
+  assert.doesNotMatch(JSON.stringify(service.lines), /canary/);
 });
 
 test("two requests on one connection are both answered", async () => {

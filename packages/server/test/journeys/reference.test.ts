@@ -13,7 +13,7 @@ let clamd: TestClamd;
 let service: TestService;
 before(async () => {
   clamd = await testClamd();
-  service = await testService({ clamd: `unix:${clamd.socketPath}` });
+  service = await testService({ clamd: `unix:${clamd.socketPath}`, signCallbackInvocations: true });
 });
 atTheEnd(() => clamd[Symbol.asyncDispose]());
 atTheEnd(() => service[Symbol.asyncDispose]());
@@ -105,10 +105,14 @@ test("the page at /docs shows every endpoint in a browser, loads nothing else an
     page.on("pageerror", (error) => complaints.push(error.message));
     await page.goto(`${service.url}/docs`);
     assert.match(await page.title(), /Lazaret/);
-    for (const path of Object.keys(paths)) assert.ok(await page.getByRole("link", { name: path }).isVisible(), path);
+    for (const [path, operations] of Object.entries(paths)) {
+      const name = `${Object.keys(operations)[0]?.toUpperCase()} ${path}`;
+      assert.ok(await page.getByRole("link", { name, exact: true }).isVisible(), path);
+    }
     await page.getByRole("link", { name: "POST /api/v1/scan/sync/download" }).click();
     assert.match(page.url(), /#api-v1-scan-sync-download$/);
-    assert.ok(await page.getByRole("cell", { name: "download_headers", exact: true }).isVisible());
+    const section = page.locator("#api-v1-scan-sync-download");
+    assert.ok(await section.getByRole("cell", { name: "download_headers", exact: true }).isVisible());
     assert.deepEqual(
       requests.filter((url) => !url.endsWith("/docs") && !url.endsWith("/favicon.ico")),
       [],

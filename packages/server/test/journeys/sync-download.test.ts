@@ -7,6 +7,7 @@ import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 let clamd: TestClamd;
 let service: TestService;
@@ -161,6 +162,27 @@ test("a missing or wrong content type, and an encoded body, get 415", async () =
     415,
     "unsupported_encoding",
   ]);
+});
+
+test("while the engine is down no download is left open", async () => {
+  let open = 0;
+  const slow = createServer((_, response) => {
+    open += 1;
+    response.writeHead(200, { "Content-Length": 1000 }).write("x");
+    response.on("close", () => {
+      open -= 1;
+    });
+  });
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  await using down = await testService({ clamd: "unix:/nowhere/clamd.sock" });
+  const response = await down.call("/api/v1/scan/sync/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ download_url: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/` }),
+  });
+  assert.equal(response.status, 503);
+  await until("the connection is closed", () => open === 0);
+  slow.close();
 });
 
 test("a download that takes longer than the limit gets 504", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { before, describe, test } from "node:test";
+import { deflateSync } from "node:zlib";
 import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
@@ -106,6 +107,20 @@ describe("POST /api/v1/scan/sync/binary", () => {
     const headers = { "Content-Type": "application/octet-stream", "Content-Encoding": "gzip" };
     const response = await service.call("/api/v1/scan/sync/binary", { method: "POST", headers, body: "x" });
     await expectError(response, 415, "unsupported_encoding");
+  });
+
+  test("a transfer-encoded body is refused: under the chunks the bytes would not be the file's", async () => {
+    const packed = deflateSync(eicar());
+    const chunked = [`${packed.length.toString(16)}\r\n`, packed, "\r\n0\r\n\r\n"];
+    for (const coding of ["deflate, chunked", "gzip, chunked", "identity, chunked"]) {
+      const answer = await rawHttp(service.port, [head([octets, `Transfer-Encoding: ${coding}`]), ...chunked]);
+      assert.deepEqual([answer.status, JSON.parse(answer.body).code], [415, "unsupported_encoding"], coding);
+    }
+  });
+
+  test("a request that says nothing of a body is not an empty file", async () => {
+    const answer = await rawHttp(service.port, [head([octets])], { keep: true });
+    assert.deepEqual([answer.status, JSON.parse(answer.body).code], [411, "length_required"]);
   });
 
   test("a client that asked first is told to go on only when its body is wanted", async () => {
@@ -231,6 +246,24 @@ describe("POST /api/v1/scan/sync/form", () => {
       "aGk=",
     );
     await expectError(await rawForm(`${encoded}--b0--\r\n`), 400, "invalid_multipart");
+    const gzipped = part('Content-Disposition: form-data; name="f"; filename="x"\r\nContent-Encoding: gzip', "x");
+    await expectError(await rawForm(`${gzipped}--b0--\r\n`), 400, "invalid_multipart");
+  });
+
+  test("anything before the first boundary or after the last is refused: another reader might see a file in it", async () => {
+    const infected = eicar().toString("latin1");
+    const file = filePart('name="f"; filename="x"');
+    for (const form of [
+      `${infected}\r\n${file}--b0--\r\n`,
+      `--b0\nContent-Disposition: form-data; name="f"; filename="y"\n\n${infected}\n${file}--b0--\r\n`,
+      `${file}--b0--\r\n${infected}`,
+      `${file}--b0--junk\r\n${file}--b0--\r\n`,
+      `${file}--b0--\r\n${file}--b0--\r\n`,
+    ]) {
+      await expectError(await rawForm(form), 400, "invalid_multipart");
+    }
+    const lineBreaks = `\r\n${file}--b0--`;
+    assert.deepEqual(await (await rawForm(lineBreaks)).json(), { status: "clean", size: 5 });
   });
 
   test("a file over 200 MB gets 413", async () => {

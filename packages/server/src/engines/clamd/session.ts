@@ -64,15 +64,18 @@ export async function openSession(
     received += text;
     const end = received.search(/[\0\n]/);
     if (end === -1) {
-      if (received.length > LONGEST_REPLY) die(new EngineUnavailable(`clamd at ${where} sent an endless reply`));
+      if (received.length > LONGEST_REPLY)
+        die(new EngineUnavailable(`clamd at ${where} sent an endless reply`, LOOKING));
       return;
     }
     const reply = received.slice(0, end);
     const rest = received.slice(end + 1);
     received = "";
-    if (!onReply || rest !== "") return die(new EngineUnavailable(`clamd at ${where} answered out of turn`));
+    if (!onReply || rest !== "") return die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
     repliedEarly = state === "sending";
-    onReply(reply);
+    const answer = onReply;
+    onReply = undefined;
+    answer(reply);
     onDrain?.();
   });
   socket.on("timeout", () =>

@@ -53,10 +53,13 @@ export function requireContentType(request: ApiRequest, expected: string): Conte
 
 /** An encoded body would be scanned in its encoded form, which proves nothing about what is in it. */
 export function requireIdentityEncoding(request: ApiRequest): void {
-  const encoding = request.headers["content-encoding"]?.trim().toLowerCase();
-  if (encoding === undefined || encoding === "" || encoding === "identity") return;
+  const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  // Node takes off the chunks only: after `deflate, chunked` the bytes would not be the file's.
+  const framing = request.headers["transfer-encoding"]?.trim().toLowerCase() ?? "chunked";
+  if ((encoding === "" || encoding === "identity") && framing === "chunked") return;
   throw new Problem(415, "unsupported_encoding", {
-    message: "the body has a Content-Encoding",
-    hint: "send the file as it is, without Content-Encoding",
+    message:
+      framing === "chunked" ? "the body has a Content-Encoding" : "the body has a Transfer-Encoding besides chunked",
+    hint: "send the file as it is, without Content-Encoding and with no Transfer-Encoding but chunked",
   });
 }

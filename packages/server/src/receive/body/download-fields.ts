@@ -29,6 +29,6 @@ export function blocked(message: string): Problem {
   return badRequest(
     "blocked_destination",
     message,
-    "an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts with LAZARET_ALLOW_HOSTS",
+    "use http or https to a public address and a usual port; an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts and ports with LAZARET_ALLOW_HOSTS",
   );
 }

@@ -4,15 +4,15 @@ import { parsePartHeaders } from "./part-headers.ts";
 /**
  * Reads a multipart/form-data body that holds exactly one file, and yields that file's bytes as they arrive.
  *
- *   preamble ─▶ delimiter ─▶ headers ─▶ content ─▶ delimiter ─▶ … ─▶ closing delimiter ─▶ epilogue
+ *   delimiter ─▶ headers ─▶ content ─▶ delimiter ─▶ … ─▶ closing delimiter
  *
  * Strict, because a reader that guesses sees another file than the one who trusts our answer: every line that looks
- * like a delimiter must be one, the closing delimiter must come, and what is neither is refused. Everything around the
- * file is bounded.
+ * like a delimiter must be one, the closing delimiter must come, and nothing but a line break may stand before the first
+ * and after the last. Everything around the file is bounded.
  */
 const MAX_PARTS = 100;
 const MAX_PART_HEADER_BYTES = 16 * 1024;
-/** For preamble, epilogue, and parts that are not the file. */
+/** For parts that are not the file. */
 const MAX_IGNORED_BYTES = 64 * 1024;
 
 const CRLF = Buffer.from("\r\n");
@@ -22,12 +22,12 @@ export async function* onlyFile(body: AsyncIterable<Uint8Array>, boundary: strin
   const input = lookahead(body);
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
   let ignoredBytes = 0;
-  const ignore = (piece: Uint8Array): void => {
-    ignoredBytes += piece.byteLength;
-    if (ignoredBytes > MAX_IGNORED_BYTES) throw malformed("it holds too much that is not the file");
-  };
 
-  for await (const piece of untilDelimiter(input, delimiter)) ignore(piece);
+  let before = "";
+  for await (const piece of untilDelimiter(input, delimiter)) {
+    before += piece.toString("latin1", 0, 3);
+    if (!"\r\n".startsWith(before)) throw malformed("something stands before its first boundary");
+  }
   let parts = 0;
   let files = 0;
   while (await partFollows(input)) {
@@ -38,11 +38,14 @@ export async function* onlyFile(body: AsyncIterable<Uint8Array>, boundary: strin
     if (isFile) files += 1;
     for await (const piece of untilDelimiter(input, delimiter)) {
       if (wanted) yield piece;
-      else if (ignoredBytes + piece.byteLength > MAX_IGNORED_BYTES) throw notExactlyOne(parts, files);
-      else ignore(piece);
+      else ignoredBytes += piece.byteLength;
+      if (ignoredBytes > MAX_IGNORED_BYTES) throw notExactlyOne(parts, files);
     }
   }
-  while (await input.more()) ignore(input.take(input.held.length));
+  do {
+    if (!/^(?:[ \t]*(?:\r\n?)?)?$/.test(input.held.toString("latin1")))
+      throw malformed("something stands after its end");
+  } while (await input.more());
   if (parts !== 1 || files !== 1) throw notExactlyOne(parts, files);
 }
 

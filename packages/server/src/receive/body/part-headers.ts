@@ -23,7 +23,9 @@ export function parsePartHeaders(text: string): PartHeaders {
     return { kind: "malformed", why: "a part has no Content-Disposition: form-data" };
   }
   const encoding = headers.get("content-transfer-encoding")?.toLowerCase() ?? "binary";
-  if (!PLAIN_ENCODINGS.includes(encoding)) return { kind: "malformed", why: "a part is transfer-encoded" };
+  if (!PLAIN_ENCODINGS.includes(encoding) || headers.has("content-encoding")) {
+    return { kind: "malformed", why: "a part is encoded" };
+  }
   return { kind: "part", isFile: hasFilename(disposition ?? "") || hasBinaryType(headers.get("content-type")) };
 }
 

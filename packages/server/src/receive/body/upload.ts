@@ -12,6 +12,7 @@ const FORM_OVERHEAD_BYTES = 256 * 1024;
 export function binaryUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FILE_BYTES): UploadSource {
   requireContentType(request, "application/octet-stream");
   requireIdentityEncoding(request);
+  requireLength(request);
   const { contentLength } = request;
   if ((contentLength ?? 0) > maxBytes) throw tooBig();
   return { kind: "upload", bytes: request.body, ...(contentLength !== undefined && { announcedBytes: contentLength }) };
@@ -31,6 +32,15 @@ export function formUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FILE
   }
   if ((request.contentLength ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooBig();
   return { kind: "upload", bytes: onlyFile(request.body, boundary) };
+}
+
+/** Without either header a request has no body, whatever follows it: an empty file that nobody meant to send. */
+function requireLength(request: ApiRequest): void {
+  if (request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined) return;
+  throw new Problem(411, "length_required", {
+    message: "the request says neither how long its body is nor that it is chunked",
+    hint: "send Content-Length, 0 for an empty file, or Transfer-Encoding: chunked",
+  });
 }
 
 export function tooBig(): Problem {

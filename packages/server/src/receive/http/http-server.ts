@@ -99,6 +99,11 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   // Told to go on only when the body is wanted, that is after the key and the headers were checked.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
+  const sockets = new Set<Socket>();
+  server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
   });
@@ -117,7 +122,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     async close(graceMs) {
       closing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      // Node's own idle connections are those that had a request; who never sent one is not waited for either.
+      for (const socket of sockets) if (!underWay.has(socket)) socket.destroy();
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(cut);
@@ -130,12 +136,11 @@ function apiRequest(
   response: ServerResponse,
   context: { signal: AbortSignal; notes: UnderWay["notes"] },
 ): ApiRequest {
-  const target = message.url ?? "/";
-  const queryAt = target.indexOf("?");
-  const path = queryAt === -1 ? target : target.slice(0, queryAt);
+  const { path, query } = targetOf(message.url ?? "/");
   const offeredId = message.headers["x-request-id"];
   const id = typeof offeredId === "string" && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID();
-  if (hosts(message.rawHeaders) > 1) delete message.headers.host;
+  // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
+  if (hasRepeated(message.rawHeaders)) delete message.headers.host;
   const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
 
   let bodyBegun = false;
@@ -148,8 +153,8 @@ function apiRequest(
   return {
     id,
     method: message.method ?? "",
-    path: path.replace(/\/{2,}/g, "/"),
-    query: new URLSearchParams(queryAt === -1 ? "" : target.slice(queryAt + 1)),
+    path,
+    query: new URLSearchParams(query),
     headers: message.headers as ApiRequest["headers"],
     contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
     body: body(),
@@ -164,11 +169,25 @@ function apiRequest(
   };
 }
 
-/** Two hosts are as good as none. */
-function hosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at] ?? "")) count += 1;
-  return count;
+/** `/path?query`, or the same after `http://host` as a proxy's client sends it. Slashes are collapsed. */
+function targetOf(target: string): { path: string; query: string } {
+  const local = target.replace(/^https?:\/\/[^/?#]*/i, "");
+  const queryAt = local.indexOf("?");
+  const path = queryAt === -1 ? local : local.slice(0, queryAt);
+  return { path: `/${path}`.replace(/\/{2,}/g, "/"), query: queryAt === -1 ? "" : local.slice(queryAt + 1) };
+}
+
+const ONCE_ONLY = new Set(["host", "authorization", "content-type", "content-encoding"]);
+
+function hasRepeated(rawHeaders: readonly string[]): boolean {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    if (!ONCE_ONLY.has(name)) continue;
+    if (seen.has(name)) return true;
+    seen.add(name);
+  }
+  return false;
 }
 
 function numberOf(text: string | undefined): number | undefined {

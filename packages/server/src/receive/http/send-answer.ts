@@ -24,7 +24,7 @@ export async function sendAnswer(response: ServerResponse, answer: Answer, optio
     ...(options.close && { Connection: "close" }),
     ...answer.headers,
   });
-  if (!options.close || options.unread.complete || waitsToContinue(options.unread)) {
+  if (!options.close || options.unread.complete) {
     response.end(body?.text);
     return;
   }
@@ -41,11 +41,6 @@ function bodyOf(answer: Answer): { type: string; text: string } | undefined {
   if (answer.html !== undefined) return { type: "text/html; charset=utf-8", text: answer.html };
   if (answer.text !== undefined) return { type: "text/plain; charset=utf-8", text: answer.text };
   return undefined;
-}
-
-/** The client asked before sending and was not told to go on: no body is on its way. */
-function waitsToContinue(message: IncomingMessage): boolean {
-  return message.headers.expect !== undefined && !message.readableDidRead;
 }
 
 function thrownAway(message: IncomingMessage, lingerMs: number): Promise<void> {

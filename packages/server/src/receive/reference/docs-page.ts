@@ -47,9 +47,15 @@ function endpoint(route: Route): string {
 <h3>${method(route)} <code>${escaped(route.path)}</code></h3>
 <p>${escaped(doc.summary)}.${doc.description ? ` ${prose(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
 <pre>${escaped(doc.example)}</pre>${body}
-<p>Answers <b>${doc.success.status}</b>: ${prose(doc.success.description)}</p>${answer}
+<p>Answers <b>${doc.success.status}</b>: ${prose(doc.success.description)}${others(doc.also)}</p>${answer}
 ${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}</ul></details>` : ""}
 </section>`;
+}
+
+function others(also: Readonly<Record<number, string>> = {}): string {
+  return Object.entries(also)
+    .map(([status, description]) => ` <b>${status}</b>: ${prose(description)}`)
+    .join("");
 }
 
 function fieldTable(title: string, schema: ObjectSchema): string {

@@ -46,8 +46,11 @@ function operation(route: Route, named: (schema: Schema) => object): object {
     responses: {
       [doc.success.status]: {
         description: doc.success.description,
+        ...(doc.successHeaders && { headers: headersOf(doc.successHeaders) }),
         ...(doc.success.schema && { content: { "application/json": { schema: named(doc.success.schema) } } }),
+        ...(doc.success.contentType && { content: { [doc.success.contentType]: { schema: { type: "string" } } } }),
       },
+      ...Object.fromEntries(Object.entries(doc.also ?? {}).map(([status, description]) => [status, { description }])),
       ...Object.fromEntries(
         Object.entries(doc.errors).map(([status, codes]) => [
           status,
@@ -62,7 +65,18 @@ function operation(route: Route, named: (schema: Schema) => object): object {
 }
 
 function parameters(query: NonNullable<RouteDoc["query"]>): object[] {
-  return Object.entries(query).map(([name, { description, schema }]) => ({ name, in: "query", description, schema }));
+  return Object.entries(query).map(([name, { required = false, ...rest }]) => ({
+    name,
+    in: "query",
+    required,
+    ...rest,
+  }));
+}
+
+function headersOf(headers: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+  );
 }
 
 function requestBody(request: NonNullable<RouteDoc["request"]>, named: (schema: Schema) => object): object {
@@ -70,7 +84,11 @@ function requestBody(request: NonNullable<RouteDoc["request"]>, named: (schema: 
     request.contentType === "application/json"
       ? named(request.schema)
       : request.contentType === "multipart/form-data"
-        ? { type: "object", properties: { file: { type: "string", contentMediaType: "application/octet-stream" } } }
+        ? {
+            type: "object",
+            properties: { file: { type: "string", contentMediaType: "application/octet-stream" } },
+            required: ["file"],
+          }
         : {};
   return { required: true, content: { [request.contentType]: { schema } } };
 }
