@@ -25,21 +25,11 @@ const LIMITS = "no scanner:limits-exceeded";
 const ENCRYPTED = "no scanner:encrypted";
 const UNSUPPORTED = "no scanner:unsupported-archive";
 
-/** Rows of the table of which we say more than that they are not clean. */
-const BEYOND_LIMITS = /(17|20|60) nested zips|iB with EICAR at its end|^100 members|^40,000 empty/;
-/** Where no engine is expected to get through, finding what is in there is no less true. */
-const ALLOWED = { clean: /^clean$/, infected: /^infected EICAR_Test_File$/, no: /^(no scanner:|infected EICAR)/ };
-
-describe("the table of hostile files", () => {
-  for (const { name, expected, make } of hostileFiles) {
-    const limits = expected === "no" && BEYOND_LIMITS.test(name);
-    test(`${name}: ${limits ? "beyond the limits" : expected === "no" ? "not clean" : expected}`, async () => {
-      assert.match(await wordOn(engine, make()), limits ? /^no scanner:limits-exceeded$/ : ALLOWED[expected]);
-    });
-  }
-});
-
 describe("what is beyond the limits is said to be so", () => {
+  // The whole table is asked of every engine by the journeys; here it is about what is said.
+  const rows = hostileFiles.filter(({ name }) => /17 nested|300 MiB|1 GiB with|^100 members|^40,000/.test(name));
+  for (const { name, make } of rows) test(name, async () => assert.equal(await wordOn(engine, make()), LIMITS));
+
   test("the test file is still found if it comes before the limit", async () => {
     const many = Array.from({ length: 10_050 }, (_, index) => stored(`${index}`, Buffer.from(`${index}`)));
     assert.equal(await wordOn(engine, zip(many)), LIMITS);

@@ -2,11 +2,11 @@ import { availableParallelism, tmpdir } from "node:os";
 import type { Engine, EngineCheck } from "../../scan/engine.ts";
 import { BUILT_IN_RULES, countRules, readRules, watchRules } from "./rule-files.ts";
 import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
-import { startScanPool } from "./scan-pool.ts";
-import { RulesRefused } from "./scan-worker.ts";
-import { privateFolder, release, spool } from "./spool.ts";
-import { sevenZipProgram } from "./unpack/seven-zip.ts";
-import { type RuleSource, yaraProgram } from "./yara.ts";
+import { startScanPool } from "./threads/scan-pool.ts";
+import { RulesRefused } from "./threads/scan-worker.ts";
+import { privateFolder, release, spool } from "./threads/spool.ts";
+import { sevenZipProgram } from "./unpack/seven-zip/seven-zip.ts";
+import { type RuleSource, yaraProgram } from "./yara/compile-rules.ts";
 
 export interface RulesEngineOptions {
   /** The user's own rules, files ending in .yar or .yara, beside the built-in ones. */
@@ -15,6 +15,11 @@ export interface RulesEngineOptions {
   threads?: number;
   /** After this the thread that looks at the file is killed, and the file is unscannable. */
   timeLimitMs?: number;
+  /**
+   * How long a small file that comes soon after another may wait for more, to be looked at together at a fraction of the cost.
+   * For when another engine looks at the same file and takes longer anyway; 0 is best where there is none.
+   */
+  gatherMs?: number;
   /** Large files are kept here, without a name, while they are looked at. */
   temporaryFolder?: string;
   /** How often the rules folder is looked at for changes. */
@@ -53,6 +58,7 @@ export async function rulesEngine(options: RulesEngineOptions = {}): Promise<Eng
     setup,
     threads: options.threads ?? availableParallelism(),
     timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
+    gatherMs: options.gatherMs ?? 0,
     onLoss: (message) => onEvent({ kind: "thread-lost", message }),
   }).catch((error) => {
     folder[Symbol.dispose]();

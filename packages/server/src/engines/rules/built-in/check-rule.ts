@@ -6,6 +6,9 @@ import { wordOn } from "../samples/scan-bytes.ts";
 const engine = await rulesEngine({ threads: 1 });
 after(() => engine.close());
 
+/** Enough of them that files have to wait and are glanced at together. */
+const OTHERS = Array.from({ length: 6 }, (_, index) => Buffer.from(`file number ${index}`));
+
 /**
  * One built-in rule: what it must match, and what comes close and must not be matched by any rule. Samples are put
  * together at run time, from pieces none of which is worth a scanner's attention.
@@ -13,7 +16,16 @@ after(() => engine.close());
 export function checkRule(rule: string, samples: { matches: Samples; misses: Samples }): void {
   describe(rule, () => {
     for (const [name, sample] of Object.entries(samples.matches)) {
-      test(`matches ${name}`, async () => assert.equal(await wordOn(engine, bytesOf(sample)), `infected ${rule}`));
+      test(`matches ${name}, alone and among others`, async () => {
+        const content = bytesOf(sample);
+        assert.equal(await wordOn(engine, content), `infected ${rule}`);
+        const among = [...OTHERS, content, ...OTHERS];
+        const words = await Promise.all(among.map((one) => wordOn(engine, one)));
+        assert.deepEqual(
+          words,
+          among.map((one) => (one === content ? `infected ${rule}` : "clean")),
+        );
+      });
     }
     for (const [name, sample] of Object.entries(samples.misses)) {
       test(`does not match ${name}`, async () => assert.equal(await wordOn(engine, bytesOf(sample)), "clean"));

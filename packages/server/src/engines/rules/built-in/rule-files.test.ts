@@ -6,6 +6,10 @@ import { atTheEnd } from "../../../../test/support/leftovers.ts";
 import { BUILT_IN_RULES, countRules, readRules } from "../rule-files.ts";
 import { rulesEngine } from "../rules-engine.ts";
 import { wordOn } from "../samples/scan-bytes.ts";
+import { FULL_LIMITS } from "../scan-limits.ts";
+import { startScanWorker } from "../threads/scan-worker.ts";
+import { sevenZipProgram } from "../unpack/seven-zip/seven-zip.ts";
+import { yaraProgram } from "../yara/compile-rules.ts";
 
 const sources = readRules(BUILT_IN_RULES);
 const rules = sources.flatMap(({ text }) => text.match(/^rule [\s\S]*?^\}/gm) ?? []);
@@ -15,6 +19,14 @@ const tests = readdirSync(fileURLToPath(new URL(".", import.meta.url)))
 
 const engine = await rulesEngine({ threads: 1 });
 atTheEnd(() => engine.close());
+
+test("the compiler has nothing to say about the rules", async () => {
+  const programs = { yara: yaraProgram(), sevenZip: sevenZipProgram() };
+  const worker = await startScanWorker({ ...programs, sources, folder: "", limits: FULL_LIMITS });
+  await worker.stop();
+  assert.deepEqual(worker.warnings, []);
+  assert.equal(worker.glances, true);
+});
 
 test("all rules are counted", () => assert.equal(countRules(sources), rules.length));
 

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../look/blob.ts";
 import { CUT_ZIP, HEAD_BYTES, KNOWN_KINDS } from "./archive-signatures.ts";
-import { type ListedMember, lastZip } from "./zip-end.ts";
+import { type ListedMember, lastZip } from "./zip/zip-end.ts";
 
 /** One way in which a file is an archive. A file may be one in several ways at once, and is then opened in each. */
 export interface ArchiveKind {
@@ -24,14 +24,17 @@ export const KINDS_AT_MOST = 16;
  * is found by its signature. Stops at one more than `KINDS_AT_MOST`.
  */
 export function archiveKinds(content: Blob): ArchiveKind[] {
-  const found = kindsByHead(content).filter(({ type }) => type !== CUT_ZIP);
+  const byHead = kindsByHead(content);
+  const found = byHead.filter(({ type }) => type !== CUT_ZIP);
   let front = content;
   // A zip is found by its end; what stands before its first member may be another one.
   for (let zip = lastZip(front); zip && found.length <= KINDS_AT_MOST; zip = lastZip(front)) {
     found.push({ type: "zip", sure: true, ...zip });
     front = front.slice(0, zip.start);
   }
-  found.push(...kindsByHead(front).filter(({ type }) => type === CUT_ZIP));
+  found.push(
+    ...byHead.filter(({ type }) => type === CUT_ZIP && front.size > 0).map((kind) => ({ ...kind, end: front.size })),
+  );
   return found.length > 0 ? found.slice(0, KINDS_AT_MOST + 1) : embedded(content);
 }
 
@@ -52,7 +55,7 @@ interface Embeddable {
   likely(from: Buffer): boolean;
 }
 
-/** Zip is not among these: it is found by its end. */
+/** Zip is not among these: it is found by its end. Signatures are short, for which the search is fastest. */
 const EMBEDDABLE: readonly Embeddable[] = [
   embeddable(
     "7z",
@@ -60,9 +63,13 @@ const EMBEDDABLE: readonly Embeddable[] = [
     (from) => from.length > 32 && crc32(from.subarray(12, 32)) === from.readUInt32LE(8),
   ),
   embeddable("Rar", "Rar!\x1a\x07\x00", (from) => from[9] === 0x73),
-  embeddable("Rar5", "Rar!\x1a\x07\x01\x00", (from) => from.length > 16),
-  embeddable("Cab", "MSCF\x00\x00\x00\x00", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
-  { ...embeddable("Nsis", "\xef\xbe\xad\xdeNullsoftInst", () => true), before: 4 },
+  embeddable("Rar5", "Rar!\x1a\x07\x01", (from) => from.length > 16 && from[7] === 0),
+  embeddable(
+    "Cab",
+    "MSCF",
+    (from) => from.length > 36 && from.readUInt32LE(4) === 0 && from.readUInt16LE(24) === 0x0103,
+  ),
+  { ...embeddable("Nsis", "Nullsof", (from) => from.toString("latin1", 0, 12) === "NullsoftInst"), before: 8 },
 ];
 
 function embeddable(type: string, signature: string, likely: (from: Buffer) => boolean): Embeddable {

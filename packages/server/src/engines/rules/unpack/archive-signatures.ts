@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../look/blob.ts";
 import { bytePattern } from "./byte-pattern.ts";
 import { isMail } from "./documents/mail-parts.ts";
 import { isPdf } from "./documents/pdf-streams.ts";
@@ -58,8 +58,8 @@ export const KNOWN_KINDS: readonly KnownKind[] = [
   has("GPT", 512, "'EFI PART' 00 00 01 00"),
   has("HFS", 1024, "'H+' 00 04", "'HX' 00 05"),
   begins("Sparse", "3a ff 26 ed 01 00"),
-  { type: "Dmg", sure: true, fits: (_, content) => endsWith(content, "'koly' 00 00 00 04 00 00 02 00") },
-  { type: "VHD", sure: true, fits: (_, content) => endsWith(content, "'conectix' 00 00") },
+  ends("Dmg", "'koly' 00 00 00 04 00 00 02 00"),
+  ends("VHD", "'conectix' 00 00"),
   unsure(has("Ext", 1080, "53 ef")),
   { type: "FAT", sure: false, fits: isFat },
   // No signature, only a likely header: the default properties, a round dictionary size, a length below 4 GiB or unknown.
@@ -98,8 +98,13 @@ function unsure(kind: KnownKind): KnownKind {
 }
 
 /** Disk images have their signature in the last sector. */
-function endsWith(content: Blob, spelled: string): boolean {
-  return content.size >= SECTOR && bytePattern(spelled)(content.bytes(content.size - SECTOR, SECTOR));
+function ends(type: string, spelled: string): KnownKind {
+  const pattern = bytePattern(spelled);
+  return {
+    type,
+    sure: true,
+    fits: (_, content) => content.size >= SECTOR && pattern(content.bytes(content.size - SECTOR, SECTOR)),
+  };
 }
 
 const SECTOR = 512;

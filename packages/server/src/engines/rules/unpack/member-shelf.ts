@@ -1,7 +1,7 @@
 import { closeSync, writeSync } from "node:fs";
-import { type Blob, fileBlob, memoryBlob } from "../blob.ts";
+import { type Blob, fileBlob, memoryBlob } from "../look/blob.ts";
 import { SMALL_FILE_BYTES, WAITING_MEMORY_BYTES } from "../scan-limits.ts";
-import { namelessFile } from "../spool.ts";
+import { namelessFile } from "../threads/spool.ts";
 
 /**
  * Where members stand while they are looked at: small ones in memory, larger ones one behind the other in a file without a

@@ -1,15 +1,15 @@
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../look/blob.ts";
 import { type ArchiveKind, archiveKinds } from "./archive-kinds.ts";
 import { CUT_ZIP, MAIL, PDF, RTF } from "./archive-signatures.ts";
-import { unpackCutZip } from "./cut-zip.ts";
 import { unpackMail } from "./documents/mail-parts.ts";
 import { unpackPdf } from "./documents/pdf-streams.ts";
 import { unpackRtf } from "./documents/rtf-objects.ts";
-import type { MemberSink } from "./emscripten-files.ts";
-import { type UnpackOptions, unpack } from "./seven-zip.ts";
-import type { UnpackOutcome } from "./unpack-outcome.ts";
-import type { ListedMember } from "./zip-end.ts";
-import { emitMember, type MemberOutcome, readLocalHeader } from "./zip-member.ts";
+import type { MemberSink } from "./seven-zip/emscripten-files.ts";
+import { type UnpackOptions, unpack } from "./seven-zip/seven-zip.ts";
+import type { UnpackOutcome } from "./seven-zip/unpack-outcome.ts";
+import { unpackCutZip } from "./zip/cut-zip.ts";
+import type { ListedMember } from "./zip/zip-end.ts";
+import { emitMember, type MemberOutcome, readLocalHeader } from "./zip/zip-member.ts";
 
 /** What is unpacked without 7-Zip is unpacked in memory: a member may have this many bytes. */
 const IN_MEMORY_BYTES = 64 * 1024 * 1024;

@@ -87,7 +87,7 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
 
 function lost(path: string, reason: string): DatabaseUnavailable {
   return new DatabaseUnavailable(
-    `cannot use the job database at ${path}: its thread was lost`,
+    `cannot use the job database at ${path}: its thread was lost (${reason})`,
     "this should not happen; lazaret opens the database again by itself",
     { cause: new Error(reason) },
   );

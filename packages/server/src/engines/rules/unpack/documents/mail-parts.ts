@@ -1,6 +1,6 @@
-import type { Blob } from "../../blob.ts";
-import type { MemberSink } from "../emscripten-files.ts";
-import type { UnpackOutcome } from "../unpack-outcome.ts";
+import type { Blob } from "../../look/blob.ts";
+import type { MemberSink } from "../seven-zip/emscripten-files.ts";
+import type { UnpackOutcome } from "../seven-zip/unpack-outcome.ts";
 import { findAll, findFirst } from "./text-search.ts";
 
 /** Whether a file begins like a mail, or like a folder of mails: header fields, one of which only mails have. */
@@ -51,12 +51,12 @@ function decodeBase64(mail: Blob, start: number, sink: MemberSink): void {
 
 function upToBoundary(mail: Blob, start: number): string {
   const text = mail.bytes(start, TEXT_AT_MOST).toString("latin1");
-  const end = text.search(/\n--/);
+  const end = text.search(/\r?\n--/);
   return end < 0 ? text : text.slice(0, end);
 }
 
 function decodeQuotedPrintable(text: string): Buffer {
-  const joined = text.replace(/[ \t]*=\r?\n/g, "");
+  const joined = text.replace(/=[ \t]*\r?\n/g, "");
   return Buffer.from(
     joined.replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
     "latin1",

@@ -1,7 +1,7 @@
-import { constants, inflateSync } from "node:zlib";
-import { type Blob, memoryBlob } from "../../blob.ts";
-import type { MemberSink } from "../emscripten-files.ts";
-import type { UnpackOutcome } from "../unpack-outcome.ts";
+import { constants, inflateRawSync } from "node:zlib";
+import { type Blob, memoryBlob } from "../../look/blob.ts";
+import type { MemberSink } from "../seven-zip/emscripten-files.ts";
+import type { UnpackOutcome } from "../seven-zip/unpack-outcome.ts";
 import { findAll, findFirst } from "./text-search.ts";
 
 /** Whether a file is a PDF: readers accept the mark anywhere in the first kilobyte. */
@@ -57,15 +57,19 @@ export function unpackPdf(
 
 const DICTIONARY_BYTES = 2048;
 const JOINED_BYTES = 4 * 1024 * 1024;
+const ZLIB_HEADER_BYTES = 2;
 const SEPARATOR = Buffer.from("\n");
 
-/** As far as it goes: a stream that is damaged is shown as far as it goes by readers as well. */
+/**
+ * Without regard to the checksum, which readers do not mind either, and to what stands behind the last block. A stream that is
+ * no stream at all gives nothing: the word may stand anywhere in a document.
+ */
 function inflate(document: Blob, start: number, maxOutputLength: number): Buffer | "too-large" {
   const end = findFirst(document, /endstream/g, start)?.position ?? document.size;
   if (end - start > maxOutputLength) return "too-large";
-  const packed = document.bytes(start, end - start);
+  const packed = document.bytes(start + ZLIB_HEADER_BYTES, Math.max(0, end - start - ZLIB_HEADER_BYTES));
   try {
-    return inflateSync(packed, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength });
+    return inflateRawSync(packed, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength });
   } catch (error) {
     return error instanceof RangeError ? "too-large" : Buffer.alloc(0);
   }

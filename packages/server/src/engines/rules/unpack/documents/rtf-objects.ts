@@ -1,6 +1,6 @@
-import type { Blob } from "../../blob.ts";
-import type { MemberSink } from "../emscripten-files.ts";
-import type { UnpackOutcome } from "../unpack-outcome.ts";
+import type { Blob } from "../../look/blob.ts";
+import type { MemberSink } from "../seven-zip/emscripten-files.ts";
+import type { UnpackOutcome } from "../seven-zip/unpack-outcome.ts";
 import { findAll } from "./text-search.ts";
 
 /** The objects embedded in an RTF document, which are written as hexadecimal numbers. */

@@ -1,13 +1,8 @@
-import type { Blob } from "../../blob.ts";
+import type { Blob } from "../../look/blob.ts";
 
 /** Finds an expression in content of any size. It must be global, and its matches shorter than `OVERLAP`. */
-export function* findAll(content: Blob, expression: RegExp, from = 0): Generator<{ position: number; text: string }> {
-  for (let start = from; start < content.size; start += PIECE) {
-    const text = content.bytes(start, PIECE + OVERLAP).toString("latin1");
-    for (const match of text.matchAll(expression)) {
-      if (match.index < PIECE) yield { position: start + match.index, text: match[0] };
-    }
-  }
+export function* findAll(content: Blob, expression: RegExp): Generator<{ position: number; text: string }> {
+  yield* search(content, expression, { from: 0, piece: LARGE_PIECE });
 }
 
 export function findFirst(
@@ -15,9 +10,24 @@ export function findFirst(
   expression: RegExp,
   from: number,
 ): { position: number; text: string } | undefined {
-  for (const match of findAll(content, expression, from)) return match;
+  for (const match of search(content, expression, { from, piece: SMALL_PIECE })) return match;
   return undefined;
 }
 
-const PIECE = 1024 * 1024;
+const LARGE_PIECE = 1024 * 1024;
+/** What is looked for is mostly near. */
+const SMALL_PIECE = 16 * 1024;
 const OVERLAP = 4096;
+
+function* search(
+  content: Blob,
+  expression: RegExp,
+  { from, piece }: { from: number; piece: number },
+): Generator<{ position: number; text: string }> {
+  for (let start = from; start < content.size; start += piece) {
+    const text = content.bytes(start, piece + OVERLAP).toString("latin1");
+    for (const match of text.matchAll(expression)) {
+      if (match.index < piece) yield { position: start + match.index, text: match[0] };
+    }
+  }
+}

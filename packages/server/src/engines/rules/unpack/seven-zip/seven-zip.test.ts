@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { memoryBlob } from "../blob.ts";
-import { packedBy7z } from "../samples/archives.ts";
+import { memoryBlob } from "../../look/blob.ts";
+import { packedBy7z } from "../../samples/archives.ts";
 import type { MemberSink } from "./emscripten-files.ts";
 import { sevenZipProgram, unpack } from "./seven-zip.ts";
 

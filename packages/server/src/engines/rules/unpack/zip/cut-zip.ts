@@ -1,6 +1,6 @@
-import type { Blob } from "../blob.ts";
-import type { MemberSink } from "./emscripten-files.ts";
-import type { UnpackOutcome } from "./unpack-outcome.ts";
+import type { Blob } from "../../look/blob.ts";
+import type { MemberSink } from "../seven-zip/emscripten-files.ts";
+import type { UnpackOutcome } from "../seven-zip/unpack-outcome.ts";
 import { emitMember, LOCAL_HEADER, readLocalHeader } from "./zip-member.ts";
 
 /**

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { eicar } from "../../../test/support/eicar.ts";
-import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { until } from "../../../test/support/until.ts";
-import { BUILT_IN_RULES, readRules } from "./rule-files.ts";
+import { eicar } from "../../../../test/support/eicar.ts";
+import { temporaryFolder } from "../../../../test/support/leftovers.ts";
+import { until } from "../../../../test/support/until.ts";
+import { BUILT_IN_RULES, readRules } from "../rule-files.ts";
+import { sevenZipProgram } from "../unpack/seven-zip/seven-zip.ts";
+import { type RuleSource, yaraProgram } from "../yara/compile-rules.ts";
+import { compileWasm } from "../yara/web-assembly.ts";
 import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import type { Spooled } from "./spool.ts";
-import { sevenZipProgram } from "./unpack/seven-zip.ts";
-import { compileWasm } from "./web-assembly.ts";
-import { type RuleSource, yaraProgram } from "./yara.ts";
 
 const never = new AbortController().signal;
 const yara = yaraProgram();
@@ -125,10 +125,10 @@ test("new rules are used as soon as they are accepted, and refused ones change n
 });
 
 test("a closed pool scans nothing", async () => {
-  await withPool({}, async (pool) => {
-    const running = pool.run(large(slowFile), never);
+  await withPool({ sources: [slowRule] }, async (pool) => {
+    const running = assert.rejects(pool.run(large(slowFile), never), { name: "EngineUnavailable" });
     await pool.close();
-    await assert.rejects(running, { name: "EngineUnavailable" });
+    await running;
     await assert.rejects(pool.run(inMemory("a"), never), { name: "EngineUnavailable" });
   });
 });

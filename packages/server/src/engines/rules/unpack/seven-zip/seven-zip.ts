@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import sevenZipPackage from "7z-wasm";
-import type { Blob } from "../blob.ts";
-import { compileWasm, instantiateWasm, type WasmInstance, type WasmModule } from "../web-assembly.ts";
+import type { Blob } from "../../look/blob.ts";
+import { compileWasm, instantiateWasm, type WasmInstance, type WasmModule } from "../../yara/web-assembly.ts";
 import { ARCHIVE_PATH, type MemberSink, mountFiles, OUTPUT_FOLDER } from "./emscripten-files.ts";
 import { LINES_AT_MOST, type UnpackOutcome, unpackOutcome } from "./unpack-outcome.ts";
 

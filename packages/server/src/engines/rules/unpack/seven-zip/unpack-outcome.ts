@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../../look/blob.ts";
 
 /** What became of one archive. Only `unpacked` means that all its members have come out, whole. */
 export type UnpackOutcome =

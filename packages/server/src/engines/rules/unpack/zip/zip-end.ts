@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../../look/blob.ts";
 
 /** Where the last zip archive of a file is, as its directory says. */
 export interface ZipExtent {

@@ -1,6 +1,6 @@
 import { constants, inflateRawSync } from "node:zlib";
-import type { Blob } from "../blob.ts";
-import type { MemberSink } from "./emscripten-files.ts";
+import type { Blob } from "../../look/blob.ts";
+import type { MemberSink } from "../seven-zip/emscripten-files.ts";
 
 /** What stands in front of a member of a zip archive. */
 export interface LocalHeader {

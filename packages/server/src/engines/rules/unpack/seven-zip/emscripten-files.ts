@@ -1,5 +1,5 @@
 import type { SevenZipModule } from "7z-wasm";
-import type { Blob } from "../blob.ts";
+import type { Blob } from "../../look/blob.ts";
 
 /** Takes what is unpacked, one member after the other. Whatever it throws stops the unpacker for good. */
 export interface MemberSink {

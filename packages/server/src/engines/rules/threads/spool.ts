@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, unlinkSync, write } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { EngineUnavailable } from "../../scan/engine.ts";
+import { EngineUnavailable } from "../../../scan/engine.ts";
 
 const writeAt = promisify(write);
 

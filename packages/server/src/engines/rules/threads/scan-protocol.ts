@@ -1,16 +1,18 @@
-import type { Outcome } from "./look-inside.ts";
-import type { ScanLimits } from "./scan-limits.ts";
+import type { Outcome } from "../look/look-inside.ts";
+import type { ScanLimits } from "../scan-limits.ts";
+import type { RuleSource } from "../yara/compile-rules.ts";
+import type { WasmModule } from "../yara/web-assembly.ts";
 import type { Spooled } from "./spool.ts";
-import type { WasmModule } from "./web-assembly.ts";
-import type { RuleSource } from "./yara.ts";
 
-/** What a scan thread is started with. */
+/** What a scan thread is started with. It has the shared memories for itself. */
 export interface ThreadSetup {
   yara: WasmModule;
   sevenZip: WasmModule;
   sources: readonly RuleSource[];
   folder: string;
   limits: ScanLimits;
+  /** Shared: the contents of a glance. */
+  joined: SharedArrayBuffer;
   /** One 32-bit number, shared: the scan of that number is called off. */
   calledOff: SharedArrayBuffer;
 }
@@ -19,7 +21,7 @@ export interface ThreadSetup {
 export type ThreadRequest =
   | { kind: "look"; number: number; file: Spooled }
   /** Small files: which of them are no archives, and certainly match no rule? */
-  | { kind: "glance"; number: number; contents: readonly Uint8Array[] };
+  | { kind: "glance"; number: number; lengths: readonly number[] };
 
 /** Scan thread → main thread. */
 export type ThreadMessage =

@@ -1,21 +1,24 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type Blob, fileBlob, memoryBlob } from "./blob.ts";
-import { lookInside } from "./look-inside.ts";
-import { Cancelled, scanBudget } from "./scan-budget.ts";
+import { type Blob, fileBlob, memoryBlob } from "../look/blob.ts";
+import { asOne, JOINED_BYTES, oneByOne } from "../look/joined-contents.ts";
+import { lookInside } from "../look/look-inside.ts";
+import { Cancelled, scanBudget } from "../look/scan-budget.ts";
+import { archiveKinds } from "../unpack/archive-kinds.ts";
+import { type CompiledRules, compileRules } from "../yara/compile-rules.ts";
 import type { ThreadMessage, ThreadRequest, ThreadSetup } from "./scan-protocol.ts";
 import type { Spooled } from "./spool.ts";
-import { archiveKinds } from "./unpack/archive-kinds.ts";
-import { type CompiledRules, compileRules } from "./yara.ts";
 
 /** One thread of the pool: compiles the rules once, then looks at one file after the other. */
-const { yara, sevenZip, sources, folder, limits, calledOff } = workerData as ThreadSetup;
+const { yara, sevenZip, sources, folder, limits, joined, calledOff } = workerData as ThreadSetup;
 const cancelled = new Int32Array(calledOff);
+const glanced = new Uint8Array(joined);
+const memory = new Uint8Array(JOINED_BYTES);
 
 const rules = await compile();
 if (rules) {
   parentPort?.on("message", (request: ThreadRequest) => {
     if (request.kind === "look") void look(rules, request.file, request.number);
-    else glance(rules, request.contents);
+    else glance(rules, request.lengths);
   });
   tell({ kind: "ready", warnings: rules.warnings, glances: rules.mayMatch !== undefined });
 }
@@ -29,17 +32,20 @@ async function compile(): Promise<CompiledRules | undefined> {
   }
 }
 
-function glance(compiled: CompiledRules, contents: readonly Uint8Array[]): void {
-  const plain = contents.map((content) => archiveKinds(memoryBlob(content)).length === 0);
-  const suspicious = compiled.mayMatch?.(contents.filter((_, index) => plain[index])) ?? true;
-  tell({ kind: "glanced", clean: plain.map((isPlain) => isPlain && !suspicious) });
+/** Archives are left out only in the answer: what is matched with them is matched without them too. */
+function glance(compiled: CompiledRules, lengths: readonly number[]): void {
+  const suspicious = compiled.mayMatch?.(asOne(glanced, lengths)) ?? true;
+  const clean = oneByOne(glanced, lengths).map(
+    (content) => !suspicious && archiveKinds(memoryBlob(content)).length === 0,
+  );
+  tell({ kind: "glanced", clean });
 }
 
 async function look(compiled: CompiledRules, file: Spooled, number: number): Promise<void> {
   const content = blobOf(file);
   const budget = scanBudget(limits, content.size, () => Atomics.load(cancelled, 0) === number);
   try {
-    const outcome = await lookInside(content, { rules: compiled, sevenZip, budget, folder });
+    const outcome = await lookInside(content, { rules: compiled, sevenZip, budget, folder, memory });
     tell({ kind: "answer", outcome, memoryBytes: compiled.memoryBytes });
   } catch (error) {
     // Anything else is the file's doing, or our mistake: the thread dies of it, so that no other file meets what is left.

@@ -1,16 +1,16 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
+import { type ArchiveKind, archiveKinds, KINDS_AT_MOST } from "../unpack/archive-kinds.ts";
+import { vbaSources } from "../unpack/documents/vba-source.ts";
+import { memberShelf } from "../unpack/member-shelf.ts";
+import { openArchive } from "../unpack/open-archive.ts";
+import type { MemberSink } from "../unpack/seven-zip/emscripten-files.ts";
+import type { UnpackOutcome } from "../unpack/seven-zip/unpack-outcome.ts";
+import type { CompiledRules } from "../yara/compile-rules.ts";
+import type { WasmModule } from "../yara/web-assembly.ts";
 import { type Blob, memoryBlob } from "./blob.ts";
 import { matchTogether } from "./match-together.ts";
 import { LimitExceeded, type ScanBudget } from "./scan-budget.ts";
-import { type ArchiveKind, archiveKinds, KINDS_AT_MOST } from "./unpack/archive-kinds.ts";
-import type { MemberSink } from "./unpack/emscripten-files.ts";
-import { memberShelf } from "./unpack/member-shelf.ts";
-import { openArchive } from "./unpack/open-archive.ts";
-import type { UnpackOutcome } from "./unpack/unpack-outcome.ts";
-import { vbaSources } from "./unpack/vba-source.ts";
-import type { WasmModule } from "./web-assembly.ts";
-import type { CompiledRules } from "./yara.ts";
 
 export interface Tools {
   rules: CompiledRules;
@@ -18,6 +18,8 @@ export interface Tools {
   budget: ScanBudget;
   /** For what is unpacked and too large for memory. */
   folder: string;
+  /** Room for `JOINED_BYTES`. */
+  memory: Uint8Array;
 }
 
 export type Outcome = { kind: "clean" } | { kind: "infected" | "unscannable"; finding: string };
@@ -48,7 +50,7 @@ export async function lookInside(file: Blob, tools: Tools): Promise<Outcome> {
     if (finding !== undefined) throw new Found(finding);
   }
 
-  const together = matchTogether(rules, match);
+  const together = matchTogether(rules, tools.memory, match);
 
   function queue(content: Blob, layer: number, keep: () => { content: Blob; release(): void }): void {
     const kinds = archiveKinds(content);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryBlob } from "../blob.ts";
+import { memoryBlob } from "../../look/blob.ts";
 import { LINES_AT_MOST, type UnpackerReport, type UnpackOutcome, unpackOutcome } from "./unpack-outcome.ts";
 
 function outcomeOf(report: Partial<UnpackerReport>): UnpackOutcome {

@@ -1,4 +1,4 @@
-import type { ScanLimits } from "./scan-limits.ts";
+import type { ScanLimits } from "../scan-limits.ts";
 
 /** A limit is reached: the rest of the file has not been looked at. */
 export class LimitExceeded extends Error {

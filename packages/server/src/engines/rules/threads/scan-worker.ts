@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
-import type { Outcome } from "./look-inside.ts";
-import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "./scan-limits.ts";
+import { JOINED_BYTES, joinedContents } from "../look/joined-contents.ts";
+import type { Outcome } from "../look/look-inside.ts";
+import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "../scan-limits.ts";
 import type { ThreadMessage, ThreadRequest, ThreadSetup } from "./scan-protocol.ts";
 import type { Spooled } from "./spool.ts";
 
@@ -18,9 +19,9 @@ export interface ScanWorker {
   /** Whether the rules allow for glances. */
   readonly glances: boolean;
   look(file: Spooled, timeLimitMs: number, signal: AbortSignal): Promise<Reply>;
-  /** Which of these small files are clean for certain. Of the others nothing is known. */
+  /** Which of these small files, for all of which there must be room, are clean for certain. Of the others nothing is known. */
   glance(
-    contents: readonly Uint8Array[],
+    files: readonly Uint8Array[],
     timeLimitMs: number,
   ): Promise<{ kind: "glanced"; clean: readonly boolean[] } | Ended>;
   stop(): Promise<void>;
@@ -38,11 +39,13 @@ export class RulesRefused extends Error {
 const NOTICE_MS = 2000;
 
 /** Resolves when the rules are compiled; throws `RulesRefused` when they cannot be. */
-export async function startScanWorker(setup: Omit<ThreadSetup, "calledOff">): Promise<ScanWorker> {
+export async function startScanWorker(setup: Omit<ThreadSetup, "calledOff" | "joined">): Promise<ScanWorker> {
   const calledOff = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  const joined = new SharedArrayBuffer(JOINED_BYTES);
+  const contents = joinedContents(new Uint8Array(joined));
   const worker = new Worker(new URL("./scan-thread.ts", import.meta.url), {
     name: "lazaret-rules",
-    workerData: { ...setup, calledOff } satisfies ThreadSetup,
+    workerData: { ...setup, calledOff, joined } satisfies ThreadSetup,
     resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
     // What meets hostile bytes needs no secrets.
     env: {},
@@ -98,12 +101,13 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "calledOff">): Pr
         ? confused(message)
         : message;
     },
-    async glance(contents, timeLimitMs) {
+    async glance(files, timeLimitMs) {
       number += 1;
-      const message = await ask({ kind: "glance", number, contents }, timeLimitMs);
-      return message.kind === "glanced" || message.kind === "overrun" || message.kind === "lost"
-        ? message
-        : confused(message);
+      contents.clear();
+      const taken = files.filter((file) => contents.add(file)).length;
+      const message = await ask({ kind: "glance", number, lengths: contents.lengths }, timeLimitMs);
+      if (message.kind === "glanced" && taken === files.length) return message;
+      return message.kind === "overrun" || message.kind === "lost" ? message : confused(message);
     },
     async stop() {
       await worker.terminate();

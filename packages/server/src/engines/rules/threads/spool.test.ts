@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readlinkSync, readSync, statSync } from "node:fs";
 import { test } from "node:test";
-import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { temporaryFolder } from "../../../../test/support/leftovers.ts";
 import { privateFolder, release, spool } from "./spool.ts";
 
 const never = new AbortController().signal;

@@ -1,4 +1,4 @@
-import type { RuleSource } from "./yara.ts";
+import type { RuleSource } from "./compile-rules.ts";
 
 /**
  * The rules, made looser, so that they can be asked about many small files at once, one behind the other: a relaxed rule
@@ -20,9 +20,6 @@ export function relaxedRules(sources: readonly RuleSource[]): RuleSource[] | und
   }
   return relaxed;
 }
-
-/** What may stand between the files: no part of a word, so that words end where files do. */
-export const FILE_SEPARATOR: Uint8Array = Uint8Array.of(0x0a, 0x00, 0x0a);
 
 /** Comments and blank lines; then one rule: its parts on lines of their own, its last brace at the beginning of one. */
 const BETWEEN = /^(?:[ \t]*(?:\/\/[^\n]*)?\n|\/\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n)*/;

@@ -1,20 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
-import { EngineUnavailable } from "../../scan/engine.ts";
-import type { Outcome } from "./look-inside.ts";
-import {
-  FULL_LIMITS,
-  LIGHT_LIMITS,
-  RULES_MEMORY_BYTES,
-  SMALL_FILE_BYTES,
-  TOGETHER_BYTES,
-  TOGETHER_COUNT,
-  TOGETHER_EACH_BYTES,
-} from "./scan-limits.ts";
+import { EngineUnavailable } from "../../../scan/engine.ts";
+import type { Outcome } from "../look/look-inside.ts";
+import { FULL_LIMITS, LIGHT_LIMITS, RULES_MEMORY_BYTES } from "../scan-limits.ts";
+import type { RuleSource } from "../yara/compile-rules.ts";
 import type { ThreadSetup } from "./scan-protocol.ts";
 import { type Reply, type ScanWorker, startScanWorker } from "./scan-worker.ts";
 import type { Spooled } from "./spool.ts";
-import type { RuleSource } from "./yara.ts";
+import { type Job, waitingLine } from "./waiting-line.ts";
 
 /**
  * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
@@ -33,9 +26,11 @@ export interface ScanPool {
 }
 
 export interface PoolOptions {
-  setup: Omit<ThreadSetup, "calledOff" | "limits">;
+  setup: Omit<ThreadSetup, "calledOff" | "joined" | "limits">;
   threads: number;
   timeLimitMs: number;
+  /** How long small files may wait for others to be glanced at with. */
+  gatherMs?: number;
   /** A thread was lost in the middle of a file. */
   onLoss(message: string): void;
 }
@@ -48,17 +43,6 @@ interface Slot {
   edition: number;
 }
 
-interface Job {
-  file: Spooled;
-  signal: AbortSignal;
-  /** It may use the thread kept for small files. */
-  small: boolean;
-  /** It was glanced at, and needs a look of its own. */
-  glanced: boolean;
-  settle(outcome: Outcome): void;
-  fail(error: unknown): void;
-}
-
 /** Resolves when all threads are there; throws `RulesRefused` when the rules do not compile. */
 export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   let { sources } = options.setup;
@@ -68,7 +52,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   const slots: Slot[] = Array.from({ length: options.threads + 1 }, (_, index) => {
     return { lane: index < options.threads ? "any" : "small", worker: undefined, busy: false, edition: 0 };
   });
-  const line: Job[] = [];
+  const line = waitingLine(options.gatherMs ?? 0, dispatch);
   const underway = new Set<Promise<void>>();
 
   async function fill(slot: Slot): Promise<void> {
@@ -110,17 +94,15 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   }
 
   function failWaiting(message: string): void {
-    for (const job of line.splice(0)) job.fail(new EngineUnavailable(message));
+    for (const job of line.empty()) job.fail(new EngineUnavailable(message));
   }
 
   function dispatch(): void {
     for (const slot of slots) {
       if (slot.busy || !slot.worker) continue;
-      const first = line.find((job) => slot.lane === "any" || job.small);
-      if (!first) continue;
-      const several = slot.worker.glances ? glanceable(line, first) : [first];
-      for (const job of several) line.splice(line.indexOf(job), 1);
-      void occupy(slot, several.length > 1 ? glance(slot.worker, several) : look(slot, slot.worker, first));
+      const jobs = line.take({ smallOnly: slot.lane === "small", glances: slot.worker.glances });
+      const [first] = jobs;
+      if (first) void occupy(slot, jobs.length > 1 ? glance(slot.worker, jobs) : look(slot, slot.worker, first));
     }
   }
 
@@ -141,7 +123,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
       else if (job.signal.aborted) job.fail(job.signal.reason);
       else if (reply.kind === "glanced" && reply.clean[index]) job.settle({ kind: "clean" });
-      else line.unshift(Object.assign(job, { glanced: true }));
+      else line.putBack(Object.assign(job, { glanced: true }));
     }
     return { fit: reply.kind === "glanced" };
   }
@@ -158,17 +140,15 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     else if (job.signal.aborted) job.fail(job.signal.reason);
     else if (reply.kind === "no-answer") job.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`));
     else if (slot.lane === "small" && isTooMuch(reply)) {
-      job.small = false;
-      line.unshift(job);
+      line.putBack(Object.assign(job, { small: false }));
     } else job.settle(outcomeOf(reply));
   }
 
-  try {
-    await Promise.all(slots.map(fill));
-  } catch (error) {
-    closed = true;
+  const started = await Promise.allSettled(slots.map(fill));
+  const failed = started.find((one) => one.status === "rejected");
+  if (failed) {
     await Promise.all(slots.map((slot) => slot.worker?.stop()));
-    throw error;
+    throw failed.reason;
   }
 
   return {
@@ -176,22 +156,17 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       signal.throwIfAborted();
       if (closed) throw new EngineUnavailable("the rules engine is closed");
       return new Promise<Outcome>((resolve, reject) => {
-        const giveUp = (): void => {
-          const place = line.indexOf(job);
-          if (place < 0) return;
-          line.splice(place, 1);
-          reject(signal.reason);
-        };
         const done = <Value>(use: (value: Value) => void): ((value: Value) => void) => {
           return (value) => {
             signal.removeEventListener("abort", giveUp);
             use(value);
           };
         };
-        const small = file.kind === "memory" && file.bytes.length <= SMALL_FILE_BYTES;
-        const job: Job = { file, signal, small, glanced: false, settle: done(resolve), fail: done(reject) };
+        const job = line.add({ file, signal, settle: done(resolve), fail: done(reject) });
+        function giveUp(): void {
+          if (line.remove(job)) reject(signal.reason);
+        }
         signal.addEventListener("abort", giveUp);
-        line.push(job);
         dispatch();
       });
     },
@@ -220,20 +195,6 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
 }
 
 const RETRY_MS = 1000;
-
-/** The job, and those behind it in the line that can be glanced at together with it. */
-function glanceable(line: readonly Job[], first: Job): Job[] {
-  const chosen: Job[] = [];
-  let bytes = 0;
-  for (const job of line) {
-    const { file } = job;
-    if (job.glanced || file.kind !== "memory" || file.bytes.length > TOGETHER_EACH_BYTES) continue;
-    bytes += file.bytes.length;
-    if (bytes > TOGETHER_BYTES || chosen.length === TOGETHER_COUNT) break;
-    chosen.push(job);
-  }
-  return chosen.includes(first) ? chosen : [first];
-}
 
 function outcomeOf(reply: Exclude<Reply, { kind: "no-answer" }>): Outcome {
   if (reply.kind === "answer") return reply.outcome;

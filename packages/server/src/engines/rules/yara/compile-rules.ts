@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Compiler, Rules, Scanner } from "@virustotal/yara-x";
-import type { Blob } from "./blob.ts";
+import type { Blob } from "../look/blob.ts";
+import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../scan-limits.ts";
 import { keepWasmBetweenScans } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
-import { FILE_SEPARATOR, relaxedRules } from "./relaxed-rules.ts";
-import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "./scan-limits.ts";
+import { relaxedRules } from "./relaxed-rules.ts";
 import { compileWasm, type WasmModule } from "./web-assembly.ts";
 
 /** One file of rules. Its name is the namespace of its rules, so that two files may use the same rule names. */
@@ -19,10 +19,10 @@ export interface CompiledRules {
   /** The name of the first rule that matches, in the order of the sources. */
   match(content: Blob): string | undefined;
   /**
-   * False if no rule matches any of these small contents, in the time that one of them takes; true if one may. Missing if
-   * there are rules that do not allow for it: see `relaxedRules`.
+   * False if no rule matches any of several small contents, given as one, in the time that one of them takes; true if one
+   * may. Missing if there are rules that do not allow for it: see `relaxedRules`.
    */
-  mayMatch?: (contents: readonly Uint8Array[]) => boolean;
+  mayMatch?: (contents: Uint8Array) => boolean;
   /** What the compiler thinks of the rules: slow patterns, conditions that are always false. */
   readonly warnings: readonly string[];
   /** Size of the WebAssembly memory. It only ever grows. */
@@ -63,12 +63,7 @@ export async function compileRules(program: WasmModule, sources: readonly RuleSo
         if (finding !== undefined || start + WINDOW_BYTES >= content.size) return finding;
       }
     },
-    ...(relaxed && {
-      mayMatch: (contents: readonly Uint8Array[]) => {
-        const joined = Buffer.concat(contents.flatMap((content) => [content, FILE_SEPARATOR]));
-        return firstMatch(relaxed, joined) !== undefined;
-      },
-    }),
+    ...(relaxed && { mayMatch: (contents: Uint8Array) => firstMatch(relaxed, contents) !== undefined }),
     warnings: strict.rules.warnings,
     get memoryBytes() {
       return memory.buffer.byteLength;
