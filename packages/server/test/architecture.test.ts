@@ -43,7 +43,17 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Packages from npm, and the one folder that may use each. */
 const packages: Record<string, readonly string[]> = {
-  "@lazaret/contract": ["receive", "fetch", "scan", "deliver", "engines", "platforms", "pipeline.ts", "app.ts"],
+  "@lazaret/contract": [
+    "receive",
+    "fetch",
+    "scan",
+    "deliver",
+    "engines",
+    "platforms",
+    "compose",
+    "pipeline.ts",
+    "app.ts",
+  ],
   commander: ["cli", "main.ts"],
   undici: ["fetch", "deliver"],
   "ipaddr.js": ["fetch"],

@@ -28,11 +28,14 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
     import("./file-type/file-type.ts"),
     import("./rules/rules-engine.ts"),
   ]);
-  const rules = await rulesEngine(parts.rules);
+  // While clamd looks at a file for longer anyway, small files may wait a moment to be matched together.
+  const rules = await rulesEngine({ ...parts.rules, ...(parts.clamd && { gatherMs: GATHER_MS }) });
   const fileType = fileTypeDetector();
   if (parts.clamd) return engineP({ fileType, engines: [believed(parts.clamd), rules] });
   return withCheck(engineP({ fileType, engines: [rules] }), WITHOUT_CLAMD);
 }
+
+const GATHER_MS = 20;
 
 /** Said at the start, in the log and at readiness: somebody will take this engine for more than it is. */
 const WITHOUT_CLAMD: EngineCheck = {

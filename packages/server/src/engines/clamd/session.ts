@@ -29,6 +29,8 @@ export interface SessionOptions {
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileLooking: true };
+/** Not worth waiting for what comes next. */
+const LARGE_CHUNK_BYTES = 16 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
 const INSTREAM = Buffer.from("zINSTREAM\0");
 const END_OF_STREAM = Buffer.alloc(4);
@@ -126,10 +128,9 @@ export async function openSession(
       length.writeUInt32BE(next.value.byteLength);
       corkForThisTurn();
       socket.write(length);
-      if (!socket.write(next.value)) {
-        socket.uncork();
-        await drained();
-      }
+      const room = socket.write(next.value);
+      if (next.value.byteLength >= LARGE_CHUNK_BYTES || !room) socket.uncork();
+      if (!room && socket.writableNeedDrain) await drained();
     }
   }
 

@@ -3,9 +3,10 @@ import type { IncomingMessage } from "node:http";
 /**
  * A request's body, chunk by chunk, only as fast as it is read. Unlike the stream's own iterator it leaves the stream
  * alive when the reader stops early: the answer is still to be sent on the same connection. Throws when the client goes
- * away before the end.
+ * away before the end. `begin` is called at the first read.
  */
-export async function* bodyChunks(message: IncomingMessage): AsyncGenerator<Uint8Array> {
+export async function* bodyChunks(message: IncomingMessage, begin: () => void): AsyncGenerator<Uint8Array> {
+  begin();
   let wake: (() => void) | undefined;
   const onChange = (): void => wake?.();
   message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);

@@ -144,11 +144,10 @@ function apiRequest(
   const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
 
   let bodyBegun = false;
-  async function* body(): AsyncGenerator<Uint8Array> {
+  const begin = (): void => {
     bodyBegun = true;
     if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
-    yield* bodyChunks(message);
-  }
+  };
 
   return {
     id,
@@ -157,7 +156,7 @@ function apiRequest(
     query: new URLSearchParams(query),
     headers: message.headers as ApiRequest["headers"],
     contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
-    body: body(),
+    body: bodyChunks(message, begin),
     get bodyBegun() {
       return bodyBegun;
     },
