@@ -11,6 +11,7 @@ if (major < 24) {
 // Most of what a request leaves behind dies young: a small nursery is emptied often and keeps the process small.
 const { setFlagsFromString } = await import("node:v8");
 setFlagsFromString("--max-semi-space-size=4");
+setFlagsFromString("--semi-space-growth-factor=1");
 // Keeps the compiled sources between runs, so that the next start is quicker.
 const { enableCompileCache } = await import("node:module");
 enableCompileCache?.();
