@@ -134,8 +134,9 @@ function endWithUs(pid: number): ChildProcess {
 /** Resolves when clamd answers PING; throws when it is gone, or silent for too long. */
 async function answering(socketPath: string, gone: () => boolean, signal?: AbortSignal): Promise<void> {
   const limit = AbortSignal.timeout(START_LIMIT_MS);
-  while (!(await answersPing(socketPath))) {
+  for (;;) {
     signal?.throwIfAborted();
+    if (await answersPing(socketPath)) return;
     if (gone()) throw new Error("clamd ended before it answered");
     if (limit.aborted) throw new Error(`clamd did not answer within ${START_LIMIT_MS / 1000} seconds`);
     await pause(POLL_MS);
