@@ -138,8 +138,9 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   function conclude(slot: Slot, job: Job, reply: Reply): void {
     if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
     else if (job.signal.aborted) job.fail(job.signal.reason);
-    else if (reply.kind === "no-answer") job.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`));
-    else if (slot.lane === "small" && isTooMuch(reply)) {
+    else if (reply.kind === "no-answer") {
+      job.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`, { whileLooking: true }));
+    } else if (slot.lane === "small" && isTooMuch(reply)) {
       line.putBack(Object.assign(job, { small: false }));
     } else job.settle(outcomeOf(reply));
   }
