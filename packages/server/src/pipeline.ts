@@ -118,7 +118,7 @@ export async function inspect(
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     const verdict = await stages.engine.scan(bytes, signal);
     if (verdict.kind === "clean" && !bytes.complete) {
-      throw new EngineUnavailable("the engine answered clean before it had read every byte");
+      throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileLooking: true });
     }
     return report(verdict);
   } catch (error) {

@@ -1,13 +1,7 @@
-import {
-  type CallbackPayload,
-  type DownloadScanResultDetail,
-  type FailedError,
-  findings,
-  type Status,
-} from "@lazaret/contract";
+import { type CallbackPayload, type DownloadScanResultDetail, type FailedError, findings } from "@lazaret/contract";
 import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import type { Verdict } from "../model/verdict.ts";
+import { statusOf } from "../model/verdict.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
 
 /**
@@ -61,10 +55,6 @@ export function downloadScanResult(
     ...(downloadFailed &&
       failure && { download_failed_error: failedError({ ...failure, attempts, lastAttemptAt: downloadEndedAt }) }),
   };
-}
-
-function statusOf(verdict: Verdict): Status {
-  return verdict.kind === "unscannable" ? "no" : verdict.kind;
 }
 
 function echoes(job: Job, report: Report): Pick<CallbackPayload, "trace_id" | "custom_data" | "realfiletype"> {

@@ -1,11 +1,12 @@
 import type { ScanResult } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
+import { statusOf } from "../model/verdict.ts";
 
 /** The report as the synchronous API and a poll answer it. */
 export function renderResult(report: Report): ScanResult {
   const { verdict } = report;
   return {
-    status: verdict.kind === "unscannable" ? "no" : verdict.kind,
+    status: statusOf(verdict),
     ...(verdict.kind !== "clean" && { finding: verdict.finding }),
     // Of a file that was not read to its end the size is not known.
     ...(!report.failure && { size: report.sizeBytes }),
