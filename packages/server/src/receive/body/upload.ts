@@ -47,5 +47,7 @@ export function tooBig(): Problem {
   return new Problem(413, findings.tooBig, {
     message: `the file is larger than ${SYNC_MAX_FILE_BYTES} bytes`,
     hint: "the synchronous API takes files of at most 200 MB",
+    // Also when the last byte has just arrived: whether it had is nothing a client could rely on.
+    headers: { Connection: "close" },
   });
 }
