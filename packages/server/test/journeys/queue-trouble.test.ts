@@ -18,7 +18,8 @@ test("a job that cannot be kept gets 503 and is not accepted; when the database 
       body: JSON.stringify({ download_url: `${files.origin}/eicar`, trace_id: traceId }),
     });
 
-  using other = new DatabaseSync(join(folder.path, "jobs.db"));
+  // The result can be read a moment before the job is settled: locking waits for that write.
+  using other = new DatabaseSync(join(folder.path, "jobs.db"), { timeout: 10_000 });
   const poll = (traceId: string): Promise<Response> => service.call(`/api/v1/scan/async/result?trace_id=${traceId}`);
   assert.equal((await submit("twice")).status, 201);
   await until("the first submission has a result", async () => (await poll("twice")).status === 200);

@@ -160,7 +160,7 @@ test("a process that keeps the database locked makes adding fail, not hang; read
   using folder = temporaryFolder();
   await using store = await opened(folder.path, { busyTimeoutMs: 20 });
   await store.queue.add(sampleJob());
-  const other = new DatabaseSync(join(folder.path, "jobs.db"));
+  const other = new DatabaseSync(join(folder.path, "jobs.db"), { timeout: 10_000 });
   other.exec("BEGIN IMMEDIATE");
   await assert.rejects(store.queue.add(sampleJob()), (error) => {
     assert.ok(error instanceof DatabaseUnavailable && error instanceof QueueUnavailable);
@@ -233,11 +233,11 @@ function assertNowhere(folder: string, text: string): void {
 }
 
 function change(folder: string, sql: string): void {
-  using db = new DatabaseSync(join(folder, "jobs.db"));
+  using db = new DatabaseSync(join(folder, "jobs.db"), { timeout: 10_000 });
   db.exec(sql);
 }
 
 function ask(folder: string, sql: string): Record<string, unknown> {
-  using db = new DatabaseSync(join(folder, "jobs.db"));
+  using db = new DatabaseSync(join(folder, "jobs.db"), { timeout: 10_000 });
   return { ...db.prepare(sql).get() };
 }
