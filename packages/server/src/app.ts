@@ -69,7 +69,7 @@ export async function startService(
     settings,
     platform,
     guard,
-    jobsAtOnce,
+    jobsAtOnce: settings.role === "api" ? 0 : jobsAtOnce,
     log,
     now,
     engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
@@ -89,7 +89,7 @@ export async function startService(
       }
     },
   });
-  const routes = [
+  const apiRoutes = [
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
       allowHttpCallbacks: settings.allowHttpCallbacks,
@@ -99,6 +99,7 @@ export async function startService(
     ...syncRoutes({ checkDestination: guard.checkUrl, scanNow: scans }),
     ...keyRoutes({ publicKeys: jobs.publicKeys }),
   ];
+  const routes = settings.role === "worker" ? [] : apiRoutes;
   let stopping = false;
   const service = serviceRoutes({
     version,

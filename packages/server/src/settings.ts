@@ -19,6 +19,11 @@ export const settingsTable = {
     parse: wholeNumber(0, 65_535),
     default: "8040",
   }),
+  role: setting({
+    doc: "`api` takes requests and runs no jobs, `worker` runs jobs and answers health checks only, `all` does both.",
+    parse: choice(["all", "api", "worker"]),
+    default: "all",
+  }),
   host: setting({
     doc: "Address to listen on. `dev` listens on 127.0.0.1 unless told otherwise.",
     parse: text,

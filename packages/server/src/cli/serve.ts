@@ -12,7 +12,7 @@ export function serveCommand(): Command {
     .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
     .action(async (flags: Record<string, string>) => {
       const { settings } = loadSettings(flags, {});
-      if (settings.apiKeys.length === 0) {
+      if (settings.apiKeys.length === 0 && settings.role !== "worker") {
         throw new CannotStart(
           "no API key is set",
           "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",
@@ -29,7 +29,13 @@ export function serveCommand(): Command {
       const until = stopSignal();
       const service = await startService(settings, say);
       const health = await service.engine.health(AbortSignal.timeout(5000));
-      say("listening", { version, host: settings.host, port: service.port, tls: settings.tlsCert !== "" });
+      say("listening", {
+        version,
+        role: settings.role,
+        host: settings.host,
+        port: service.port,
+        tls: settings.tlsCert !== "",
+      });
       for (const check of health.checks)
         (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
       await runUntilSignal(service, { until, log: say });

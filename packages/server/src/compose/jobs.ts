@@ -14,7 +14,7 @@ import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type JobStages, runJob } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
-import { startWorker } from "../queue/worker.ts";
+import { startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
@@ -26,6 +26,7 @@ export interface JobsOptions {
   inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
   /** Never throws. */
   engineReady(): Promise<boolean>;
+  /** None with 0: then jobs are only taken in. */
   jobsAtOnce: number;
   log: Log;
   now: () => number;
@@ -102,29 +103,31 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     callBack: (job, signal) => sender.send(job, job.report, signal),
   };
 
-  const worker = startWorker({
-    queue: platform.queue,
-    jobsAtOnce: options.jobsAtOnce,
-    deliveriesAtOnce: DELIVERIES_AT_ONCE,
-    mayTake: () => !engineDown,
-    log,
-    async run(run, signal) {
-      try {
-        return await runJob(run, stages, signal);
-      } catch (error) {
-        // Thrown before the first POST: no try has been made, and none is counted.
-        if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
-        throw error;
-      }
-    },
-  });
+  const startWorking = (): Worker =>
+    startWorker({
+      queue: platform.queue,
+      jobsAtOnce: options.jobsAtOnce,
+      deliveriesAtOnce: DELIVERIES_AT_ONCE,
+      mayTake: () => !engineDown,
+      log,
+      async run(run, signal) {
+        try {
+          return await runJob(run, stages, signal);
+        } catch (error) {
+          // Thrown before the first POST: no try has been made, and none is counted.
+          if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
+          throw error;
+        }
+      },
+    });
+  const worker = options.jobsAtOnce > 0 ? startWorking() : undefined;
 
   return {
     submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
     publicKeys: keys?.publicKeys,
     async stop(graceMs) {
       closing.abort();
-      await worker.stop(graceMs);
+      await worker?.stop(graceMs);
       await sender.close();
     },
   };
