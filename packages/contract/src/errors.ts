@@ -10,6 +10,8 @@ export const findings = {
   unsupportedArchive: "scanner:unsupported-archive",
   timeout: "scanner:timeout",
   engineError: "scanner:engine-error",
+  objectNotFound: "scanner:object-not-found",
+  objectAccessDenied: "scanner:object-access-denied",
 } as const;
 
 /** The body of every answer that is not 2xx. */

@@ -1,3 +1,4 @@
+import type { FindingsMessage } from "./findings-topic.ts";
 import type { Status } from "./result.ts";
 import type { ObjectSchema } from "./schema.ts";
 
@@ -18,6 +19,9 @@ export interface EventEnvelope<DetailType extends string, Detail> {
 export const EVENT_SOURCE = "com.scanner";
 export const DOWNLOAD_SCAN_RESULT = "Download Scan Result";
 
+export const SCAN_RESULT = "Scan Result";
+
+export type ScanResultEvent = EventEnvelope<typeof SCAN_RESULT, FindingsMessage>;
 export type DownloadScanResultEvent = EventEnvelope<typeof DOWNLOAD_SCAN_RESULT, DownloadScanResultDetail>;
 
 export interface DownloadScanResultDetail {

@@ -8,10 +8,19 @@ export type {
   EventEnvelope,
   FailedError,
   FailedErrorMetadata,
+  ScanResultEvent,
 } from "./events.ts";
-export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE } from "./events.ts";
-export type { AsyncDownloadRequest, AsyncRequest, SyncDownloadRequest } from "./jobs.ts";
-export { asyncDownloadSchema, syncDownloadSchema, traceIdSchema } from "./jobs.ts";
+export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE, SCAN_RESULT } from "./events.ts";
+export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
+export { findingsMessageSchema } from "./findings-topic.ts";
+export type {
+  AsyncDownloadRequest,
+  AsyncObjectRequest,
+  AsyncRequest,
+  SyncDownloadRequest,
+  SyncObjectRequest,
+} from "./jobs.ts";
+export { asyncDownloadSchema, asyncObjectSchema, syncDownloadSchema, syncObjectSchema, traceIdSchema } from "./jobs.ts";
 export * from "./limits.ts";
 export type { ScanResult, Status } from "./result.ts";
 export { scanResultSchema } from "./result.ts";

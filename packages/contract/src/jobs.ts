@@ -1,4 +1,12 @@
-import { CUSTOM_DATA_MAX_BYTES, HEADERS_MAX_COUNT, TRACE_ID_MAX_CHARACTERS, URL_MAX_CHARACTERS } from "./limits.ts";
+import {
+  BUCKET_MAX_CHARACTERS,
+  CUSTOM_DATA_MAX_BYTES,
+  HEADERS_MAX_COUNT,
+  OBJECT_KEY_MAX_BYTES,
+  OBJECT_VERSION_MAX_CHARACTERS,
+  TRACE_ID_MAX_CHARACTERS,
+  URL_MAX_CHARACTERS,
+} from "./limits.ts";
 import type { MapSchema, ObjectSchema, StringSchema } from "./schema.ts";
 
 /** Body of POST /api/v1/scan/sync/download. */
@@ -9,6 +17,16 @@ export interface SyncDownloadRequest {
 
 /** Body of POST /api/v1/scan/async/download. */
 export interface AsyncDownloadRequest extends SyncDownloadRequest, AsyncRequest {}
+
+/** Body of POST /api/v1/scan/sync/objstore. */
+export interface SyncObjectRequest {
+  bucket: string;
+  key: string;
+  version?: string;
+}
+
+/** Body of POST /api/v1/scan/async/objstore. */
+export interface AsyncObjectRequest extends SyncObjectRequest, AsyncRequest {}
 
 /** What every asynchronous job may say about its answer. One of callback_url and trace_id must be there. */
 export interface AsyncRequest {
@@ -86,4 +104,42 @@ export const asyncDownloadSchema: ObjectSchema = {
   description: "Without callback_url a trace_id is required, for polling.",
   properties: { download_url: downloadUrl, download_headers: downloadHeaders, ...asyncFields },
   required: ["download_url"],
+};
+
+const objectFields = {
+  bucket: {
+    type: "string",
+    minLength: 1,
+    maxLength: BUCKET_MAX_CHARACTERS,
+    description: "Bucket name.",
+    examples: ["uploads"],
+  },
+  key: {
+    type: "string",
+    minLength: 1,
+    maxLength: OBJECT_KEY_MAX_BYTES,
+    description: "Object key, at most 1,024 bytes of UTF-8.",
+    examples: ["2026/11/report.pdf"],
+  },
+  version: {
+    type: "string",
+    minLength: 1,
+    maxLength: OBJECT_VERSION_MAX_CHARACTERS,
+    description: "Object version, when versioning is enabled; the newest without.",
+  },
+} as const satisfies Record<string, StringSchema>;
+
+export const syncObjectSchema: ObjectSchema = {
+  type: "object",
+  title: "SyncObjectRequest",
+  properties: objectFields,
+  required: ["bucket", "key"],
+};
+
+export const asyncObjectSchema: ObjectSchema = {
+  type: "object",
+  title: "AsyncObjectRequest",
+  description: "Without callback_url a trace_id is required, for polling.",
+  properties: { ...objectFields, ...asyncFields },
+  required: ["bucket", "key"],
 };

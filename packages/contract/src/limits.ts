@@ -28,6 +28,13 @@ export const TRACE_ID_MAX_CHARACTERS = 256;
 /** Asynchronous jobs: custom_data in bytes of UTF-8. Exactly this size is allowed. */
 export const CUSTOM_DATA_MAX_BYTES: number = 16 * KIB;
 
+/** Object jobs of the asynchronous API: how long the internal link to the object is good for. */
+export const OBJECT_LINK_HOURS = 12;
+/** Ours, as S3 has them: longest names. */
+export const BUCKET_MAX_CHARACTERS = 63;
+export const OBJECT_KEY_MAX_BYTES = 1024;
+export const OBJECT_VERSION_MAX_CHARACTERS = 1024;
+
 /** Callbacks: HTTP-level retries of one invocation, which makes 1 + 5 POSTs. */
 export const CALLBACK_RETRIES = 5;
 /** Callbacks: how often a job is put back on the queue after an invocation that failed. */

@@ -1,12 +1,14 @@
-import type { DownloadScanResultDetail, DownloadScanResultEvent } from "@lazaret/contract";
+import type { DownloadScanResultDetail, DownloadScanResultEvent, ScanResultEvent } from "@lazaret/contract";
 import { DOWNLOAD_SCAN_RESULT, EVENT_SOURCE } from "@lazaret/contract";
 
 /** Where results are told to whoever listens. Used when ReportEventBus is true. */
 export interface EventBus {
-  /** Durable when it resolves. The same result may come twice, with another id. */
-  publish(event: DownloadScanResultEvent): Promise<void>;
+  /** Durable when it resolves, and does not wait for targets. Called again with the same id after a crash. */
+  publish(event: BusEvent): Promise<void>;
   close(): Promise<void>;
 }
+
+export type BusEvent = ScanResultEvent | DownloadScanResultEvent;
 
 export interface EventOrigin {
   account: string;

@@ -1,4 +1,4 @@
-import type { SourceFailure } from "./source.ts";
+import type { SeenObject, SourceFailure } from "./source.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Verdict, size and timings: the one value every output is rendered from. */
@@ -10,6 +10,8 @@ export interface Report {
   downloadSeconds: number;
   /** Time spent by the engine, and waiting for it. */
   scanSeconds: number;
+  /** Set for an object that could be opened. */
+  object?: SeenObject;
   /** Set when the source could not be read to its end. */
   failure?: SourceFailure;
 }

@@ -1,10 +1,27 @@
 /** Where the bytes of a file are. */
-export type Source = UrlSource | UploadSource;
+export type Source = UrlSource | ObjectSource | UploadSource;
 
 export interface UrlSource {
   kind: "url";
   url: string;
   headers: Readonly<Record<string, string>>;
+}
+
+/** An object in a bucket: the version that is named, else the newest. */
+export interface ObjectRef {
+  bucket: string;
+  key: string;
+  version?: string;
+}
+
+export interface ObjectSource extends ObjectRef {
+  kind: "object";
+}
+
+/** An object as it was opened, so that whoever acts on it later can tell whether it is still the same. */
+export interface SeenObject extends ObjectRef {
+  /** Changes whenever the bytes do: an entity tag, a fingerprint. */
+  mark: string;
 }
 
 /** Bytes that arrive with the request itself. They can be read once. */
@@ -16,6 +33,8 @@ export interface UploadSource extends OpenedSource {
 export interface OpenedSource {
   bytes: AsyncIterable<Uint8Array>;
   announcedBytes?: number;
+  /** Set for an object: which version of it these bytes are. */
+  object?: SeenObject;
 }
 
 /** Why a source could not be read to its end: data, not a fault. */

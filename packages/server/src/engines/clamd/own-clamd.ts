@@ -117,10 +117,10 @@ function withLines(recommended: string, lines: Readonly<Record<string, string>>)
 }
 
 /**
- * A shell that waits for the end of a pipe only we hold, then ends clamd: the kernel closes the pipe however this
- * process ends, kill -9 included, where no handler of ours would run.
+ * A shell that waits for the end of a pipe only we hold, then ends that process: the kernel closes the pipe however we
+ * end, kill -9 included, where no handler of ours would run. Whoever sees the process end first ends the shell.
  */
-function endWithUs(pid: number): ChildProcess {
+export function endWithUs(pid: number): ChildProcess {
   const watcher = spawn("/bin/sh", ["-c", 'read _; kill -9 "$0"', String(pid)], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,

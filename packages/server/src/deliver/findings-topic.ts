@@ -1,0 +1,14 @@
+import type { FindingsAttributes, FindingsMessage } from "@lazaret/contract";
+
+/** Where the results of object scans are told to whoever subscribed. */
+export interface FindingsTopic {
+  /** Durable when it resolves, and does not wait for subscribers. Called again with the same id after a crash. */
+  publish(finding: PublishedFinding): Promise<void>;
+}
+
+export interface PublishedFinding {
+  /** The same for the same result, so that subscribers can tell a repetition. */
+  id: string;
+  message: FindingsMessage;
+  attributes: FindingsAttributes;
+}

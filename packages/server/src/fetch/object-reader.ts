@@ -1,0 +1,27 @@
+import type { ObjectRef, OpenedSource, SeenObject } from "../model/source.ts";
+
+/** Reads objects of buckets. Each adapter passes test/contracts/object-reader.ts. */
+export interface ObjectReader {
+  /**
+   * What is wrong with its names, for people: a bucket, key or version that this store could never have. Undefined for all
+   * others. Asked before a job is accepted; opening such an object finds nothing.
+   */
+  problemWith(object: ObjectRef): string | undefined;
+  /**
+   * Opens the version that is named, else the newest. Throws `SourceFailed`, also later while bytes are read: with
+   * `scanner:object-not-found` when there is no such bucket, key or version, `scanner:object-access-denied` when it may not
+   * be read, `scanner:download-failed` for all else, then `passing` where another try may help. An object that changes
+   * while it is read fails so, passing: its bytes are never those of two versions.
+   */
+  open(object: ObjectRef, signal: AbortSignal): Promise<OpenedObject>;
+  /**
+   * An address from which anybody can GET the object for so long: a secret. Its signature is in its query alone; nothing
+   * else in the query tells how to get in. Does not look whether the object is there.
+   */
+  link(object: ObjectRef, forSeconds: number): Promise<string>;
+}
+
+export interface OpenedObject extends OpenedSource {
+  /** `version` is set whenever the store has versions, also when none was asked for. */
+  object: SeenObject;
+}
