@@ -112,6 +112,7 @@ const objectFields = {
     minLength: 1,
     maxLength: BUCKET_MAX_CHARACTERS,
     description: "Bucket name.",
+    "x-code": "invalid_object",
     examples: ["uploads"],
   },
   key: {
@@ -119,6 +120,7 @@ const objectFields = {
     minLength: 1,
     maxLength: OBJECT_KEY_MAX_BYTES,
     description: "Object key, at most 1,024 bytes of UTF-8.",
+    "x-code": "invalid_object",
     examples: ["2026/11/report.pdf"],
   },
   version: {
@@ -126,6 +128,7 @@ const objectFields = {
     minLength: 1,
     maxLength: OBJECT_VERSION_MAX_CHARACTERS,
     description: "Object version, when versioning is enabled; the newest without.",
+    "x-code": "invalid_object",
   },
 } as const satisfies Record<string, StringSchema>;
 

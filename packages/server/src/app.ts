@@ -1,12 +1,18 @@
-import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+import { OBJECT_LINK_HOURS, SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { cannotListen, cannotStartEngine } from "./compose/cannot-start.ts";
 import { engineParts } from "./compose/engine-parts.ts";
+import { queueGauges } from "./compose/gauges.ts";
 import { startJobs } from "./compose/jobs.ts";
+import { objectScans } from "./compose/object-scans.ts";
+import { objectStore } from "./compose/object-store.ts";
+import { announcer } from "./deliver/announce.ts";
+import { linkAddress } from "./deliver/link-address.ts";
 import { concurrencyOf, startEngine } from "./engines/variants.ts";
 import { addressGuard } from "./fetch/address-guard.ts";
 import { fetchSource } from "./fetch/fetch-source.ts";
 import { httpDownload } from "./fetch/http-download.ts";
 import type { Log } from "./log.ts";
+import { type Gauge, metrics } from "./metrics.ts";
 import { inspect, type Stages } from "./pipeline.ts";
 import { embeddedPlatform } from "./platforms/embedded/embedded.ts";
 import { api } from "./receive/api.ts";
@@ -46,10 +52,13 @@ const MIB = 1024 * 1024;
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
   settings: Settings,
-  log: Log,
+  plainLog: Log,
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
+  const gauges: Gauge[] = [];
+  const measured = metrics(gauges);
+  const log = measured.counted(plainLog);
   await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
@@ -62,13 +71,24 @@ export async function startService(
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
-  const stages: Stages = { open: fetchSource(download), engine, now: () => performance.now() };
+  const objects = await objectStore(settings);
+  const told = announcer({
+    topic: platform.topic,
+    eventBus: platform.eventBus,
+    origin: { account: platform.account, region: platform.region, now },
+    reportEventBus: settings.reportEventBus,
+    reportCleanFiles: settings.reportCleanFiles,
+  });
+  const scansOfObjects = objectScans({ actions: objects, announcer: told, policy: settings, log });
+  const stages: Stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
 
   const jobs = await startJobs({
     ...options,
     settings,
     platform,
     guard,
+    announcer: told,
+    objectScans: scansOfObjects,
     jobsAtOnce: settings.role === "api" ? 0 : jobsAtOnce,
     log,
     now,
@@ -83,7 +103,9 @@ export async function startService(
     async scan(source, signal) {
       const leave = await slots.enter(signal);
       try {
-        return await inspect(source, stages, { maxBytes: SYNC_MAX_FILE_BYTES, signal });
+        const report = await inspect(source, stages, { maxBytes: SYNC_MAX_FILE_BYTES, signal });
+        if (source.kind === "object") await scansOfObjects.finish(source, report);
+        return report;
       } finally {
         leave();
       }
@@ -92,18 +114,22 @@ export async function startService(
   const apiRoutes = [
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
+      checkObject: objects.problemWith,
+      objectAddress: async (object) => linkAddress(await objects.link(object, OBJECT_LINK_HOURS * 3600)),
       allowHttpCallbacks: settings.allowHttpCallbacks,
       submit: jobs.submit,
       findResult: platform.results.find,
     }),
-    ...syncRoutes({ checkDestination: guard.checkUrl, scanNow: scans }),
+    ...syncRoutes({ checkDestination: guard.checkUrl, checkObject: objects.problemWith, scanNow: scans }),
     ...keyRoutes({ publicKeys: jobs.publicKeys }),
   ];
   const routes = settings.role === "worker" ? [] : apiRoutes;
+  gauges.push(...queueGauges(platform.queue));
   let stopping = false;
   const service = serviceRoutes({
     version,
     routes,
+    metrics: measured.text,
     readiness: remembered(READINESS_MS, async () => {
       const health = await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };

@@ -1,10 +1,16 @@
 import { findings } from "@lazaret/contract";
 import type { CallbackFailure } from "./deliver/callback/failure.ts";
 import type { Delivery } from "./deliver/callback.ts";
-import { afterEngineFault, afterFailedCallback, afterFailedDownload, type ScannedJob } from "./deliver/retry-policy.ts";
+import {
+  afterEngineFault,
+  afterFailedAction,
+  afterFailedCallback,
+  afterFailedDownload,
+  type ScannedJob,
+} from "./deliver/retry-policy.ts";
 import { type MeasuredBytes, measured } from "./fetch/measured-bytes.ts";
 import { EngineUnavailable } from "./model/faults.ts";
-import type { Job, JobSource } from "./model/job.ts";
+import type { Job, JobSource, ObjectAction } from "./model/job.ts";
 import type { Report } from "./model/report.ts";
 import { noteOf } from "./model/report-note.ts";
 import { done, type Settlement } from "./model/settlement.ts";
@@ -31,7 +37,9 @@ export interface Stages {
 /** What a queued job needs besides: where its report goes. */
 export interface JobStages {
   inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
-  /** Tells the event bus. Durable when it resolves; may tell the same again after a crash. */
+  /** Tags or deletes the object that was scanned. Throws when that cannot be done now. */
+  act(report: Report): Promise<ObjectAction>;
+  /** Tells topic and event bus. Durable when it resolves; may tell the same again after a crash. */
   announce(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
   /** Keeps the result for polling, if the job has a trace id. */
   keep(job: ScannedJob): Promise<void>;
@@ -47,19 +55,21 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
   const scanned = hasReport(run.job) ? run.job : await scanJob(run, stages, signal);
   if (!hasReport(scanned)) return scanned;
   await stages.keep(scanned);
-  if (!scanned.callback) return done;
+  const told = scanned.told ? scanned : await tell(run, scanned, stages);
+  if (!hasReport(told)) return told;
+  if (!told.callback) return done;
 
   run.delivering();
-  const delivery = await stages.callBack(scanned, signal);
+  const delivery = await stages.callBack(told, signal);
   run.note({ delivered: delivery.delivered });
   if (delivery.delivered) return done;
-  const next = afterFailedCallback(scanned, delivery.failure, stages);
+  const next = afterFailedCallback(told, delivery.failure, stages);
   if (next.kind !== "event") return next;
-  await stages.announce(scanned, next.failure);
+  await stages.announce(told, next.failure);
   return done;
 }
 
-/** Fetches and scans; the report is announced and saved before anything is delivered. */
+/** Fetches and scans; the report is saved before anything is done about it. */
 async function scanJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<ScannedJob | Settlement> {
   const { job } = run;
   let report: Report;
@@ -76,11 +86,43 @@ async function scanJob(run: JobRun, stages: JobStages, signal: AbortSignal): Pro
   const retry = afterFailedDownload(job, report);
   if (retry.kind === "again") return retry;
 
-  // The headers may be credentials, and are not needed any more.
-  const scanned: ScannedJob = { ...job, source: { ...job.source, headers: {} }, report };
-  await stages.announce(scanned);
-  await run.save(scanned);
+  // An object may be deleted next, and could not be scanned again: its report must be safe before that.
+  const scanned: ScannedJob = { ...job, source: withoutSecrets(job.source), report };
+  if (job.source.kind === "object") await run.save(scanned);
   return scanned;
+}
+
+/** Acts on the object, and tells topic and bus. What is told is written together with the fact that it was. */
+async function tell(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<ScannedJob | Settlement> {
+  const told: ScannedJob = { ...scanned, told: true };
+  if (scanned.source.kind === "object") {
+    const acted = await actOn(run, scanned, stages);
+    if (acted.kind === "again") return acted;
+    told.action = acted.action;
+    run.note({ action: acted.action });
+  }
+  await Promise.all([stages.announce(told), run.save(told)]);
+  return told;
+}
+
+/** A tag or delete that fails is tried again later, and at last given up. It never changes the verdict. */
+async function actOn(
+  run: JobRun,
+  scanned: ScannedJob,
+  stages: JobStages,
+): Promise<Extract<Settlement, { kind: "again" }> | { kind: "acted"; action: ObjectAction }> {
+  try {
+    return { kind: "acted", action: await stages.act(scanned.report) };
+  } catch (error) {
+    run.note({ error: error instanceof Error ? error.message : String(error) });
+    const next = afterFailedAction(scanned);
+    return next.kind === "again" ? next : { kind: "acted", action: "no" };
+  }
+}
+
+/** The headers may be credentials, and are not needed any more. */
+function withoutSecrets(source: JobSource): JobSource {
+  return source.kind === "url" ? { ...source, headers: {} } : source;
 }
 
 const NOT_LOOKED_AT = { sizeBytes: 0, downloadSeconds: 0, scanSeconds: 0 };
@@ -104,9 +146,11 @@ export async function inspect(
   const report = (verdict: Verdict): Report => {
     const ended = stages.now();
     const downloadMs = (openedAt ?? ended) - started + (bytes?.waitedMs ?? 0);
+    const sizeBytes = (opened?.object && opened.announcedBytes) ?? bytes?.sizeBytes ?? 0;
     return {
       verdict,
-      sizeBytes: bytes?.sizeBytes ?? 0,
+      sizeBytes,
+      ...(opened?.object && { object: opened.object }),
       downloadSeconds: downloadMs / 1000,
       scanSeconds: Math.max(0, ended - started - downloadMs) / 1000,
     };

@@ -98,6 +98,42 @@ export const settingsTable = {
     parse: yesOrNo,
     default: "false",
   }),
+  bucketsDir: setting({
+    doc: "Folder with a folder for each bucket; empty takes `buckets` in the data folder. Not used with s3Endpoint.",
+    parse: path,
+    default: "",
+  }),
+  s3Endpoint: setting({
+    doc: "Address of an S3-compatible object storage, as https://host; credentials and region as the AWS SDK finds them.",
+    parse: (value) =>
+      value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")
+        ? { value }
+        : { problem: "must be an http or https address" },
+    default: "",
+  }),
+  publicUrl: setting({
+    doc: "Address under which clients reach this service; part of links to objects. Empty takes this machine's loopback.",
+    parse: (value) =>
+      value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")
+        ? { value: value.replace(/\/+$/, "") }
+        : { problem: "must be an http or https address" },
+    default: "",
+  }),
+  deleteInfectedFiles: setting({ doc: "Delete objects that are infected.", parse: yesOrNo, default: "false" }),
+  tagFiles: setting({ doc: "Tag objects that were scanned.", parse: yesOrNo, default: "true" }),
+  tagKey: setting({
+    doc: "Key of that tag; its value is clean, infected or no.",
+    parse: (value) =>
+      /^[\p{L}\p{Z}\p{N}_.:/=+\-@]{1,128}$/u.test(value)
+        ? { value }
+        : { problem: "must be 1 to 128 characters that S3 allows in tags" },
+    default: "scanner",
+  }),
+  reportCleanFiles: setting({
+    doc: "Tell the findings topic of clean objects too.",
+    parse: yesOrNo,
+    default: "true",
+  }),
   scannerStackName: setting({
     doc: "Name of this installation (the spec's ScannerStackName): part of the names of its public keys.",
     parse: (value) =>

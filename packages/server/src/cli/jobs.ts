@@ -1,4 +1,5 @@
 import { Command, Option } from "commander";
+import type { JobCard } from "../queue/job-card.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
 import { found, localStore, pageLimit, print } from "./local-store.ts";
 import { ago, table } from "./table.ts";
@@ -53,6 +54,10 @@ function row(entry: JobEntry, now: number): string[] {
     ago(entry.submittedAt, now),
     String(entry.attempts),
     job?.traceId ?? "-",
-    job?.source.url ?? "(unreadable)",
+    job ? placeOf(job.source) : "(unreadable)",
   ];
+}
+
+function placeOf(source: JobCard["source"]): string {
+  return source.kind === "url" ? source.url : `${source.bucket}/${source.key}`;
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
+import type { Announcer } from "../deliver/announce.ts";
 import { callbackSender } from "../deliver/callback.ts";
-import { downloadScanResultEvent } from "../deliver/event-bus.ts";
-import { downloadScanResult } from "../deliver/render.ts";
 import { callbackSigner } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { AddressGuard } from "../fetch/address-guard.ts";
@@ -18,12 +17,15 @@ import { startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
+import type { ObjectScans } from "./object-scans.ts";
 
 export interface JobsOptions {
   settings: Settings;
   platform: Platform;
   guard: AddressGuard;
   inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
+  announcer: Announcer;
+  objectScans: ObjectScans;
   /** Never throws. */
   engineReady(): Promise<boolean>;
   /** None with 0: then jobs are only taken in. */
@@ -86,14 +88,12 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
         throw error;
       }
     },
+    act: options.objectScans.act,
     async announce(job, callbackFailure) {
-      if (!settings.reportEventBus) return;
-      const detail = downloadScanResult(job, job.report, {
-        downloadEndedAt: now(),
-        ...(callbackFailure && { callbackFailure }),
-      });
-      const origin = { account: platform.account, region: platform.region, newId: randomUUID, now };
-      await platform.eventBus.publish(downloadScanResultEvent(detail, origin));
+      const { id, traceId, customData, source, report, action = "no" } = job;
+      if (source.kind === "url" || callbackFailure) return options.announcer.downloadScan(job, callbackFailure);
+      const echoed = { ...(traceId !== undefined && { traceId }), ...(customData !== undefined && { customData }) };
+      return options.announcer.objectScan({ id, ...echoed, object: source, report, action });
     },
     async keep(job) {
       if (job.traceId === undefined) return;

@@ -1,5 +1,9 @@
-import type { DownloadScanResultDetail, DownloadScanResultEvent, ScanResultEvent } from "@lazaret/contract";
-import { DOWNLOAD_SCAN_RESULT, EVENT_SOURCE } from "@lazaret/contract";
+import {
+  type DownloadScanResultEvent,
+  EVENT_SOURCE,
+  type EventEnvelope,
+  type ScanResultEvent,
+} from "@lazaret/contract";
 
 /** Where results are told to whoever listens. Used when ReportEventBus is true. */
 export interface EventBus {
@@ -13,24 +17,24 @@ export type BusEvent = ScanResultEvent | DownloadScanResultEvent;
 export interface EventOrigin {
   account: string;
   region: string;
-  newId(): string;
   now(): number;
 }
 
 /** A detail in the envelope that everything on the bus has. */
-export function downloadScanResultEvent(
-  detail: DownloadScanResultDetail,
+export function busEvent<DetailType extends string, Detail>(
+  id: string,
+  content: { detailType: DetailType; detail: Detail },
   origin: EventOrigin,
-): DownloadScanResultEvent {
+): EventEnvelope<DetailType, Detail> {
   return {
     version: "0",
-    id: origin.newId(),
-    "detail-type": DOWNLOAD_SCAN_RESULT,
+    id,
+    "detail-type": content.detailType,
     source: EVENT_SOURCE,
     account: origin.account,
     time: new Date(origin.now()).toISOString(),
     region: origin.region,
     resources: [],
-    detail,
+    detail: content.detail,
   };
 }

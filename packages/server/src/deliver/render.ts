@@ -1,6 +1,13 @@
-import { type CallbackPayload, type DownloadScanResultDetail, type FailedError, findings } from "@lazaret/contract";
-import type { Job } from "../model/job.ts";
+import {
+  type CallbackPayload,
+  type DownloadScanResultDetail,
+  type FailedError,
+  type FindingsMessage,
+  findings,
+} from "@lazaret/contract";
+import type { Job, JobSource, ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
+import type { ObjectRef } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
 
@@ -15,7 +22,7 @@ export function callbackPayload(job: Job, report: Report): CallbackPayload {
     size: report.sizeBytes,
     download_time: report.downloadSeconds.toFixed(3),
     scan_time: report.scanSeconds.toFixed(3),
-    download_url: job.source.url,
+    download_url: addressOf(job.source),
     ...echoes(job, report),
   };
 }
@@ -33,7 +40,7 @@ export function downloadScanResult(
   report: Report,
   options: DownloadScanResultOptions = {},
 ): DownloadScanResultDetail {
-  const urls = { download_url: job.source.url, callback_url: job.callback?.url ?? "" };
+  const urls = { download_url: addressOf(job.source), callback_url: job.callback?.url ?? "" };
   const { callbackFailure, downloadEndedAt } = options;
   if (callbackFailure) {
     return {
@@ -57,7 +64,36 @@ export function downloadScanResult(
   };
 }
 
-function echoes(job: Job, report: Report): Pick<CallbackPayload, "trace_id" | "custom_data" | "realfiletype"> {
+/** What an object scan was about, and what became of it: a job, or a scan that was no job. */
+export interface ObjectScan extends Pick<Job, "id" | "traceId" | "customData"> {
+  object: ObjectRef;
+  report: Report;
+  action: ObjectAction;
+}
+
+/** A message on the findings topic; also the detail of a Scan Result event. */
+export function findingsMessage({ object, report, action, ...job }: ObjectScan): FindingsMessage {
+  const version = report.object?.version ?? object.version;
+  return {
+    bucket: object.bucket,
+    key: object.key,
+    ...(version !== undefined && { version }),
+    size: report.sizeBytes,
+    status: statusOf(report.verdict),
+    action,
+    ...(report.verdict.kind !== "clean" && { finding: report.verdict.finding }),
+    ...echoes(job, report),
+  };
+}
+
+function addressOf(source: JobSource): string {
+  return source.kind === "url" ? source.url : (source.address ?? "");
+}
+
+function echoes(
+  job: Pick<Job, "traceId" | "customData">,
+  report: Report,
+): Pick<CallbackPayload, "trace_id" | "custom_data" | "realfiletype"> {
   return {
     ...(job.traceId !== undefined && { trace_id: job.traceId }),
     ...(job.customData !== undefined && { custom_data: job.customData }),

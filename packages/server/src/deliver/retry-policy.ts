@@ -20,6 +20,9 @@ import type { CallbackFailure } from "./callback/failure.ts";
  *          ├──while it looked, fewer than 3 retries──▶ again after 5, 10, 15 s
  *          └──else──▶ not scannable
  *
+ *   tag or delete failed ──fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ tag or delete
+ *          └──else──▶ the action is `no`
+ *
  *   invocation failed ──fewer than 3 re-queues──▶ again after 5, 10, 15 s ──▶ invocation (1 + 5 POSTs)
  *          └──else──▶ with ReportEventBus: an event, then done; without: buried
  */
@@ -43,6 +46,10 @@ const POSTS_PER_INVOCATION: number = 1 + CALLBACK_RETRIES;
 const ENGINE_RETRIES = 3;
 const ENGINE_RETRY_SECONDS = 5;
 
+/** Ours: how often tagging or deleting an object is tried again, and the waits between, times the try that failed. */
+const ACTION_RETRIES = 3;
+const ACTION_RETRY_SECONDS = 5;
+
 /** By how much of itself a wait is made longer or shorter at most, so that jobs that failed together part. */
 const JITTER = 0.2;
 
@@ -62,6 +69,13 @@ export function afterEngineFault(job: Job, fault: { whileLooking: boolean }): Ag
   const failedScans = job.failedScans + 1;
   if (failedScans > ENGINE_RETRIES) return { kind: "unscannable" };
   return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS * failedScans, job: { ...job, failedScans } };
+}
+
+/** What becomes of a job whose object could not be tagged or deleted. Its verdict stands either way. */
+export function afterFailedAction(job: ScannedJob): Again | { kind: "given up" } {
+  const failedActions = job.failedActions + 1;
+  if (failedActions > ACTION_RETRIES) return { kind: "given up" };
+  return { kind: "again", afterSeconds: ACTION_RETRY_SECONDS * failedActions, job: { ...job, failedActions } };
 }
 
 /** What becomes of a job after an invocation that failed with all its POSTs. */

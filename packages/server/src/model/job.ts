@@ -1,8 +1,11 @@
 import type { Report } from "./report.ts";
-import type { UrlSource } from "./source.ts";
+import type { ObjectSource, UrlSource } from "./source.ts";
 
 /** Where the bytes of a queued file are. Unlike an upload it can be opened again. */
-export type JobSource = UrlSource;
+export type JobSource = UrlSource | ObjectSource;
+
+/** What was done to an object after its scan. */
+export type ObjectAction = "delete" | "tag" | "no";
 
 /** Work we accepted and owe an answer for. Everything it needs to run, and what it has achieved so far. */
 export interface Job {
@@ -19,10 +22,16 @@ export interface Job {
   callback?: Callback;
   /** Set once the file was scanned: what is left to do is to deliver. */
   report?: Report;
+  /** What was done to the object that was scanned. */
+  action?: ObjectAction;
+  /** Topic and event bus have been told. */
+  told?: boolean;
   /** Downloads that failed in a way that may pass. */
   failedDownloads: number;
   /** Scans that ended without a verdict after the engine had begun to look at the file. */
   failedScans: number;
+  /** Tries to tag or delete the object that failed. */
+  failedActions: number;
   /** Callback invocations (of 1 + 5 POSTs each) that failed. */
   failedCallbacks: number;
 }

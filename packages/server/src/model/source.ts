@@ -16,6 +16,8 @@ export interface ObjectRef {
 
 export interface ObjectSource extends ObjectRef {
   kind: "object";
+  /** Its link without the signature: what a callback tells as download_url. */
+  address?: string;
 }
 
 /** An object as it was opened, so that whoever acts on it later can tell whether it is still the same. */

@@ -1,4 +1,5 @@
 import type { EventBus } from "../deliver/event-bus.ts";
+import type { FindingsTopic } from "../deliver/findings-topic.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { SigningKeys } from "../deliver/signing-keys.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../queue/job-queue.ts";
@@ -10,6 +11,7 @@ export interface Platform {
   deadLetters: DeadLetters;
   browser: JobBrowser;
   signingKeys: SigningKeys;
+  topic: FindingsTopic;
   eventBus: EventBus;
   /** Where events say that they come from. */
   account: string;

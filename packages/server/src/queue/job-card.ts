@@ -1,5 +1,6 @@
-import type { Job, JobSource } from "../model/job.ts";
+import type { Job, JobSource, ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
+import type { ObjectRef } from "../model/source.ts";
 
 /**
  * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,
@@ -11,32 +12,37 @@ export interface JobCard {
   callback?: { url: string; headerNames: readonly string[] };
   customDataLength?: number;
   report?: Report;
+  action?: ObjectAction;
   failedDownloads: number;
   failedScans: number;
+  failedActions: number;
   failedCallbacks: number;
 }
 
-interface SourceCard {
-  kind: "url";
-  url: string;
-  headerNames: readonly string[];
-}
+type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
 
 export function jobCard(job: Job): JobCard {
-  const { traceId, customData, callback, report, failedDownloads, failedScans, failedCallbacks } = job;
+  const { traceId, customData, callback, report, action } = job;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks } = job;
   return {
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
     ...(callback && { callback: { url: withoutQuery(callback.url), headerNames: Object.keys(callback.headers) } }),
     ...(customData !== undefined && { customDataLength: customData.length }),
     ...(report && { report }),
+    ...(action && { action }),
     failedDownloads,
     failedScans,
+    failedActions,
     failedCallbacks,
   };
 }
 
 function sourceCard(source: JobSource): SourceCard {
+  if (source.kind === "object") {
+    const { kind, bucket, key, version } = source;
+    return { kind, bucket, key, ...(version !== undefined && { version }) };
+  }
   return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
 }
 

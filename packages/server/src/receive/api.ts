@@ -13,10 +13,12 @@ export interface ApiOptions {
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
   const { routes, auth } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
+  const prefixes = routes.filter((route) => route.prefix);
 
   function routeOf(request: ApiRequest): Route {
-    const candidates = byPath.get(request.path);
-    if (!candidates) {
+    const under = prefixes.filter((route) => request.path.startsWith(route.path));
+    const candidates = byPath.get(request.path) ?? under;
+    if (candidates.length === 0) {
       throw new Problem(404, "not_found", {
         message: "there is nothing at this path",
         hint: "the paths of this API are listed at /docs",

@@ -1,22 +1,56 @@
-import { type AsyncDownloadRequest, asyncDownloadSchema, scanResultSchema, traceIdSchema } from "@lazaret/contract";
+import {
+  type AsyncDownloadRequest,
+  type AsyncObjectRequest,
+  asyncDownloadSchema,
+  asyncObjectSchema,
+  scanResultSchema,
+  traceIdSchema,
+} from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
+import type { ObjectRef } from "../model/source.ts";
 import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
 import { checkBody } from "./body/check-body.ts";
 import { urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
+import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
-import type { Route } from "./route.ts";
+import type { Route, RouteDoc } from "./route.ts";
 import type { SubmitJob } from "./submit-job.ts";
 
 export interface AsyncRoutesOptions extends AsyncFieldsOptions {
   submit: SubmitJob;
+  checkObject: CheckObject;
+  /** Where an object can be read, without what lets one in: told in callbacks. */
+  objectAddress(object: ObjectRef): Promise<string>;
   /** Undefined while unfinished, unknown, or older than 24 hours. */
   findResult(traceId: string): Promise<Report | undefined>;
 }
 
 const RESULT_PATH = "/api/v1/scan/async/result";
+
+const submitted: Pick<RouteDoc, "description" | "success" | "successHeaders" | "also"> = {
+  description: "Answers 204 when callback_url is given, else 201 with the `location` to poll.",
+  success: { status: 201, description: "Accepted and durable; poll the `location`." },
+  successHeaders: { Location: "Where the result will be." },
+  also: { 204: "Accepted and durable; the result goes to the callback_url." },
+};
+const submitErrors = {
+  401: ["invalid_api_key"],
+  413: ["body_too_large"],
+  415: ["unsupported_media_type", "unsupported_encoding"],
+  503: ["queue_unavailable"],
+};
+const wishErrors = [
+  "invalid_callback_url",
+  "blocked_destination",
+  "invalid_header",
+  "trace_id_required",
+  "invalid_trace_id",
+  "custom_data_too_large",
+  "unsupported_by_engine",
+];
 
 export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
   return [
@@ -26,27 +60,11 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
       doc: {
         group: "Asynchronous",
         summary: "Queue a download and scan",
-        description: "Answers 204 when callback_url is given, else 201 with the `location` to poll.",
+        ...submitted,
         request: { contentType: "application/json", schema: asyncDownloadSchema },
-        success: { status: 201, description: "Accepted and durable; poll the `location`." },
-        successHeaders: { Location: "Where the result will be." },
-        also: { 204: "Accepted and durable; the result goes to the callback_url." },
         errors: {
-          400: [
-            "invalid_json",
-            "invalid_request",
-            "invalid_download_url",
-            "invalid_callback_url",
-            "blocked_destination",
-            "invalid_header",
-            "trace_id_required",
-            "invalid_trace_id",
-            "custom_data_too_large",
-          ],
-          401: ["invalid_api_key"],
-          413: ["body_too_large"],
-          415: ["unsupported_media_type", "unsupported_encoding"],
-          503: ["queue_unavailable"],
+          ...submitErrors,
+          400: ["invalid_json", "invalid_request", "invalid_download_url", ...wishErrors],
         },
         example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/download`,
       },
@@ -54,6 +72,27 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
         const source = urlSource(body, options.checkDestination);
         const wish = answerWish(body, options);
+        const job = await options.submit({ source, keyDigest, ...wish });
+        request.note({ job_id: job.id });
+        return accepted(wish);
+      },
+    },
+    {
+      method: "POST",
+      path: "/api/v1/scan/async/objstore",
+      doc: {
+        group: "Asynchronous",
+        summary: "Queue a scan of an object in a bucket",
+        ...submitted,
+        request: { contentType: "application/json", schema: asyncObjectSchema },
+        errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...wishErrors] },
+        example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/objstore`,
+      },
+      async handle(request, keyDigest) {
+        const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
+        const source = objectSource(body, options.checkObject);
+        const wish = answerWish(body, options);
+        if (wish.callback) source.address = await options.objectAddress(source);
         const job = await options.submit({ source, keyDigest, ...wish });
         request.note({ job_id: job.id });
         return accepted(wish);

@@ -35,4 +35,6 @@ export interface Answer {
   html?: string;
   /** Sent as text/plain, unless the headers say otherwise. */
   text?: string;
+  /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
+  stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
 }

@@ -5,6 +5,8 @@ import type { Answer, ApiRequest } from "./exchange.ts";
 export interface Route {
   method: "GET" | "POST";
   path: string;
+  /** Takes every path that begins with its own. */
+  prefix?: boolean;
   /** Answers without a key. */
   open?: boolean;
   /** On every answer of this endpoint, also on errors. */

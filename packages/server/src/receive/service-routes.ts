@@ -13,9 +13,12 @@ export interface ServiceRoutesOptions {
   version: string;
   /** Asked by /readyz; never throws. */
   readiness(): Promise<{ ready: boolean; checks: readonly ReadinessCheck[] }>;
+  metrics(): Promise<string>;
   /** The endpoints of the API, for its document. */
   routes: readonly Route[];
 }
+
+const METRICS = "text/plain; version=0.0.4; charset=utf-8";
 
 const alive: Omit<RouteDoc, "summary" | "example"> = {
   group: "Service",
@@ -23,7 +26,7 @@ const alive: Omit<RouteDoc, "summary" | "example"> = {
   errors: {},
 };
 
-export function serviceRoutes({ version, readiness, routes }: ServiceRoutesOptions): Route[] {
+export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRoutesOptions): Route[] {
   const service: Route[] = [
     {
       method: "GET",
@@ -72,6 +75,18 @@ export function serviceRoutes({ version, readiness, routes }: ServiceRoutesOptio
         if (state.ready) return { status: 204 };
         throw tryLater("not_ready", "the service is not ready to scan", "ask /readyz?verbose for the reason");
       },
+    },
+    {
+      method: "GET",
+      path: "/metrics",
+      open: true,
+      doc: {
+        ...alive,
+        summary: "Counters and gauges, as Prometheus reads them",
+        success: { status: 200, description: "The metrics.", contentType: METRICS },
+        example: "curl $URL/metrics",
+      },
+      handle: async () => ({ status: 200, text: await metrics(), headers: { "Content-Type": METRICS } }),
     },
   ];
 

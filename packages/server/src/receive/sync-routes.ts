@@ -1,7 +1,14 @@
-import { type SyncDownloadRequest, scanResultSchema, syncDownloadSchema } from "@lazaret/contract";
+import {
+  type SyncDownloadRequest,
+  type SyncObjectRequest,
+  scanResultSchema,
+  syncDownloadSchema,
+  syncObjectSchema,
+} from "@lazaret/contract";
 import { checkBody } from "./body/check-body.ts";
 import { type CheckDestination, urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
+import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import { binaryUpload, formUpload } from "./body/upload.ts";
 import type { Route, RouteDoc } from "./route.ts";
 import type { ScanNow } from "./scan-now.ts";
@@ -9,6 +16,7 @@ import type { ScanNow } from "./scan-now.ts";
 export interface SyncRoutesOptions {
   scanNow: ScanNow;
   checkDestination: CheckDestination;
+  checkObject: CheckObject;
 }
 
 /** Since when the synchronous API is deprecated (RFC 9745): the day of its first release here. */
@@ -27,7 +35,9 @@ const uploadErrors = {
   415: ["unsupported_media_type", "unsupported_encoding"],
 };
 
-export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Route[] {
+const jsonErrors = { ...scanErrors, 413: ["body_too_large"], 415: ["unsupported_media_type", "unsupported_encoding"] };
+
+export function syncRoutes({ scanNow, checkDestination, checkObject }: SyncRoutesOptions): Route[] {
   return [
     {
       method: "POST",
@@ -40,10 +50,8 @@ export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Ro
         request: { contentType: "application/json", schema: syncDownloadSchema },
         success: result,
         errors: {
-          ...scanErrors,
+          ...jsonErrors,
           400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
-          413: ["body_too_large"],
-          415: ["unsupported_media_type", "unsupported_encoding"],
         },
         example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
       },
@@ -82,6 +90,25 @@ export function syncRoutes({ scanNow, checkDestination }: SyncRoutesOptions): Ro
         example: `curl -H "Authorization: Bearer $KEY" -F file=@report.pdf $URL/api/v1/scan/sync/form`,
       },
       handle: async (request) => scanNow(request, formUpload(request)),
+    },
+    {
+      method: "POST",
+      path: "/api/v1/scan/sync/objstore",
+      headers: DEPRECATION,
+      doc: {
+        group: "Synchronous",
+        summary: "Scan an object in a bucket",
+        description: "The result also goes to the findings topic and the event bus, and the object is tagged.",
+        deprecated: true,
+        request: { contentType: "application/json", schema: syncObjectSchema },
+        success: result,
+        errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
+        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $URL/api/v1/scan/sync/objstore`,
+      },
+      async handle(request) {
+        const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
+        return scanNow(request, objectSource(body, checkObject));
+      },
     },
   ];
 }

@@ -11,7 +11,13 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
     test("shows a dead letter with its reason and what was achieved", async () => {
       await using stores = await make();
       assert.deepEqual(await stores.deadLetters.list({ limit: 10 }), { entries: [], next: undefined });
-      const job = sampleJob({ report: failedReport, failedDownloads: 3, failedScans: 2, failedCallbacks: 4 });
+      const job = sampleJob({
+        report: failedReport,
+        failedDownloads: 3,
+        failedScans: 2,
+        failedActions: 1,
+        failedCallbacks: 4,
+      });
       await buried(stores, job, "callback-failed");
       const letter = await stores.deadLetters.show(job.id);
       assert.ok(letter && letter.buriedAt > 0);
@@ -32,6 +38,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
           report: failedReport,
           failedDownloads: 3,
           failedScans: 2,
+          failedActions: 1,
           failedCallbacks: 4,
         },
       });
@@ -77,14 +84,26 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
 
     test("redrives the chosen ones, due at once, counts at zero and report kept", async () => {
       await using stores = await make();
-      const job = sampleJob({ report: failedReport, failedDownloads: 3, failedScans: 2, failedCallbacks: 4 });
+      const job = sampleJob({
+        report: failedReport,
+        failedDownloads: 3,
+        failedScans: 2,
+        failedActions: 1,
+        failedCallbacks: 4,
+      });
       await buried(stores, job);
       const other = await buried(stores, sampleJob());
       const ready = await added(stores);
       assert.equal(await stores.deadLetters.redrive([job.id, "no-such-job", ready.id]), 1);
       const leases = await stores.queue.take(10);
       const redriven = leases.find((lease) => lease.job.id === job.id);
-      assert.deepEqual(redriven?.job, { ...job, failedDownloads: 0, failedScans: 0, failedCallbacks: 0 });
+      assert.deepEqual(redriven?.job, {
+        ...job,
+        failedDownloads: 0,
+        failedScans: 0,
+        failedActions: 0,
+        failedCallbacks: 0,
+      });
       assert.equal(leases.length, 2);
       assert.equal(await stores.deadLetters.show(job.id), undefined);
       assert.equal((await stores.deadLetters.show(other.id))?.id, other.id);

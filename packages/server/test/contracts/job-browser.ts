@@ -60,7 +60,12 @@ export function jobBrowserContract({ name, make }: Platform): void {
       const leased = await stores.browser.show(id);
       assert.deepEqual([leased?.state, leased?.attempts], ["leased", 1]);
       assert.ok((leased?.dueAt ?? 0) > (ready?.dueAt ?? 0));
-      assert.equal(leased?.job?.source.url, "https://files.example/reports/q3.pdf");
+      const names = ["Authorization", "X-Odd"];
+      assert.deepEqual(leased?.job?.source, {
+        kind: "url",
+        url: "https://files.example/reports/q3.pdf",
+        headerNames: names,
+      });
       const seen = JSON.stringify([leased, await stores.browser.list({ limit: 10 })]);
       assert.doesNotMatch(seen, /of-the-source|of-the-callback|of-the-client/);
     });

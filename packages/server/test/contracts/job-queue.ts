@@ -120,7 +120,14 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
     test("progress that was saved is there for whoever takes the job next, also after a crash", async () => {
       await using stores = await make();
       const job = await added(stores);
-      const progress = { ...job, report: cleanReport, failedDownloads: 2, failedScans: 3, failedCallbacks: 1 };
+      const progress = {
+        ...job,
+        report: cleanReport,
+        failedDownloads: 2,
+        failedScans: 3,
+        failedActions: 2,
+        failedCallbacks: 1,
+      };
       assert.equal(await (await takeOne(stores)).save(progress), true);
       await using other = await stores.another();
       assert.deepEqual(await other.queue.take(10), [], "it is still leased");

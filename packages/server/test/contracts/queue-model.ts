@@ -115,7 +115,7 @@ export function queueModel(): QueueModel {
     redrive(ids) {
       const redriven = chosen(ids);
       for (const entry of redriven) {
-        entry.job = { ...entry.job, failedDownloads: 0, failedScans: 0, failedCallbacks: 0 };
+        entry.job = { ...entry.job, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
         entry.attempts = 0;
         entry.reason = undefined;
         begin(entry, 0);

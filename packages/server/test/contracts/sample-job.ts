@@ -24,6 +24,7 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
     },
     failedDownloads: 0,
     failedScans: 0,
+    failedActions: 0,
     failedCallbacks: 0,
     ...parts,
   };

@@ -27,6 +27,7 @@ export function jobFor(
     callback: { url, headers },
     failedDownloads: 0,
     failedScans: 0,
+    failedActions: 0,
     failedCallbacks: 0,
     ...rest,
     report: rest.report ?? cleanReport,

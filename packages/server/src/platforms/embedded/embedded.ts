@@ -16,6 +16,7 @@ export async function embeddedPlatform({ dataDir, stackName, now }: EmbeddedOpti
   return {
     ...store,
     signingKeys: keyFiles({ dataDir, stackName }),
+    topic: { publish: async () => {} },
     eventBus,
     account: "000000000000",
     region: "local",

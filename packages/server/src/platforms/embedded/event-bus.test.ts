@@ -2,19 +2,20 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { DOWNLOAD_SCAN_RESULT } from "@lazaret/contract";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { cleanReport, jobFor } from "../../../test/support/try-callback.ts";
-import { downloadScanResultEvent } from "../../deliver/event-bus.ts";
+import { busEvent } from "../../deliver/event-bus.ts";
 import { downloadScanResult } from "../../deliver/render.ts";
 import { eventFile } from "./event-bus.ts";
 
+const detail = downloadScanResult(jobFor("https://app.example.com/", {}), cleanReport);
 const event = (id: string) =>
-  downloadScanResultEvent(downloadScanResult(jobFor("https://app.example.com/", {}), cleanReport), {
-    account: "000000000000",
-    region: "local",
-    newId: () => id,
-    now: () => 0,
-  });
+  busEvent(
+    id,
+    { detailType: DOWNLOAD_SCAN_RESULT, detail },
+    { account: "000000000000", region: "local", now: () => 0 },
+  );
 
 test("events published at once are whole lines, in their order", async () => {
   using folder = temporaryFolder();

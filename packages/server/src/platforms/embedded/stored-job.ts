@@ -9,11 +9,11 @@ export interface StoredJob {
   content: string;
 }
 
-const noCounts = { failedDownloads: 0, failedScans: 0, failedCallbacks: 0 } satisfies Partial<Job>;
+const noCounts = { failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 } satisfies Partial<Job>;
 
 export function storedJob(job: Job): StoredJob {
-  const { id: _, submittedAt, failedDownloads, failedScans, failedCallbacks, ...content } = job;
-  const counts = { failedDownloads, failedScans, failedCallbacks } satisfies typeof noCounts;
+  const { id: _, submittedAt, failedDownloads, failedScans, failedActions, failedCallbacks, ...content } = job;
+  const counts = { failedDownloads, failedScans, failedActions, failedCallbacks } satisfies typeof noCounts;
   return { submittedAt, counts: JSON.stringify(counts), content: JSON.stringify(content) };
 }
 

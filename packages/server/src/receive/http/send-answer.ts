@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import type { Answer } from "../exchange.ts";
 
 export interface SendOptions {
@@ -14,6 +16,8 @@ export interface SendOptions {
 const LINGER_BYTES = 1024 * 1024;
 
 export async function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> {
+  const { stream } = answer;
+  if (stream) return sendStream(response, { ...answer, stream }, options);
   const body = bodyOf(answer);
   response.writeHead(answer.status, {
     "X-Request-Id": options.requestId,
@@ -34,6 +38,30 @@ export async function sendAnswer(response: ServerResponse, answer: Answer, optio
   else response.flushHeaders();
   await thrownAway(options.unread, options.lingerMs);
   response.end();
+}
+
+async function sendStream(
+  response: ServerResponse,
+  { status, headers, stream }: Answer & { stream: NonNullable<Answer["stream"]> },
+  { requestId, unread }: SendOptions,
+): Promise<void> {
+  response.writeHead(status, {
+    "X-Request-Id": requestId,
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Type": "application/octet-stream",
+    "Content-Length": stream.length,
+    Connection: "close",
+    ...headers,
+  });
+  const bytes = Readable.from(stream.bytes, { objectMode: false });
+  if (unread.method === "HEAD") {
+    bytes.destroy();
+    response.end();
+    return;
+  }
+  // A pipeline that fails destroys the response.
+  await pipeline(bytes, response).catch(() => {});
 }
 
 function bodyOf(answer: Answer): { type: string; text: string } | undefined {

@@ -1,0 +1,48 @@
+import { DOWNLOAD_SCAN_RESULT, SCAN_RESULT } from "@lazaret/contract";
+import type { CallbackFailure } from "./callback/failure.ts";
+import { busEvent, type EventBus, type EventOrigin } from "./event-bus.ts";
+import type { FindingsTopic } from "./findings-topic.ts";
+import { messageId } from "./message-id.ts";
+import { downloadScanResult, findingsMessage, type ObjectScan } from "./render.ts";
+import { attributesOf } from "./render-finding.ts";
+import type { ScannedJob } from "./retry-policy.ts";
+
+/** Tells topic and event bus of results. Durable when it resolves; told again, the ids are the same. */
+export interface Announcer {
+  objectScan(scan: ObjectScan): Promise<void>;
+  downloadScan(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
+}
+
+export interface AnnouncerOptions {
+  topic: FindingsTopic;
+  eventBus: EventBus;
+  origin: EventOrigin;
+  reportEventBus: boolean;
+  reportCleanFiles: boolean;
+}
+
+export function announcer(options: AnnouncerOptions): Announcer {
+  const { topic, eventBus, origin, reportEventBus, reportCleanFiles } = options;
+  return {
+    async objectScan(scan) {
+      const message = findingsMessage(scan);
+      const reported = message.status !== "clean" || reportCleanFiles;
+      const content = { detailType: SCAN_RESULT, detail: message } as const;
+      // Asked for together, so that a platform can write both or neither.
+      await Promise.all([
+        reported && topic.publish({ id: messageId(scan.id, "finding"), message, attributes: attributesOf(message) }),
+        reportEventBus && eventBus.publish(busEvent(messageId(scan.id, SCAN_RESULT), content, origin)),
+      ]);
+    },
+
+    async downloadScan(job, callbackFailure) {
+      if (!reportEventBus) return;
+      const detail = downloadScanResult(job, job.report, {
+        downloadEndedAt: origin.now(),
+        ...(callbackFailure && { callbackFailure }),
+      });
+      const id = messageId(job.id, callbackFailure ? "callback failed" : DOWNLOAD_SCAN_RESULT);
+      await eventBus.publish(busEvent(id, { detailType: DOWNLOAD_SCAN_RESULT, detail }, origin));
+    },
+  };
+}

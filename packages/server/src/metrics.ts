@@ -1,0 +1,99 @@
+import type { Log, LogFields } from "./log.ts";
+
+/**
+ * Counts what the log tells: each request, job run, callback try and failed action is one line, and one step of a counter.
+ * As text in the format that Prometheus reads.
+ */
+export interface Metrics {
+  /** Passes lines on, whatever level is written, and counts them. */
+  counted(log: Log): Log;
+  /** Asks for the gauges and writes all. A gauge that cannot be asked is left out. */
+  text(): Promise<string>;
+}
+
+/** A value that is asked for when somebody looks. */
+export interface Gauge {
+  name: string;
+  help: string;
+  type: "gauge" | "counter";
+  /** One value for each set of labels. */
+  read(): Promise<readonly { labels?: Labels; value: number }[]>;
+}
+
+type Labels = Readonly<Record<string, string | number | boolean>>;
+
+/** The log's events that are counted, and the fields that become labels: none of them a client's own words. */
+const counters = {
+  request: { name: "lazaret_requests_total", help: "Requests answered.", labels: ["method", "status"] },
+  job: { name: "lazaret_job_runs_total", help: "Runs of queued jobs.", labels: ["settlement", "verdict"] },
+  callback: { name: "lazaret_callbacks_total", help: "POSTs to callback URLs.", labels: ["status", "code"] },
+  object_action: {
+    name: "lazaret_object_action_failures_total",
+    help: "Tags and deletes of objects that failed.",
+    labels: [],
+  },
+} as const;
+
+const METHODS = ["GET", "HEAD", "POST"];
+
+export function metrics(gauges: readonly Gauge[]): Metrics {
+  const counts = new Map<string, Map<string, number>>();
+
+  function count(event: string, fields: LogFields = {}): void {
+    const counter = Object.hasOwn(counters, event) ? counters[event as keyof typeof counters] : undefined;
+    if (!counter) return;
+    const labels = Object.fromEntries(
+      counter.labels.flatMap((name) => {
+        const value = fields[name];
+        if (value === undefined) return [];
+        return [[name, name === "method" && !METHODS.includes(String(value)) ? "other" : value]];
+      }),
+    );
+    const values = counts.get(counter.name) ?? new Map<string, number>();
+    counts.set(counter.name, values);
+    const key = labelText(labels);
+    values.set(key, (values.get(key) ?? 0) + 1);
+  }
+
+  return {
+    counted(log) {
+      const counting =
+        (say: Log | Log["error"]) =>
+        (event: string, fields?: LogFields): void => {
+          count(event, fields);
+          say(event, fields);
+        };
+      return Object.assign(counting(log), { error: counting(log.error) });
+    },
+
+    async text() {
+      const blocks = Object.values(counters).map(({ name, help }) => {
+        const lines = [...(counts.get(name) ?? [])].map(([labels, value]) => `${name}${labels} ${value}`);
+        return block({ name, help, type: "counter" }, lines);
+      });
+      const asked = await Promise.all(
+        gauges.map(async (gauge) => {
+          const values = await gauge.read().catch(() => []);
+          return block(
+            gauge,
+            values.map(({ labels = {}, value }) => `${gauge.name}${labelText(labels)} ${value}`),
+          );
+        }),
+      );
+      return [...blocks, ...asked].join("");
+    },
+  };
+}
+
+function block({ name, help, type }: Pick<Gauge, "name" | "help" | "type">, lines: readonly string[]): string {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines].map((line) => `${line}\n`).join("");
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value))}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function escaped(value: string): string {
+  return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
