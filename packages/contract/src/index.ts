@@ -11,8 +11,20 @@ export type {
   ScanResultEvent,
 } from "./events.ts";
 export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE, SCAN_RESULT } from "./events.ts";
+export type { EngineVariant, Feature, FeatureRow, Installation, Shortcoming, VersionAnswer } from "./features.ts";
+export { featuresOf, featureTable, latestAddOns, latestEngines, shortcoming, supports } from "./features.ts";
 export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
+export type { FittedAttributes, FittedMessage } from "./fit-messages.ts";
+export {
+  fitAsyncResult,
+  fitAttributes,
+  fitCallback,
+  fitDownloadScanResult,
+  fitMessage,
+  fitSyncResult,
+  topicBody,
+} from "./fit-messages.ts";
 export type {
   AsyncDownloadRequest,
   AsyncObjectRequest,
@@ -27,3 +39,5 @@ export { scanResultSchema } from "./result.ts";
 export type { IntegerSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
 export type { SignatureVector, SignatureVectorKeys } from "./signature-vectors.ts";
 export { signatureVectorKeys, signatureVectors } from "./signature-vectors.ts";
+export type { VersionNumber } from "./version-number.ts";
+export { compareVersions, parseVersion } from "./version-number.ts";

@@ -1,28 +1,22 @@
 import { OBJECT_LINK_HOURS, SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
-import { cannotListen, cannotStartEngine } from "./compose/cannot-start.ts";
-import { engineParts } from "./compose/engine-parts.ts";
+import { cannotListen } from "./compose/cannot-start.ts";
 import { queueGauges } from "./compose/gauges.ts";
+import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
-import { objectScans } from "./compose/object-scans.ts";
-import { objectStore } from "./compose/object-store.ts";
-import { announcer } from "./deliver/announce.ts";
+import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
 import { linkAddress } from "./deliver/link-address.ts";
-import { concurrencyOf, startEngine } from "./engines/variants.ts";
-import { addressGuard } from "./fetch/address-guard.ts";
-import { fetchSource } from "./fetch/fetch-source.ts";
-import { httpDownload } from "./fetch/http-download.ts";
 import type { Log } from "./log.ts";
-import { type Gauge, metrics } from "./metrics.ts";
-import { inspect, type Stages } from "./pipeline.ts";
-import { embeddedPlatform } from "./platforms/embedded/embedded.ts";
+import { metrics } from "./metrics.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
 import { bearerAuth } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
-import { scanNow } from "./receive/scan-now.ts";
+import { objectLinkRoutes } from "./receive/object-link-routes.ts";
+import { type ScanNow, scanNow } from "./receive/scan-now.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
+import { versionRoute } from "./receive/version-route.ts";
 import type { Engine } from "./scan/engine.ts";
 import { gate } from "./scan/gate.ts";
 import type { Settings } from "./settings.ts";
@@ -44,10 +38,8 @@ export interface RunningService {
 }
 
 const GRACE_MS = 25_000;
-const HEALTH_TIMEOUT_MS = 5_000;
 /** Anybody may ask for readiness, any number of times. */
 const READINESS_MS = 500;
-const MIB = 1024 * 1024;
 
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
@@ -56,61 +48,19 @@ export async function startService(
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
-  const gauges: Gauge[] = [];
-  const measured = metrics(gauges);
+  const installation = installationOf(settings);
+  const measured = metrics();
   const log = measured.counted(plainLog);
+  let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
-  const concurrency = settings.concurrency || concurrencyOf(settings.engine);
-  const jobsAtOnce = settings.workers || concurrency;
-  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log)).catch((error: Error) => {
-    throw cannotStartEngine(settings, error);
-  });
-  undo.defer(() => engine.close());
-  const platform = await embeddedPlatform({ dataDir: settings.dataDir, stackName: settings.scannerStackName, now });
-  undo.defer(() => platform.close());
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
-  const download = httpDownload({ guard, version });
-  undo.defer(() => download.close());
-  const objects = await objectStore(settings);
-  const told = announcer({
-    topic: platform.topic,
-    eventBus: platform.eventBus,
-    origin: { account: platform.account, region: platform.region, now },
-    reportEventBus: settings.reportEventBus,
-    reportCleanFiles: settings.reportCleanFiles,
-  });
-  const scansOfObjects = objectScans({ actions: objects, announcer: told, policy: settings, log });
-  const stages: Stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
-
-  const jobs = await startJobs({
-    ...options,
-    settings,
-    platform,
-    guard,
-    announcer: told,
-    objectScans: scansOfObjects,
-    jobsAtOnce: settings.role === "api" ? 0 : jobsAtOnce,
-    log,
-    now,
-    engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
-    inspect: (source, signal) => inspect(source, stages, { maxBytes: settings.jobMaxMib * MIB, signal }),
-  });
+  const scanning = undo.use(
+    await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
+  );
+  const { platform, objects, guard } = scanning;
+  const jobs = await startJobs({ ...scanning, ...options, settings, log, now });
   undo.defer(() => jobs.stop(0));
+  measured.watch(queueGauges(platform.queue));
 
-  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
-  const scans = scanNow({
-    timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_SECONDS * 1000,
-    async scan(source, signal) {
-      const leave = await slots.enter(signal);
-      try {
-        const report = await inspect(source, stages, { maxBytes: SYNC_MAX_FILE_BYTES, signal });
-        if (source.kind === "object") await scansOfObjects.finish(source, report);
-        return report;
-      } finally {
-        leave();
-      }
-    },
-  });
   const apiRoutes = [
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
@@ -118,20 +68,25 @@ export async function startService(
       objectAddress: async (object) => linkAddress(await objects.link(object, OBJECT_LINK_HOURS * 3600)),
       allowHttpCallbacks: settings.allowHttpCallbacks,
       submit: jobs.submit,
+      installation,
       findResult: platform.results.find,
     }),
-    ...syncRoutes({ checkDestination: guard.checkUrl, checkObject: objects.problemWith, scanNow: scans }),
+    ...syncRoutes({
+      checkDestination: guard.checkUrl,
+      checkObject: objects.problemWith,
+      scanNow: scansNow(settings, scanning, timings.scanMs),
+    }),
     ...keyRoutes({ publicKeys: jobs.publicKeys }),
+    ...(objects.linked ? objectLinkRoutes({ linked: objects.linked, open: objects.open }) : []),
   ];
-  const routes = settings.role === "worker" ? [] : apiRoutes;
-  gauges.push(...queueGauges(platform.queue));
+  const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;
   const service = serviceRoutes({
     version,
     routes,
     metrics: measured.text,
     readiness: remembered(READINESS_MS, async () => {
-      const health = await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+      const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
       const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
@@ -149,17 +104,42 @@ export async function startService(
   }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(settings, error);
   });
+  listening = server;
 
   const all = undo.move();
   return {
     port: server.port,
-    engine,
+    engine: scanning.engine,
     async stop(grace = GRACE_MS) {
       stopping = true;
       await Promise.all([server.close(grace), jobs.stop(grace)]);
       await all.disposeAsync();
     },
   };
+}
+
+/** The synchronous API's scans: so many at once, the next ones in a line. */
+function scansNow(settings: Settings, scanning: Scanning, timeoutMs = SYNC_TIMEOUT_SECONDS * 1000): ScanNow {
+  const { concurrency, objectScans } = scanning;
+  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
+  return scanNow({
+    timeoutMs,
+    installation: installationOf(settings),
+    async scan(source, signal) {
+      const leave = await slots.enter(signal);
+      try {
+        const report = await scanning.inspect(source, SYNC_MAX_FILE_BYTES, signal);
+        if (source.kind === "object") await objectScans.finish(source, report);
+        return report;
+      } finally {
+        leave();
+      }
+    },
+  });
+}
+
+function ownUrl(settings: Settings, port: number): string {
+  return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
 async function queueCheck(queue: {

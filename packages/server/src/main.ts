@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { configCommand } from "./cli/config.ts";
 import { devCommand } from "./cli/dev.ts";
 import { dlqCommand } from "./cli/dlq.ts";
+import { guardCommand } from "./cli/guard.ts";
 import { jobsCommand } from "./cli/jobs.ts";
 import { serveCommand } from "./cli/serve.ts";
 import { version } from "./version.ts";
@@ -14,6 +15,7 @@ const program = new Command("lazaret")
   .version(version)
   .addCommand(devCommand())
   .addCommand(serveCommand())
+  .addCommand(guardCommand())
   .addCommand(jobsCommand())
   .addCommand(dlqCommand())
   .addCommand(configCommand());

@@ -7,6 +7,8 @@ import type { Log, LogFields } from "./log.ts";
 export interface Metrics {
   /** Passes lines on, whatever level is written, and counts them. */
   counted(log: Log): Log;
+  /** Adds values that are asked for. */
+  watch(gauges: readonly Gauge[]): void;
   /** Asks for the gauges and writes all. A gauge that cannot be asked is left out. */
   text(): Promise<string>;
 }
@@ -36,7 +38,8 @@ const counters = {
 
 const METHODS = ["GET", "HEAD", "POST"];
 
-export function metrics(gauges: readonly Gauge[]): Metrics {
+export function metrics(): Metrics {
+  const gauges: Gauge[] = [];
   const counts = new Map<string, Map<string, number>>();
 
   function count(event: string, fields: LogFields = {}): void {
@@ -65,6 +68,8 @@ export function metrics(gauges: readonly Gauge[]): Metrics {
         };
       return Object.assign(counting(log), { error: counting(log.error) });
     },
+
+    watch: (more) => void gauges.push(...more),
 
     async text() {
       const blocks = Object.values(counters).map(({ name, help }) => {

@@ -1,3 +1,4 @@
+import { parseVersion } from "@lazaret/contract";
 import { parseClamdAddress } from "./engines/clamd/address.ts";
 import { allowedHostProblem, networkProblem } from "./fetch/address-guard.ts";
 import { logLevels } from "./log.ts";
@@ -34,6 +35,14 @@ export const settingsTable = {
     doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),
     default: "P",
+  }),
+  engineVersion: setting({
+    doc: "Version of the engine this installation declares; messages and requests are held to what it had (docs/versions.md).",
+    parse: (text) => {
+      const value = parseVersion(text);
+      return value ? { value } : { problem: "must be three whole numbers, such as 3.4.1" };
+    },
+    default: "3.4.1",
   }),
   clamd: setting({
     doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets) or `none`.",

@@ -13,7 +13,8 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join("");
 }
 
-function printable(text: string): string {
+/** Control characters are shown, not obeyed. */
+export function printable(text: string): string {
   return text.replace(/[^\x20-\x7e\u00a0-\uffff]/g, (character) => JSON.stringify(character).slice(1, -1));
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { findings } from "@lazaret/contract";
+import { fitCallback, supports } from "@lazaret/contract";
 import type { Announcer } from "../deliver/announce.ts";
 import { callbackSender } from "../deliver/callback.ts";
 import { callbackSigner } from "../deliver/signature.ts";
@@ -17,18 +17,18 @@ import { startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
+import { installationOf } from "./installation.ts";
 import type { ObjectScans } from "./object-scans.ts";
 
 export interface JobsOptions {
   settings: Settings;
   platform: Platform;
   guard: AddressGuard;
-  inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
+  inspectJob(source: JobSource, signal: AbortSignal): Promise<Report>;
   announcer: Announcer;
   objectScans: ObjectScans;
   /** Never throws. */
   engineReady(): Promise<boolean>;
-  /** None with 0: then jobs are only taken in. */
   jobsAtOnce: number;
   log: Log;
   now: () => number;
@@ -53,10 +53,12 @@ const ENGINE_PAUSE_MS = 2000;
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const { settings, platform, guard, log, now } = options;
+  const installation = installationOf(settings);
   const keys = settings.signCallbackInvocations ? await platform.signingKeys.load() : undefined;
   const sender = callbackSender({
     connector: (signal) => guardedConnector({ guard }, signal),
     version,
+    shape: (payload) => fitCallback(payload, installation),
     log,
     now,
     longestLine: LONGEST_LINE,
@@ -77,13 +79,12 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   }
 
   const stages: JobStages = {
-    reportEventBus: settings.reportEventBus,
+    // An installation that knows no such event has dead letters instead.
+    reportEventBus: settings.reportEventBus && supports(installation, "event.download_scan_result"),
     async inspect(source, signal) {
-      const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
       try {
-        return await options.inspect(source, AbortSignal.any([signal, limit]));
+        return await options.inspectJob(source, signal);
       } catch (error) {
-        if (limit.aborted && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
         if (error instanceof EngineUnavailable && !error.whileLooking) void waitForEngine();
         throw error;
       }
@@ -120,7 +121,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
         }
       },
     });
-  const worker = options.jobsAtOnce > 0 ? startWorking() : undefined;
+  const worker = settings.role === "api" ? undefined : startWorking();
 
   return {
     submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
@@ -131,9 +132,4 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
       await sender.close();
     },
   };
-}
-
-function tookTooLong(seconds: number): Report {
-  const verdict = { kind: "unscannable", finding: findings.timeout, detail: `not done within ${seconds} s` } as const;
-  return { verdict, sizeBytes: 0, downloadSeconds: seconds, scanSeconds: 0 };
 }

@@ -3,6 +3,7 @@ import {
   CALLBACK_RETRIES,
   CALLBACK_TIMEOUT_SECONDS,
   CALLBACKS_PER_ORIGIN,
+  type CallbackPayload,
   callbackHeaderNames as names,
 } from "@lazaret/contract";
 import type { LogFields } from "../log.ts";
@@ -35,6 +36,8 @@ export interface CallbackSenderOptions {
   connector: ConnectorFactory;
   /** Told to receivers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
   version: string;
+  /** Cuts the payload down to what the installation's version knows. */
+  shape?: (payload: CallbackPayload) => CallbackPayload;
   /** Callbacks are signed when it is given. */
   sign?: SignCallback;
   /** One line for each POST. */
@@ -56,7 +59,7 @@ export interface CallbackSenderOptions {
 export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   const { version, sign, log, now = Date.now, sleep = pauseFor, random = Math.random } = options;
   const { timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000, perOrigin = CALLBACKS_PER_ORIGIN } = options;
-  const { longestLine = Number.POSITIVE_INFINITY } = options;
+  const { longestLine = Number.POSITIVE_INFINITY, shape = (payload) => payload } = options;
   const line = originLine(perOrigin);
   const open = connections(options.connector);
   const closing = new AbortController();
@@ -129,7 +132,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       const url = new URL(callback.url);
       if (line.waiting(url.origin) >= longestLine) throw new Busy(`too many callbacks wait for ${url.origin}`);
       const signal = AbortSignal.any([given, closing.signal]);
-      const body = Buffer.from(JSON.stringify(callbackPayload(job, report)));
+      const body = Buffer.from(JSON.stringify(shape(callbackPayload(job, report))));
 
       for (let retry = 0; ; retry += 1) {
         const { outcome, attempt, startedAt } = await post(job, callback, { url, retry, body, signal });

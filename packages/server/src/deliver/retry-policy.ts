@@ -26,13 +26,17 @@ import type { CallbackFailure } from "./callback/failure.ts";
  *   invocation failed ──fewer than 3 re-queues──▶ again after 5, 10, 15 s ──▶ invocation (1 + 5 POSTs)
  *          └──else──▶ with ReportEventBus: an event, then done; without: buried
  */
-type Again = Extract<Settlement, { kind: "again" }>;
+/** Counts what failed: a job, or a scan that is none. */
+interface Again<Counts = Job> {
+  kind: "again";
+  afterSeconds: number;
+  job: Counts;
+}
 type Buried = Extract<Settlement, { kind: "buried" }>;
 
 /** A job that goes back to the queue with its report is never downloaded or scanned again. */
 export type ScannedJob = Job & { report: Report };
 
-export type AfterFailedDownload = Again | { kind: "stands" };
 export type AfterFailedCallback =
   | Again
   | Buried
@@ -54,7 +58,10 @@ const ACTION_RETRY_SECONDS = 5;
 const JITTER = 0.2;
 
 /** What becomes of a job whose file was looked for, and perhaps not read. */
-export function afterFailedDownload(job: Job, report: Report): AfterFailedDownload {
+export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>(
+  job: Counts,
+  report: Report,
+): Again<Counts> | { kind: "stands" } {
   if (!report.failure?.passing || job.failedDownloads >= DOWNLOAD_RETRIES) return { kind: "stands" };
   const failedDownloads = job.failedDownloads + 1;
   return { kind: "again", afterSeconds: DOWNLOAD_RETRY_SECONDS * failedDownloads, job: { ...job, failedDownloads } };
@@ -64,7 +71,10 @@ export function afterFailedDownload(job: Job, report: Report): AfterFailedDownlo
  * What becomes of a job whose scan ended without a verdict. An engine that is down is waited for, however long; a file
  * that the engine fails over and over again is the file's fault, and is reported as not scannable.
  */
-export function afterEngineFault(job: Job, fault: { whileLooking: boolean }): Again | { kind: "unscannable" } {
+export function afterEngineFault<Counts extends Pick<Job, "failedScans">>(
+  job: Counts,
+  fault: { whileLooking: boolean },
+): Again<Counts> | { kind: "unscannable" } {
   if (!fault.whileLooking) return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS, job };
   const failedScans = job.failedScans + 1;
   if (failedScans > ENGINE_RETRIES) return { kind: "unscannable" };

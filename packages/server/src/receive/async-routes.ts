@@ -3,6 +3,8 @@ import {
   type AsyncObjectRequest,
   asyncDownloadSchema,
   asyncObjectSchema,
+  fitAsyncResult,
+  type Installation,
   scanResultSchema,
   traceIdSchema,
 } from "@lazaret/contract";
@@ -13,6 +15,7 @@ import { checkBody } from "./body/check-body.ts";
 import { urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
 import { type CheckObject, objectSource } from "./body/object-fields.ts";
+import { requireFeatures } from "./body/required-features.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
@@ -21,6 +24,7 @@ import type { SubmitJob } from "./submit-job.ts";
 
 export interface AsyncRoutesOptions extends AsyncFieldsOptions {
   submit: SubmitJob;
+  installation: Installation;
   checkObject: CheckObject;
   /** Where an object can be read, without what lets one in: told in callbacks. */
   objectAddress(object: ObjectRef): Promise<string>;
@@ -70,6 +74,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
       },
       async handle(request, keyDigest) {
         const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
+        requireFeatures({ endpoint: "download", body }, options.installation);
         const source = urlSource(body, options.checkDestination);
         const wish = answerWish(body, options);
         const job = await options.submit({ source, keyDigest, ...wish });
@@ -90,6 +95,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
       },
       async handle(request, keyDigest) {
         const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
+        requireFeatures({ endpoint: "objstore", body }, options.installation);
         const source = objectSource(body, options.checkObject);
         const wish = answerWish(body, options);
         if (wish.callback) source.address = await options.objectAddress(source);
@@ -106,12 +112,18 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         summary: "Poll for the result of a job",
         query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema, required: true } },
         success: { status: 200, description: "The scan result.", schema: scanResultSchema },
-        errors: { 400: ["invalid_trace_id"], 401: ["invalid_api_key"], 404: ["not_found"], 503: ["queue_unavailable"] },
+        errors: {
+          400: ["invalid_trace_id", "unsupported_by_engine"],
+          401: ["invalid_api_key"],
+          404: ["not_found"],
+          503: ["queue_unavailable"],
+        },
         example: `curl -H "Authorization: Bearer $KEY" "$URL${RESULT_PATH}?trace_id=order-4711"`,
       },
       async handle(request) {
+        requireFeatures({ endpoint: "result" }, options.installation);
         const report = await options.findResult(traceIdOf(request));
-        if (report) return { status: 200, json: renderResult(report) };
+        if (report) return { status: 200, json: fitAsyncResult(renderResult(report), options.installation) };
         throw new Problem(404, "not_found", {
           message: "there is no result for this trace_id",
           hint: "the scan is not finished, the result is older than 24 hours, or the trace_id is wrong",

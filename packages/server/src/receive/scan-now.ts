@@ -1,4 +1,4 @@
-import { findings } from "@lazaret/contract";
+import { findings, fitSyncResult, type Installation } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
 import { noteOf } from "../model/report-note.ts";
 import type { Source } from "../model/source.ts";
@@ -11,12 +11,13 @@ export interface ScanNowOptions {
   /** Waits for a slot, then fetches and scans. Throws `Busy`, `EngineUnavailable`, or `signal.reason`. */
   scan(source: Source, signal: AbortSignal): Promise<Report>;
   timeoutMs: number;
+  installation: Installation;
 }
 
 export type ScanNow = (request: ApiRequest, source: Source) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
-export function scanNow({ scan, timeoutMs }: ScanNowOptions): ScanNow {
+export function scanNow({ scan, timeoutMs, installation }: ScanNowOptions): ScanNow {
   return async (request, source) => {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(tooSlow(request, timeoutMs)), timeoutMs);
@@ -27,7 +28,7 @@ export function scanNow({ scan, timeoutMs }: ScanNowOptions): ScanNow {
       const report = await scan(source, stop.signal);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
-      return { status: 200, json: renderResult(report) };
+      return { status: 200, json: fitSyncResult(renderResult(report), installation) };
     } finally {
       clearTimeout(timer);
       request.signal.removeEventListener("abort", clientGone);

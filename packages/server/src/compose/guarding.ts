@@ -1,0 +1,84 @@
+import type { FindingsMessage } from "@lazaret/contract";
+import { findingsMessage } from "../deliver/render.ts";
+import type { ListedObject } from "../fetch/object-lister.ts";
+import { bookmarkFile } from "../guard/bookmark.ts";
+import { type ObjectFilters, wanted } from "../guard/filters.ts";
+import { type GuardResult, guardBucket } from "../guard/guard-bucket.ts";
+import { scanObject } from "../guard/scan-object.ts";
+import type { Log } from "../log.ts";
+import type { Settings } from "../settings.ts";
+import { CannotStart } from "./cannot-start.ts";
+import { startScanning } from "./scanning.ts";
+
+/** Scans buckets without a server: the same engine, topic, bus and tags as one on the same settings would use. */
+export interface Guarding extends AsyncDisposable {
+  guard(options: GuardRun, signal: AbortSignal): Promise<void>;
+  /** A result in the words of the findings topic. */
+  messageOf(result: GuardResult): FindingsMessage;
+}
+
+export interface GuardRun {
+  bucket: string;
+  filters: ObjectFilters;
+  /** Goes on with objects as they come, until aborted. */
+  watch: boolean;
+  /** Forgets how far an interrupted run came. */
+  restart: boolean;
+  onResult(result: GuardResult): void;
+  /** Told how many objects there are to scan, once that is known. */
+  onTotal(files: number): void;
+}
+
+export async function startGuarding(settings: Settings, log: Log): Promise<Guarding> {
+  const scanning = await startScanning(settings, log, { now: Date.now, ownUrl: () => settings.publicUrl });
+  const { objects, objectScans, jobsAtOnce } = scanning;
+  const scan = scanObject({
+    inspect: scanning.inspectJob,
+    finish: objectScans.finish,
+    onEngineAway: (error) => log.error("engine", { error: error.message }),
+  });
+
+  return {
+    async guard({ bucket, filters, watch, restart, onResult, onTotal }, signal) {
+      if (watch && !objects.watch) {
+        throw new CannotStart(
+          "this object storage cannot be watched",
+          "leave out --watch, and run lazaret guard from time to time with --newer-than",
+        );
+      }
+      const common = { filters, scan, atOnce: jobsAtOnce, onResult };
+      // Called before the listing, so that nothing comes between the two unseen.
+      const coming = watch ? objects.watch?.(bucket, signal) : undefined;
+      const bookmark = bookmarkFile(settings.dataDir, bucket, filters);
+      if (restart) await bookmark.clear();
+      const after = await bookmark.read();
+      const listing = {
+        ...(filters.prefix !== undefined && { prefix: filters.prefix }),
+        ...(after !== undefined && { after }),
+      };
+      const counting = counted(objects.list(bucket, listing), filters, signal);
+      // Whatever is wrong with the listing is told by the pass itself.
+      counting.then(onTotal, () => {});
+      await guardBucket({ ...common, objects: objects.list(bucket, listing), bookmark }, signal);
+      await counting.catch(() => {});
+      if (coming) await guardBucket({ ...common, objects: coming }, signal);
+    },
+
+    messageOf: ({ object, report, action }) => findingsMessage({ id: "", object, report, action }),
+
+    [Symbol.asyncDispose]: () => scanning[Symbol.asyncDispose](),
+  };
+}
+
+async function counted(
+  objects: AsyncIterable<ListedObject>,
+  filters: ObjectFilters,
+  signal: AbortSignal,
+): Promise<number> {
+  let count = 0;
+  for await (const object of objects) {
+    if (signal.aborted) break;
+    if (wanted(object, filters)) count += 1;
+  }
+  return count;
+}

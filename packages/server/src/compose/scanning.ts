@@ -1,0 +1,103 @@
+import { findings } from "@lazaret/contract";
+import { type Announcer, announcer } from "../deliver/announce.ts";
+import { concurrencyOf, startEngine } from "../engines/variants.ts";
+import { type AddressGuard, addressGuard } from "../fetch/address-guard.ts";
+import { fetchSource } from "../fetch/fetch-source.ts";
+import { httpDownload } from "../fetch/http-download.ts";
+import type { Log } from "../log.ts";
+import type { JobSource } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import type { Source } from "../model/source.ts";
+import { inspect } from "../pipeline.ts";
+import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
+import type { Platform } from "../platforms/platform.ts";
+import type { Engine } from "../scan/engine.ts";
+import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+import { cannotStartEngine } from "./cannot-start.ts";
+import { engineParts } from "./engine-parts.ts";
+import { type ObjectScans, objectScans } from "./object-scans.ts";
+import { type ObjectStore, objectStore } from "./object-store.ts";
+
+/** All that is needed to scan and to tell of it, with or without an API in front. */
+export interface Scanning extends AsyncDisposable {
+  engine: Engine;
+  platform: Platform;
+  objects: ObjectStore;
+  announcer: Announcer;
+  objectScans: ObjectScans;
+  guard: AddressGuard;
+  /** Files scanned at once by the synchronous API, and queued jobs besides. */
+  concurrency: number;
+  jobsAtOnce: number;
+  /** From a source to its report, with a limit on its size. */
+  inspect(source: Source, maxBytes: number, signal: AbortSignal): Promise<Report>;
+  /** The same with the limits of jobs on size and time. */
+  inspectJob(source: JobSource, signal: AbortSignal): Promise<Report>;
+  /** Never throws. */
+  engineReady(): Promise<boolean>;
+}
+
+const MIB = 1024 * 1024;
+export const HEALTH_TIMEOUT_MS = 5_000;
+
+export interface ScanningOptions {
+  now: () => number;
+  /** Where clients reach the API, for links to objects. */
+  ownUrl: () => string;
+}
+
+/** Settings → platform, engine and stages. */
+export async function startScanning(settings: Settings, log: Log, { now, ownUrl }: ScanningOptions): Promise<Scanning> {
+  await using undo = new AsyncDisposableStack();
+  const concurrency = settings.concurrency || concurrencyOf(settings.engine);
+  const jobsAtOnce = settings.workers || concurrency;
+  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log)).catch((error: Error) => {
+    throw cannotStartEngine(settings, error);
+  });
+  undo.defer(() => engine.close());
+  const platform = await embeddedPlatform({ dataDir: settings.dataDir, stackName: settings.scannerStackName, now });
+  undo.defer(() => platform.close());
+  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const download = httpDownload({ guard, version });
+  undo.defer(() => download.close());
+  const objects = await objectStore(settings, { now, ownUrl });
+  undo.defer(() => objects.close());
+  const told = announcer({
+    topic: platform.topic,
+    eventBus: platform.eventBus,
+    origin: { account: platform.account, region: platform.region, now },
+    reportEventBus: settings.reportEventBus,
+    reportCleanFiles: settings.reportCleanFiles,
+  });
+  const stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
+  const all = undo.move();
+  return {
+    engine,
+    platform,
+    objects,
+    announcer: told,
+    objectScans: objectScans({ actions: objects, announcer: told, policy: settings, log }),
+    guard,
+    concurrency,
+    jobsAtOnce,
+    inspect: (source, maxBytes, signal) => inspect(source, stages, { maxBytes, signal }),
+    async inspectJob(source, signal) {
+      const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
+      const limits = { maxBytes: settings.jobMaxMib * MIB, signal: AbortSignal.any([signal, limit]) };
+      try {
+        return await inspect(source, stages, limits);
+      } catch (error) {
+        if (limit.aborted && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
+        throw error;
+      }
+    },
+    engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+function tookTooLong(seconds: number): Report {
+  const verdict = { kind: "unscannable", finding: findings.timeout, detail: `not done within ${seconds} s` } as const;
+  return { verdict, sizeBytes: 0, downloadSeconds: seconds, scanSeconds: 0 };
+}

@@ -1,0 +1,36 @@
+import { type Feature, featuresOf, type Installation, type VersionAnswer } from "@lazaret/contract";
+import type { Route } from "./route.ts";
+
+export interface VersionRouteOptions {
+  /** Of the server itself. */
+  version: string;
+  installation: Installation;
+}
+
+/** What this installation is and can, for clients that talk to several; no secret, so no key is asked for. */
+export function versionRoute({ version, installation }: VersionRouteOptions): Route {
+  const { asyncAddOn, syncAddOn, variant, engineVersion } = installation;
+  const features = Object.entries(featuresOf(installation)).flatMap(([name, there]) => (there ? name : []));
+  const json: VersionAnswer = {
+    version,
+    async_add_on: asyncAddOn,
+    sync_add_on: syncAddOn,
+    engine: { variant, version: engineVersion },
+    features: features.sort() as Feature[],
+  };
+  return {
+    method: "GET",
+    path: "/version",
+    open: true,
+    doc: {
+      group: "Service",
+      summary: "Versions of this installation, and the features they have",
+      description:
+        "JSON: `version` of the server, `async_add_on`, `sync_add_on`, `engine` (`variant` and `version`) and `features`, a sorted list of names.",
+      success: { status: 200, description: "Versions and features." },
+      errors: {},
+      example: "curl $URL/version",
+    },
+    handle: async () => ({ status: 200, json }),
+  };
+}
