@@ -18,9 +18,9 @@ const mayImport: Record<string, readonly string[]> = {
   scan: ["model"],
   deliver: ["model", "log.ts"],
   engines: ["model", "scan", "log.ts"],
-  platforms: ["model", "queue", "fetch", "deliver", "log.ts"],
+  platforms: ["model", ...stages.filter((stage) => stage !== "receive"), "log.ts"],
   settings: ["settings.ts"],
-  "settings.ts": ["settings", "log.ts", "engines", "fetch"],
+  "settings.ts": ["settings", "log.ts", "engines", "fetch", "deliver"],
   "log.ts": [],
   "metrics.ts": ["log.ts"],
   "version.ts": [],
@@ -126,6 +126,16 @@ test("model has no I/O and the contract no dependencies", async () => {
   assert.ok(contract.length > 5);
   assert.deepEqual(
     contract.filter(({ to }) => to.startsWith("..") || !to.endsWith(".ts")),
+    [],
+  );
+});
+
+test("the client has no dependencies, and takes the wire from the contract in one file", async () => {
+  const client = await importsOf(fileURLToPath(new URL("../../client/src", import.meta.url)));
+  assert.ok(client.length > 50, `the guard saw only ${client.length} imports`);
+  const outside = client.filter(({ to }) => to.startsWith("..") || !to.endsWith(".ts"));
+  assert.deepEqual(
+    outside.filter(({ from, to }) => from !== "wire.ts" || !to.startsWith("../../contract/src/")),
     [],
   );
 });

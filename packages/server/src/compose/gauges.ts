@@ -1,3 +1,4 @@
+import type { ReceiverCounts } from "../deliver/fan-out/fan-out.ts";
 import type { Gauge } from "../metrics.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 
@@ -16,5 +17,31 @@ export function queueGauges(queue: Pick<JobQueue, "counts">): Gauge[] {
     help,
     type: "gauge",
     read: async () => [{ value: (await queue.counts())[name as keyof typeof QUEUE] }],
+  }));
+}
+
+const RECEIVERS = {
+  waiting: ["lazaret_outbox_waiting", "Messages that wait for a receiver.", "gauge"],
+  oldestSeconds: ["lazaret_outbox_oldest_seconds", "How long the oldest of them has waited.", "gauge"],
+  sent: ["lazaret_outbox_sent_total", "Messages sent.", "counter"],
+  failedTries: ["lazaret_outbox_failed_tries_total", "Tries to send that failed.", "counter"],
+  dropped: ["lazaret_outbox_dropped_total", "Messages dropped: too old, or too many for a receiver.", "counter"],
+} as const;
+
+/** How it stands with subscribers and event targets. Their addresses may hold secrets and are not shown. */
+export function receiverGauges(counts: () => Promise<readonly ReceiverCounts[]>): Gauge[] {
+  return Object.entries(RECEIVERS).map(([name, [metric, help, type]]) => ({
+    name: metric,
+    help,
+    type,
+    read: async () =>
+      (await counts()).map((receiver) => ({
+        labels: {
+          receiver: receiver.receiver,
+          of: receiver.configured?.of ?? "none",
+          protocol: receiver.configured?.protocol ?? "none",
+        },
+        value: receiver[name as keyof typeof RECEIVERS],
+      })),
   }));
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { FindingsMessage } from "@lazaret/contract";
 import { findingsMessage } from "../deliver/render.ts";
 import type { ListedObject } from "../fetch/object-lister.ts";
@@ -6,6 +7,7 @@ import { type ObjectFilters, wanted } from "../guard/filters.ts";
 import { type GuardResult, guardBucket } from "../guard/guard-bucket.ts";
 import { scanObject } from "../guard/scan-object.ts";
 import type { Log } from "../log.ts";
+import type { Platform } from "../platforms/platform.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { startScanning } from "./scanning.ts";
@@ -66,7 +68,11 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
 
     messageOf: ({ object, report, action }) => findingsMessage({ id: "", object, report, action }),
 
-    [Symbol.asyncDispose]: () => scanning[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      const left = await sentAll(scanning.platform);
+      if (left > 0) log.error("messages", { waiting: left, sent_by: "the next lazaret that runs on this data folder" });
+      await scanning[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -82,3 +88,21 @@ async function counted(
   }
   return count;
 }
+
+/** Waits until every message is sent, as long as some are; answers how many are left. */
+async function sentAll({ receiverCounts }: Platform): Promise<number> {
+  let left = Number.POSITIVE_INFINITY;
+  let changedAt = performance.now();
+  for (;;) {
+    const counts = (await receiverCounts?.()) ?? [];
+    const waiting = counts.filter(({ configured }) => configured).reduce((sum, each) => sum + each.waiting, 0);
+    if (waiting === 0 || performance.now() - changedAt > NOTHING_SENT_MS) return waiting;
+    if (waiting < left) changedAt = performance.now();
+    left = waiting;
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+const LOOK_EVERY_MS = 50;
+/** A receiver that is away for longer gets its messages another time. */
+const NOTHING_SENT_MS = 10_000;

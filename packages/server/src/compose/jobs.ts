@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fitCallback, supports } from "@lazaret/contract";
 import type { Announcer } from "../deliver/announce.ts";
 import { callbackSender } from "../deliver/callback.ts";
+import { failedCallback } from "../deliver/render.ts";
 import { callbackSigner } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { AddressGuard } from "../fetch/address-guard.ts";
@@ -101,6 +102,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
       const submission = { traceId: job.traceId, jobId: job.id, submittedAt: job.submittedAt };
       await platform.results.keep(submission, job.report);
     },
+    recordFailure: (job, failure) => platform.callbackFailures.record(failedCallback(job, failure, now())),
     callBack: (job, signal) => sender.send(job, job.report, signal),
   };
 

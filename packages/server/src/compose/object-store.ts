@@ -1,29 +1,32 @@
-import { findings } from "@lazaret/contract";
+import { join } from "node:path";
 import type { ObjectActions } from "../deliver/object-actions.ts";
 import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
-import { type ObjectRef, SourceFailed } from "../model/source.ts";
+import type { ObjectRef } from "../model/source.ts";
+import { prepareDataFolder } from "../platforms/embedded/data-folder.ts";
+import { folderObjects } from "../platforms/embedded/objects/folder-objects.ts";
 import type { Settings } from "../settings.ts";
 
 export interface ObjectStore extends ObjectReader, ObjectActions, ObjectLister, Partial<ObjectWatcher> {
-  /** The object that a link of ours names. Undefined for stores whose links lead elsewhere. */
-  linked?(path: string, query: URLSearchParams): ObjectRef | undefined;
+  /** The object that a link of ours leads to. Undefined for stores whose links lead elsewhere. */
+  checkLink?(pathAndQuery: string): ObjectRef | undefined;
   close(): Promise<void>;
 }
 
-export async function objectStore(
-  _settings: Settings,
-  _options: { now: () => number; ownUrl: () => string },
-): Promise<ObjectStore> {
-  return {
-    problemWith: () => undefined,
-    async open() {
-      throw new SourceFailed({ finding: findings.objectNotFound, code: "none", message: "none", passing: false });
-    },
-    link: async () => "http://none/",
-    tag: async () => "changed",
-    delete: async () => "changed",
-    async *list() {},
-    close: async () => {},
-  };
+export interface ObjectStoreOptions {
+  now: () => number;
+  /** Where clients reach the API, for links. */
+  ownUrl: () => string;
+}
+
+/** An S3 endpoint if one is set, else a folder for each bucket. */
+export async function objectStore(settings: Settings, { now, ownUrl }: ObjectStoreOptions): Promise<ObjectStore> {
+  if (settings.s3Endpoint !== "") {
+    // Loaded only when used: the SDK is large.
+    const { s3Objects } = await import("../platforms/aws/objects/s3-objects.ts");
+    return s3Objects({ endpoint: settings.s3Endpoint, forcePathStyle: true });
+  }
+  const { secretKey } = await prepareDataFolder(settings.dataDir);
+  const bucketsDir = settings.bucketsDir || join(settings.dataDir, "buckets");
+  return { ...folderObjects({ bucketsDir, linkBase: ownUrl, secretKey, now }), close: async () => {} };
 }

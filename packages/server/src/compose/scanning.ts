@@ -9,7 +9,6 @@ import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { inspect } from "../pipeline.ts";
-import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
@@ -18,6 +17,8 @@ import { cannotStartEngine } from "./cannot-start.ts";
 import { engineParts } from "./engine-parts.ts";
 import { type ObjectScans, objectScans } from "./object-scans.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
+import { openPlatform } from "./platform.ts";
+import { type UsageCount, usageCount } from "./usage.ts";
 
 /** All that is needed to scan and to tell of it, with or without an API in front. */
 export interface Scanning extends AsyncDisposable {
@@ -27,6 +28,7 @@ export interface Scanning extends AsyncDisposable {
   announcer: Announcer;
   objectScans: ObjectScans;
   guard: AddressGuard;
+  usage: UsageCount;
   /** Files scanned at once by the synchronous API, and queued jobs besides. */
   concurrency: number;
   jobsAtOnce: number;
@@ -56,7 +58,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());
-  const platform = await embeddedPlatform({ dataDir: settings.dataDir, stackName: settings.scannerStackName, now });
+  const platform = await openPlatform(settings, log, now);
   undo.defer(() => platform.close());
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
@@ -70,7 +72,14 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     reportEventBus: settings.reportEventBus,
     reportCleanFiles: settings.reportCleanFiles,
   });
+  const usage = usageCount(platform.usage);
+  undo.defer(() => usage.close());
   const stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
+  async function counted(limits: { maxBytes: number; signal: AbortSignal }, source: Source): Promise<Report> {
+    const report = await inspect(source, stages, limits);
+    usage.scanned();
+    return report;
+  }
   const all = undo.move();
   return {
     engine,
@@ -81,12 +90,13 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     guard,
     concurrency,
     jobsAtOnce,
-    inspect: (source, maxBytes, signal) => inspect(source, stages, { maxBytes, signal }),
+    usage,
+    inspect: (source, maxBytes, signal) => counted({ maxBytes, signal }, source),
     async inspectJob(source, signal) {
       const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
       const limits = { maxBytes: settings.jobMaxMib * MIB, signal: AbortSignal.any([signal, limit]) };
       try {
-        return await inspect(source, stages, limits);
+        return await counted(limits, source);
       } catch (error) {
         if (limit.aborted && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
         throw error;

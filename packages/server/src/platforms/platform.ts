@@ -1,8 +1,11 @@
+import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import type { EventBus } from "../deliver/event-bus.ts";
+import type { ReceiverCounts } from "../deliver/fan-out/fan-out.ts";
 import type { FindingsTopic } from "../deliver/findings-topic.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { SigningKeys } from "../deliver/signing-keys.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../queue/job-queue.ts";
+import type { UsageMeter } from "../scan/usage-meter.ts";
 
 /** One coherent set of adapters behind the same ports. */
 export interface Platform {
@@ -11,8 +14,14 @@ export interface Platform {
   deadLetters: DeadLetters;
   browser: JobBrowser;
   signingKeys: SigningKeys;
+  callbackFailures: CallbackFailures;
+  usage: UsageMeter;
+  /** The same as long as the installation is. */
+  tenantId: string;
   topic: FindingsTopic;
   eventBus: EventBus;
+  /** How it stands with those who are told of results; undefined where that is a service's business. */
+  receiverCounts?(): Promise<ReceiverCounts[]>;
   /** Where events say that they come from. */
   account: string;
   region: string;

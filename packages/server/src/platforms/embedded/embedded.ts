@@ -1,5 +1,7 @@
+import { type FanOutOptions, startFanOut } from "../../deliver/fan-out/fan-out.ts";
+import { messageId } from "../../deliver/message-id.ts";
 import type { Platform } from "../platform.ts";
-import { eventFile } from "./event-bus.ts";
+import { prepareDataFolder } from "./data-folder.ts";
 import { openJobStore } from "./job-store.ts";
 import { keyFiles } from "./signing-keys.ts";
 
@@ -7,22 +9,31 @@ export interface EmbeddedOptions {
   dataDir: string;
   stackName: string;
   now: () => number;
+  /** Who is told of results, and how. */
+  fanOut: Pick<FanOutOptions, "subscriptions" | "targets" | "sending">;
 }
 
-/** Everything in one data folder: SQLite, key files, events as JSON lines. */
-export async function embeddedPlatform({ dataDir, stackName, now }: EmbeddedOptions): Promise<Platform> {
+/** Messages under way when everything stops; the rest is sent by the next process. */
+const FAN_OUT_GRACE_MS = 2000;
+
+/** Everything in one data folder: SQLite and key files. */
+export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
+  const { dataDir, stackName, now } = options;
   const store = await openJobStore(dataDir, { now });
-  const eventBus = await eventFile(dataDir);
+  const { secretKey } = await prepareDataFolder(dataDir);
+  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName });
   return {
     ...store,
     signingKeys: keyFiles({ dataDir, stackName }),
-    topic: { publish: async () => {} },
-    eventBus,
+    topic: fanOut.topic,
+    eventBus: fanOut.eventBus,
+    receiverCounts: fanOut.counts,
+    tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
     account: "000000000000",
     region: "local",
     async close() {
+      await fanOut.stop(FAN_OUT_GRACE_MS);
       await store.close();
-      await eventBus.close();
     },
   };
 }

@@ -119,7 +119,10 @@ test("a database of a newer version is refused", async () => {
   using folder = temporaryFolder();
   await (await opened(folder.path)).close();
   change(folder.path, "PRAGMA user_version = 99");
-  assert.match(await refusal(folder.path), /it has version 99, and this lazaret knows 1; hint: run the newer lazaret/);
+  assert.match(
+    await refusal(folder.path),
+    /it has version 99, and this lazaret knows \d+; hint: run the newer lazaret/,
+  );
 });
 
 test("a database that was sealed with another key is refused, and no key is made for one that lost it", async () => {

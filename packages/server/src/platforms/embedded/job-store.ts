@@ -1,21 +1,30 @@
+import type { CallbackFailures } from "../../deliver/callback-failures.ts";
+import type { Outbox, OutboxLimits } from "../../deliver/fan-out/outbox.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
+import type { UsageMeter } from "../../scan/usage-meter.ts";
 import { alarm } from "./alarm.ts";
+import { sqliteCallbackFailures } from "./callback-failures.ts";
 import { prepareDataFolder } from "./data-folder.ts";
 import { sqliteDeadLetters } from "./dead-letters.ts";
 import { sqliteBrowser } from "./job-browser.ts";
 import { sqliteQueue } from "./job-queue.ts";
+import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
 import type { Connection } from "./sqlite/connection.ts";
 import { jobDatabase } from "./sqlite/job-database.ts";
 import { threadConnection } from "./sqlite/thread-connection.ts";
+import { sqliteUsage } from "./usage-meter.ts";
 
-/** Jobs and results in one database, `jobs.db`, which several processes may have open at once. */
+/** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
 export interface JobStore {
   queue: JobQueue;
   results: ResultStore;
   deadLetters: DeadLetters;
   browser: JobBrowser;
+  outbox: Outbox;
+  callbackFailures: CallbackFailures;
+  usage: UsageMeter;
   /** Finishes what was asked before, and ends all waiting. */
   close(): Promise<void>;
 }
@@ -24,6 +33,7 @@ export interface JobStoreOptions {
   now?: () => number;
   /** How long to wait for other processes that write. */
   busyTimeoutMs?: number;
+  outboxLimits?: OutboxLimits;
 }
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -32,20 +42,30 @@ const BUSY_TIMEOUT_MS = 5000;
 export async function openJobStore(dataDir: string, options: JobStoreOptions = {}): Promise<JobStore> {
   const { busyTimeoutMs = BUSY_TIMEOUT_MS, now = Date.now } = options;
   const { databasePath: path, secretKey } = await prepareDataFolder(dataDir);
-  return jobStore(await threadConnection({ path, secretKey, busyTimeoutMs }), now);
+  return jobStore(await threadConnection({ path, secretKey, busyTimeoutMs }), now, options);
 }
 
 /** The adapters on a connection that is open. */
-export function jobStore(connection: Connection, now: () => number): JobStore {
+export function jobStore(
+  connection: Connection,
+  now: () => number,
+  { outboxLimits }: Pick<JobStoreOptions, "outboxLimits"> = {},
+): JobStore {
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
+  // Jobs wake workers, messages those who send.
+  const posted = alarm();
   return {
     queue: sqliteQueue(store),
     results: sqliteResults(store),
     deadLetters: sqliteDeadLetters(store),
     browser: sqliteBrowser(store),
+    callbackFailures: sqliteCallbackFailures(store),
+    usage: sqliteUsage(store),
+    outbox: sqliteOutbox({ ...store, alarm: posted }, outboxLimits),
     async close() {
       await store.database.close();
       store.alarm.stop();
+      posted.stop();
     },
   };
 }

@@ -5,6 +5,7 @@ import {
   createSecretKey,
   type KeyObject,
   randomBytes,
+  randomFillSync,
 } from "node:crypto";
 
 /** Closes what clients sent, so that the files in the data folder tell nothing without the key. */
@@ -19,7 +20,7 @@ export interface Sealer {
   readonly keyCheck: Uint8Array;
 }
 
-export type Label = readonly [what: "job" | "reason" | "report", id: string];
+export type Label = readonly [what: "job" | "reason" | "report" | "message" | "failure", id: string];
 
 /** First byte of everything sealed, so that another format can follow. Then salt, nonce, tag and the closed text. */
 const FORMAT = 1;
@@ -33,6 +34,8 @@ const TEXT_AT = TAG_AT + TAG_BYTES;
 /** A key for so many seals; random nonces must not come near the number at which they repeat (2^32 is the limit). */
 const SEALS_PER_SALT = 2 ** 24;
 const KEYS_AT_HAND = 256;
+/** Drawn together, and each used once: one by one they take as long as the sealing. */
+const NONCES_AT_HAND = 256;
 
 /**
  * AES-256-GCM with random nonces. The key is derived from the installation's key and a salt that each process draws
@@ -44,6 +47,8 @@ export function sealer(secretKey: Uint8Array): Sealer {
   const keys = new Map<string, KeyObject>();
   let salt = randomBytes(SALT_BYTES);
   let seals = 0;
+  const nonces = Buffer.alloc(NONCES_AT_HAND * NONCE_BYTES);
+  let usedNonces = nonces.length;
 
   function derived(purpose: string, message: Uint8Array): Buffer {
     return createHmac("sha256", root).update(`lazaret ${purpose}\0`).update(message).digest();
@@ -59,11 +64,20 @@ export function sealer(secretKey: Uint8Array): Sealer {
     return key;
   }
 
+  function freshNonce(): Buffer {
+    if (usedNonces === nonces.length) {
+      randomFillSync(nonces);
+      usedNonces = 0;
+    }
+    usedNonces += NONCE_BYTES;
+    return nonces.subarray(usedNonces - NONCE_BYTES, usedNonces);
+  }
+
   return {
     seal(text, label) {
       seals += 1;
       if (seals % SEALS_PER_SALT === 0) salt = randomBytes(SALT_BYTES);
-      const nonce = randomBytes(NONCE_BYTES);
+      const nonce = freshNonce();
       const cipher = createCipheriv("aes-256-gcm", keyOf(salt), nonce);
       cipher.setAAD(bytesOf(label));
       const closed = [cipher.update(text, "utf8"), cipher.final()];

@@ -1,8 +1,10 @@
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import { browseOperations } from "./browse-operations.ts";
 import { clockCare } from "./clock-care.ts";
+import { familyOperations } from "./family-operations.ts";
 import { jobOperations } from "./job-operations.ts";
 import type { OpenDatabase } from "./open-database.ts";
+import { outboxOperations } from "./outbox-operations.ts";
 import { resultOperations, resultSweep } from "./result-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
@@ -14,6 +16,8 @@ export function operations({ db, sealer, clockLookEveryMs }: OpenDatabase) {
     ...jobOperations(db, { sealer, clock, sweep: resultSweep(db, RESULT_MS) }),
     ...browseOperations(db, { sealer, clock }),
     ...resultOperations(db, sealer),
+    ...familyOperations(db, sealer),
+    ...outboxOperations(db, sealer),
   };
 }
 

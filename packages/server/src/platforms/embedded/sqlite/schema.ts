@@ -16,6 +16,10 @@ import { inTransaction } from "./transaction.ts";
  * A job whose lease ran out is ready; its token stays until somebody else takes it. `since` is when due_at was written:
  * should the clock be set back behind it, the time between the two starts again.
  *
+ * A message in the outbox is due, delayed or leased in the same way, and `added_at` is when its retention began.
+ * `outbox_counts` has what waits for each receiver, which is written together with every change of the outbox, and what
+ * became of the rest.
+ *
  * In clear are only our own ids, times and counts. `sealed` is all that a client sent; `sealed_reason` is why a job was
  * buried, or nothing for poison; `trace` is a keyed digest of the trace id.
  */
@@ -46,6 +50,44 @@ const migrations: readonly string[] = [
     sealed BLOB
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX results_expiry ON results (expires_at);
+  `,
+  `
+  CREATE TABLE outbox (
+    seq INTEGER PRIMARY KEY,
+    receiver TEXT NOT NULL,
+    id TEXT NOT NULL,
+    added_at INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    failures INTEGER NOT NULL DEFAULT 0,
+    lease_token TEXT,
+    bytes INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    UNIQUE (receiver, id)
+  ) STRICT;
+  CREATE INDEX outbox_due ON outbox (receiver, due_at);
+  CREATE INDEX outbox_age ON outbox (receiver, added_at);
+
+  CREATE TABLE outbox_counts (
+    receiver TEXT PRIMARY KEY,
+    waiting INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    sent INTEGER NOT NULL DEFAULT 0,
+    failed_tries INTEGER NOT NULL DEFAULT 0,
+    dropped INTEGER NOT NULL DEFAULT 0
+  ) STRICT, WITHOUT ROWID;
+  `,
+  `
+  CREATE TABLE callback_failures (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    failed_at INTEGER NOT NULL,
+    url BLOB NOT NULL,
+    sealed BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX callback_failures_age ON callback_failures (failed_at);
+
+  CREATE TABLE usage (month TEXT PRIMARY KEY, scans INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   `,
 ];
 

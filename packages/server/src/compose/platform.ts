@@ -1,0 +1,40 @@
+import type { SendingParts } from "../deliver/fan-out/fan-out.ts";
+import { callbackSigner } from "../deliver/signature.ts";
+import { guardedConnector } from "../fetch/guarded-connector.ts";
+import type { Log } from "../log.ts";
+import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
+import { keyFiles } from "../platforms/embedded/signing-keys.ts";
+import type { Platform } from "../platforms/platform.ts";
+import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+import { CannotStart } from "./cannot-start.ts";
+
+/** The platform that the settings ask for. */
+export async function openPlatform(settings: Settings, log: Log, now: () => number): Promise<Platform> {
+  const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;
+  const email = subscriptions.find(({ protocol }) => protocol === "email");
+  if (email && (settings.smtpUrl === "" || settings.mailFrom === "")) {
+    throw new CannotStart(
+      `there is a subscription for ${email.endpoint}, and no mail server`,
+      "set LAZARET_SMTP_URL=smtp://user:password@host:587 and LAZARET_MAIL_FROM=scanner@example.com",
+    );
+  }
+  // An api process publishes; whoever works off jobs also sends.
+  const sending = settings.role === "api" ? undefined : await sendingParts(settings, log, now);
+  return embeddedPlatform({ dataDir, stackName, now, fanOut: { subscriptions, targets, sending } });
+}
+
+async function sendingParts(settings: Settings, log: Log, now: () => number): Promise<SendingParts> {
+  const { dataDir, scannerStackName: stackName, smtpUrl, mailFrom: from } = settings;
+  const keys = settings.signCallbackInvocations ? await keyFiles({ dataDir, stackName }).load() : undefined;
+  return {
+    dataDir,
+    version,
+    log,
+    now,
+    // Receivers are the operator's own choice, so any address will do.
+    connector: (signal) => guardedConnector({ guard: { mayDial: () => true } }, signal),
+    ...(smtpUrl !== "" && { mail: { smtpUrl, from } }),
+    ...(keys && { sign: callbackSigner(keys.privateKey) }),
+  };
+}

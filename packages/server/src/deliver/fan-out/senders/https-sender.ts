@@ -1,0 +1,69 @@
+import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
+import { type ConnectorFactory, connections } from "../../callback/connections.ts";
+import { failureOf, outcomeOf } from "../../callback/failure.ts";
+import type { SignCallback } from "../../signature.ts";
+import type { Sender } from "./sender.ts";
+
+export interface HttpsSenderOptions {
+  /** As the operator wrote it, which is what is signed. */
+  endpoint: string;
+  /** X-Topic; events have none. */
+  topicName?: string;
+  /** Told to receivers as `lazaret/<version>`. */
+  version: string;
+  connector: ConnectorFactory;
+  /** Messages are signed when it is given. */
+  sign?: SignCallback;
+  /** Milliseconds since 1970. */
+  now(): number;
+  timeoutMs?: number;
+}
+
+const AT_ONCE = 8;
+
+/** One POST for a message, its body being the message. Redirects are not followed, proxies are not known. */
+export function httpsSender(options: HttpsSenderOptions): Sender {
+  const { endpoint, topicName, version, sign, now, timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000 } = options;
+  const url = new URL(endpoint);
+  const open = connections(options.connector);
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  const authorization = credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
+
+  async function headersFor(id: string, body: Uint8Array): Promise<string[]> {
+    const timestamp = String(now());
+    const headers: Readonly<Record<string, string>> = {
+      Accept: "*/*",
+      "User-Agent": `lazaret/${version}`,
+      ...(authorization !== undefined && { Authorization: authorization }),
+      "Content-Type": "application/json",
+      "Content-Length": String(body.length),
+      "X-Message-Id": id,
+      ...(topicName !== undefined && { "X-Topic": topicName }),
+      ...(sign && {
+        [names.timestamp]: timestamp,
+        [names.signature]: await sign({ timestamp, url: endpoint, body }),
+      }),
+    };
+    return Object.entries(headers).flat();
+  }
+
+  return {
+    atOnce: AT_ONCE,
+    async send({ message, failures }, signal) {
+      const body = Buffer.from(message.body);
+      const headers = await headersFor(message.id, body);
+      const limit = AbortSignal.timeout(timeoutMs);
+      try {
+        const request = { headers, body, mayReuse: failures === 0 };
+        const { statusCode } = await open.post(url, request, AbortSignal.any([signal, limit]));
+        const outcome = outcomeOf(statusCode);
+        return outcome.kind === "delivered"
+          ? { kind: "sent", statusCode }
+          : { kind: "failed", code: outcome.code, statusCode };
+      } catch (error) {
+        return { kind: "failed", code: limit.aborted ? "ETIMEDOUT" : failureOf(error).code };
+      }
+    },
+    close: open.close,
+  };
+}

@@ -1,0 +1,157 @@
+import { hash } from "node:crypto";
+import { DOWNLOAD_SCAN_RESULT, SCAN_RESULT } from "@lazaret/contract";
+import type { FilterPolicy } from "./filter-policy.ts";
+import { isMailAddress } from "./mail-settings.ts";
+import { type Checked, isObject, parseFilterPolicy } from "./parse-filter-policy.ts";
+
+/** Somebody who is sent messages. */
+export interface Receiver {
+  /** Ours: the same as long as protocol and endpoint are, in every process and after each start. Tells no secret. */
+  id: string;
+  protocol: Protocol;
+  /** As the operator wrote it. May hold a secret: `place` is what can be shown. */
+  endpoint: string;
+  /** The endpoint without credentials and query. */
+  place: string;
+}
+
+type Protocol = "https" | "http" | "email" | "file";
+
+/** A receiver of the findings topic. */
+export interface Subscription extends Receiver {
+  filterPolicy?: FilterPolicy;
+}
+
+/** A receiver of the event bus. */
+export interface BusTarget extends Receiver {
+  /** The events it wants; all of them when there is none. */
+  detailTypes?: readonly string[];
+}
+
+export interface ReceiverRules {
+  /** Plain http to any host, not only to this machine. */
+  allowHttp?: boolean;
+}
+
+type Parsed<T> = { value: T } | { problem: string };
+
+/** `[{"protocol": "https", "endpoint": "https://…", "filterPolicy": {…}}, …]`. Says all that is wrong, entry by entry. */
+export function parseSubscriptions(text: string, rules: ReceiverRules = {}): Parsed<readonly Subscription[]> {
+  const protocols = ["https", "http", "email", "file"] as const;
+  return parseList(text, (entry) =>
+    both(receiverOf(entry, { ...rules, what: "topic", protocols, filter: "filterPolicy" }), policyOf(entry)),
+  );
+}
+
+/** `[{"protocol": "https", "endpoint": "https://…", "filter": {"detail-type": ["Scan Result"]}}, …]`; as above. */
+export function parseEventTargets(text: string, rules: ReceiverRules = {}): Parsed<readonly BusTarget[]> {
+  const protocols = ["https", "http", "file"] as const;
+  return parseList(text, (entry) =>
+    both(receiverOf(entry, { ...rules, what: "bus", protocols, filter: "filter" }), detailTypesOf(entry)),
+  );
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+function parseList<T extends Receiver>(text: string, parse: (entry: Entry) => Checked<T>): Parsed<readonly T[]> {
+  const list = text.trim() === "" ? [] : listOf(text);
+  if (!list) return { problem: 'must be a JSON list, such as [{"protocol":"file","endpoint":"findings.jsonl"}]' };
+  const values: T[] = [];
+  const problems: string[] = [];
+  const places = new Map<string, number>();
+  for (const [index, entry] of list.entries()) {
+    const checked = isObject(entry) ? parse(entry) : { problems: ["must be an object"] };
+    const found = "problems" in checked ? checked.problems : twice(places.get(checked.value.id));
+    problems.push(...found.map((problem) => `entry ${index + 1}: ${problem}`));
+    if ("problems" in checked || found.length > 0) continue;
+    values.push(checked.value);
+    places.set(checked.value.id, index + 1);
+  }
+  return problems.length > 0 ? { problem: problems.join("; ") } : { value: values };
+}
+
+function listOf(text: string): readonly unknown[] | undefined {
+  try {
+    const json: unknown = JSON.parse(text);
+    return Array.isArray(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function twice(before: number | undefined): string[] {
+  return before === undefined ? [] : [`has the same endpoint as entry ${before}; put what it wants into one filter`];
+}
+
+interface EntryRules extends ReceiverRules {
+  what: "topic" | "bus";
+  protocols: readonly Protocol[];
+  filter: string;
+}
+
+function receiverOf(entry: Entry, rules: EntryRules): Checked<Receiver> {
+  const known = ["protocol", "endpoint", rules.filter];
+  const problems = Object.keys(entry)
+    .filter((name) => !known.includes(name))
+    .map((name) => `${name} is not known; an entry has ${known.join(", ")}`);
+  const protocol = rules.protocols.find((name) => name === entry.protocol);
+  if (!protocol) problems.push(`protocol must be one of ${rules.protocols.join(", ")}`);
+  const { endpoint } = entry;
+  if (typeof endpoint !== "string") return { problems: [...problems, "endpoint must be a string"] };
+  const wrong = protocol && endpointProblem(protocol, endpoint, rules);
+  if (wrong) problems.push(`endpoint ${wrong}`);
+  if (problems.length > 0 || !protocol) return { problems };
+  const id = hash("sha256", [rules.what, protocol, endpoint].join("\0")).slice(0, ID_DIGITS);
+  return { value: { id, protocol, endpoint, place: placeOf(protocol, endpoint) } };
+}
+
+const ID_DIGITS = 16;
+
+function endpointProblem(protocol: Protocol, endpoint: string, { allowHttp }: ReceiverRules): string | undefined {
+  if (protocol === "file") return /^[^\0]*[^\0/]$/.test(endpoint) ? undefined : "must be the path of a file";
+  if (protocol === "email") return isMailAddress(endpoint) ? undefined : "must be one address, as name@example.com";
+  const url = URL.parse(endpoint);
+  const right = url?.protocol === `${protocol}:` && url.hash === "" && /^[\x21-\x7e]+$/.test(endpoint);
+  if (!url || !right || !isEncoded(url.username) || !isEncoded(url.password)) return `must be an ${protocol} URL`;
+  if (protocol === "https" || allowHttp || isLoopback(url.hostname)) return undefined;
+  return "must be https; plain http is for this machine only";
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function placeOf(protocol: Protocol, endpoint: string): string {
+  if (protocol === "file" || protocol === "email") return endpoint;
+  const { origin, pathname } = new URL(endpoint);
+  return `${origin}${pathname}`;
+}
+
+function policyOf({ filterPolicy }: Entry): Checked<Pick<Subscription, "filterPolicy">> {
+  if (filterPolicy === undefined) return { value: {} };
+  const policy = parseFilterPolicy(filterPolicy);
+  if ("value" in policy) return { value: { filterPolicy: policy.value } };
+  return { problems: policy.problems.map((problem) => `filterPolicy: ${problem}`) };
+}
+
+function detailTypesOf({ filter }: Entry): Checked<Pick<BusTarget, "detailTypes">> {
+  if (filter === undefined) return { value: {} };
+  const types = isObject(filter) && Object.keys(filter).join() === "detail-type" ? filter["detail-type"] : undefined;
+  const events: readonly unknown[] = [SCAN_RESULT, DOWNLOAD_SCAN_RESULT];
+  const right = Array.isArray(types) && types.length > 0 && types.every((type) => events.includes(type));
+  if (right) return { value: { detailTypes: types } };
+  return { problems: [`filter must be {"detail-type": […]} with ${events.map((type) => `"${type}"`).join(" or ")}`] };
+}
+
+function both<A, B>(first: Checked<A>, second: Checked<B>): Checked<A & B> {
+  if ("value" in first && "value" in second) return { value: { ...first.value, ...second.value } };
+  return { problems: [first, second].flatMap((checked) => ("problems" in checked ? checked.problems : [])) };
+}

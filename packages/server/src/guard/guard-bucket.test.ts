@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import { temporaryFolder } from "../../test/support/leftovers.ts";
+import type { ListedObject } from "../fetch/object-lister.ts";
+import { EngineUnavailable } from "../model/faults.ts";
+import type { Report } from "../model/report.ts";
+import { bookmarkFile } from "./bookmark.ts";
+import { type GuardResult, guardBucket } from "./guard-bucket.ts";
+import { scanObject } from "./scan-object.ts";
+
+const clean: Report = { verdict: { kind: "clean" }, sizeBytes: 1, downloadSeconds: 0, scanSeconds: 0 };
+const keys = Array.from({ length: 40 }, (_, index) => `key-${String(index).padStart(2, "0")}`);
+const never = new AbortController().signal;
+
+async function* listed(after?: string): AsyncIterable<ListedObject> {
+  for (const key of keys) {
+    if (after === undefined || key > after) yield { bucket: "b", key, sizeBytes: 1, modifiedAt: 0 };
+  }
+}
+
+/** Scans that take as many turns of the event loop as they are told. */
+function scans(turns: readonly number[]) {
+  const done: string[] = [];
+  let next = 0;
+  return {
+    done,
+    async scan(object: ListedObject): Promise<GuardResult> {
+      const left = turns[next++ % turns.length] ?? 0;
+      for (let turn = 0; turn < left; turn += 1) await new Promise(setImmediate);
+      done.push(object.key);
+      return { object, report: clean, action: "tag" };
+    },
+  };
+}
+
+test("a pass that is interrupted anywhere and started again leaves no object out", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(5), { minLength: 1, maxLength: 7 }),
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(keys.length),
+      async (turns, atOnce, stopAfter) => {
+        let mark: string | undefined;
+        const bookmark = {
+          read: async () => mark,
+          async write(key: string) {
+            mark = key;
+          },
+          async clear() {
+            mark = undefined;
+          },
+        };
+        const stop = new AbortController();
+        const all = scans(turns);
+        const onResult = (): void => {
+          if (all.done.length >= stopAfter) stop.abort();
+        };
+        const options = { filters: {}, scan: all.scan, atOnce, bookmark, now: () => 0 };
+        await guardBucket({ ...options, objects: listed(), onResult }, stop.signal);
+        const interrupted = all.done.length < keys.length;
+        await guardBucket({ ...options, objects: listed(mark), onResult: () => {} }, never);
+        assert.deepEqual([...new Set(all.done)].toSorted(), keys);
+        if (interrupted) assert.ok(all.done.length <= keys.length + atOnce, "only what was under way is scanned twice");
+        assert.equal(mark, undefined, "a finished pass leaves no bookmark");
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test("a scan that cannot go on ends the pass, and the bookmark stands before it", async () => {
+  using folder = temporaryFolder();
+  const bookmark = bookmarkFile(folder.path, "b", {});
+  const all = scans([0]);
+  const failing = async (object: ListedObject): Promise<GuardResult> => {
+    if (object.key === "key-07") throw new Error("the database is gone");
+    return all.scan(object);
+  };
+  const options = { filters: {}, scan: failing, atOnce: 1, bookmark, onResult: () => {} };
+  await assert.rejects(guardBucket({ ...options, objects: listed() }, never), /the database is gone/);
+  assert.equal(await bookmark.read(), "key-06");
+});
+
+test("a bookmark is of one bucket and one set of filters; one that cannot be understood is as good as none", async () => {
+  using folder = temporaryFolder();
+  const bookmark = bookmarkFile(folder.path, "b", { prefix: "a" });
+  await bookmark.write("k\n💾");
+  assert.equal(await bookmark.read(), "k\n💾");
+  assert.equal(await bookmarkFile(folder.path, "b", {}).read(), undefined);
+  assert.equal(await bookmarkFile(folder.path, "c", { prefix: "a" }).read(), undefined);
+  const [name = ""] = readdirSync(join(folder.path, "guard"));
+  writeFileSync(join(folder.path, "guard", name), "{");
+  assert.equal(await bookmark.read(), undefined);
+});
+
+test("an engine that is away is waited for; a store that fails in passing is tried again, then reported", async () => {
+  const object: ListedObject = { bucket: "b", key: "k", sizeBytes: 1, modifiedAt: 0 };
+  const failure = { finding: "scanner:download-failed", code: "HTTP_503", message: "away", passing: true };
+  const lost: Report = { ...clean, verdict: { kind: "unscannable", finding: failure.finding }, failure };
+  const away = new EngineUnavailable("clamd is away");
+  const broken = new EngineUnavailable("clamd died over it", { whileLooking: true });
+
+  async function outcome(...answers: (Report | Error)[]): Promise<[Report, number[]]> {
+    const waits: number[] = [];
+    const scan = scanObject({
+      async inspect() {
+        const answer = answers.length > 1 ? answers.shift() : answers[0];
+        if (answer instanceof Error) throw answer;
+        return answer ?? clean;
+      },
+      finish: async () => "tag",
+      sleep: async (ms) => void waits.push(ms / 1000),
+    });
+    return [(await scan(object, never)).report, waits];
+  }
+  assert.deepEqual(await outcome(away, away, away, away, away, clean), [clean, [5, 5, 5, 5, 5]]);
+  assert.deepEqual(await outcome(lost, lost, clean), [clean, [5, 10]]);
+  assert.deepEqual(await outcome(lost), [lost, [5, 10, 15]]);
+  const [report, waits] = await outcome(broken);
+  assert.deepEqual([report.verdict, waits], [{ kind: "unscannable", finding: "scanner:engine-error" }, [5, 10, 15]]);
+});

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { sampleJob } from "../test/contracts/sample-job.ts";
+import type { Job } from "./model/job.ts";
+import type { Report } from "./model/report.ts";
+import { done, type Settlement } from "./model/settlement.ts";
+import { type JobStages, runJob } from "./pipeline.ts";
+import type { JobRun } from "./queue/worker.ts";
+
+const seen = { bucket: "uploads", key: "bad.exe", version: "3", mark: "abc" };
+const infected: Report = {
+  verdict: { kind: "infected", finding: "Test" },
+  sizeBytes: 68,
+  downloadSeconds: 0,
+  scanSeconds: 0,
+  object: seen,
+};
+
+/** A run that tells what was done, in order. `act` may be replaced. */
+function tried(parts: Partial<JobStages> = {}) {
+  const steps: string[] = [];
+  const saved: Job[] = [];
+  const stages: JobStages = {
+    reportEventBus: false,
+    async inspect() {
+      steps.push("scan");
+      return infected;
+    },
+    async act() {
+      steps.push("act");
+      return "delete";
+    },
+    async announce({ action }) {
+      steps.push(`tell ${action}`);
+    },
+    async keep() {
+      steps.push("keep");
+    },
+    async recordFailure() {
+      steps.push("record");
+    },
+    async callBack() {
+      steps.push("call back");
+      return { delivered: true };
+    },
+    ...parts,
+  };
+  const run = (job: Job): Promise<Settlement> => {
+    const jobRun: JobRun = {
+      job,
+      progress: job,
+      async save(progress) {
+        saved.push(progress);
+        steps.push(`save${progress.told ? " told" : ""}`);
+      },
+      delivering: () => steps.push("deliver"),
+      note: () => {},
+    };
+    return runJob(jobRun, stages, new AbortController().signal);
+  };
+  return { steps, saved, run };
+}
+
+describe("a job about an object", () => {
+  const { callback: _, ...polled } = sampleJob({
+    source: { kind: "object", bucket: "uploads", key: "bad.exe" },
+  });
+
+  test("has its report saved before the object is touched, and is told together with that fact", async () => {
+    const { steps, run } = tried();
+    assert.deepEqual(await run(polled), done);
+    assert.deepEqual(steps, ["scan", "save", "keep", "act", "tell delete", "save told"]);
+  });
+
+  test("that died after the delete is not scanned again: the file is gone, the verdict is not", async () => {
+    const first = tried();
+    await first.run(polled);
+    const second = tried();
+    assert.deepEqual(await second.run(first.saved[0] ?? polled), done);
+    assert.deepEqual(second.steps, ["keep", "act", "tell delete", "save told"]);
+  });
+
+  test("that was told is not acted on again when its callback is repeated", async () => {
+    const { steps, run } = tried();
+    await run({ ...sampleJob({ source: polled.source }), report: infected, action: "tag", told: true });
+    assert.deepEqual(steps, ["keep", "deliver", "call back"]);
+  });
+
+  test("whose tag fails is tried again after 5, 10 and 15 s, then told with action no and the same verdict", async () => {
+    const told: Job[] = [];
+    const failing = tried({
+      act: () => Promise.reject(new Error("cannot tag the object")),
+      announce: async (job) => void told.push(job),
+    });
+    let job: Job = { ...polled, report: infected };
+    for (const seconds of [5, 10, 15]) {
+      const next = await failing.run(job);
+      assert.ok(next.kind === "again");
+      assert.deepEqual([next.afterSeconds, next.job.report], [seconds, infected]);
+      job = next.job;
+      assert.deepEqual(told, []);
+    }
+    assert.deepEqual(await failing.run(job), done);
+    assert.deepEqual([told[0]?.action, told[0]?.report], ["no", infected]);
+  });
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Buckets, bucketsIn, jsonLines } from "../support/buckets.ts";
+import { eicar } from "../support/eicar.ts";
+import { temporaryFolder } from "../support/leftovers.ts";
+import { runCli } from "../support/run-cli.ts";
+import { until } from "../support/until.ts";
+
+const env = { LAZARET_CLAMD: "none", LAZARET_SUBSCRIPTIONS: '[{"protocol":"file","endpoint":"findings.jsonl"}]' };
+
+function uploads(folder: string): Buckets {
+  const buckets = bucketsIn(join(folder, "data/buckets"));
+  buckets.put("uploads", "2025/old.txt", "old");
+  buckets.put("uploads", "2026/bad.txt", eicar());
+  buckets.put("uploads", "2026/good.txt", "a good file");
+  return buckets;
+}
+
+test("guard scans what is in a bucket: lines for what is not clean, tags, findings, exit code 1", async () => {
+  using folder = temporaryFolder();
+  const buckets = uploads(folder.path);
+  await using run = runCli(["guard", "uploads"], { cwd: folder.path, env });
+  assert.equal(await run.ended(), 1, run.stderr);
+  assert.equal(run.stdout, "infected  uploads/2026/bad.txt  EICAR_Test_File  (tag)\n");
+  assert.match(run.stderr, /^3 scanned \(82 B\): 2 clean, 1 infected, 0 not scanned, \d+s\n$/);
+  assert.deepEqual(await buckets.tagsOf("uploads", "2026/bad.txt"), { scanner: "infected" });
+  assert.deepEqual(await buckets.tagsOf("uploads", "2025/old.txt"), { scanner: "clean" });
+  const told = jsonLines(join(folder.path, "data/findings.jsonl")).map(({ key, status }) => [key, status]);
+  assert.deepEqual(told.toSorted(), [
+    ["2025/old.txt", "clean"],
+    ["2026/bad.txt", "infected"],
+    ["2026/good.txt", "clean"],
+  ]);
+});
+
+test("guard takes filters, and tells every object with --json", async () => {
+  using folder = temporaryFolder();
+  uploads(folder.path);
+  const filters = ["--prefix", "2026/", "--suffix", ".txt", "--max-size", "50", "--newer-than", "1d"];
+  await using run = runCli(["guard", "uploads", ...filters, "--json"], { cwd: folder.path, env });
+  assert.equal(await run.ended(), 0, run.stderr);
+  const { version, ...message } = JSON.parse(run.stdout) as Record<string, unknown>;
+  assert.match(String(version), /^[0-9a-f]{32}$/);
+  assert.deepEqual(message, {
+    bucket: "uploads",
+    key: "2026/good.txt",
+    size: 11,
+    status: "clean",
+    action: "tag",
+    realfiletype: "ASCII text",
+  });
+  await using none = runCli(["guard", "uploads", "--newer-than", "2999-01-01"], { cwd: folder.path, env });
+  assert.equal(await none.ended(), 0, none.stderr);
+  assert.match(none.stderr, /^0 scanned/);
+});
+
+test("guard goes on with new and changed objects when told to watch, until it is stopped", async () => {
+  using folder = temporaryFolder();
+  const buckets = uploads(folder.path);
+  await using run = runCli(["guard", "uploads", "--watch"], { cwd: folder.path, env });
+  await run.says(/2026\/bad\.txt/);
+  buckets.put("uploads", "new/also bad.txt", eicar());
+  await run.says(/infected {2}uploads\/new\/also bad\.txt/);
+  buckets.put("uploads", "2026/good.txt", `${eicar()}\n`);
+  await run.says(/infected {2}uploads\/2026\/good\.txt/);
+  await until(
+    "the new file is tagged",
+    async () => (await buckets.tagsOf("uploads", "new/also bad.txt")).scanner === "infected",
+  );
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 1, run.stderr);
+});
+
+test("guard says what is wrong: a bucket that is not there, a size that is none, email with no mail server", async () => {
+  using folder = temporaryFolder();
+  uploads(folder.path);
+  await using nowhere = runCli(["guard", "nowhere"], { cwd: folder.path, env });
+  assert.equal(await nowhere.ended(), 78);
+  assert.match(nowhere.stderr, /lazaret: cannot guard nowhere: .*\nhint: check the bucket's name/);
+  await using size = runCli(["guard", "uploads", "--max-size", "ten"], { cwd: folder.path, env });
+  assert.notEqual(await size.ended(), 0);
+  assert.match(size.stderr, /It must be a size, such as 4096, 500KB or 10MB/);
+  const email = { ...env, LAZARET_SUBSCRIPTIONS: '[{"protocol":"email","endpoint":"ops@example.com"}]' };
+  await using mail = runCli(["guard", "uploads"], { cwd: folder.path, env: email });
+  assert.equal(await mail.ended(), 78);
+  assert.match(mail.stderr, /ops@example\.com, and no mail server\nhint: set LAZARET_SMTP_URL/);
+});
