@@ -1,6 +1,6 @@
 import { OBJECT_LINK_HOURS, SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { cannotListen } from "./compose/cannot-start.ts";
-import { queueGauges } from "./compose/gauges.ts";
+import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
@@ -10,6 +10,8 @@ import { metrics } from "./metrics.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
 import { bearerAuth } from "./receive/bearer-auth.ts";
+import { inBothDialects } from "./receive/dialect.ts";
+import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
@@ -60,24 +62,37 @@ export async function startService(
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now });
   undo.defer(() => jobs.stop(0));
   measured.watch(queueGauges(platform.queue));
+  if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
 
-  const apiRoutes = [
+  const specRoutes = [
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       objectAddress: async (object) => linkAddress(await objects.link(object, OBJECT_LINK_HOURS * 3600)),
       allowHttpCallbacks: settings.allowHttpCallbacks,
+      tenantId: platform.tenantId,
       submit: jobs.submit,
       installation,
+      downloads: settings.downloads,
       findResult: platform.results.find,
     }),
     ...syncRoutes({
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
+      downloads: settings.downloads,
       scanNow: scansNow(settings, scanning, timings.scanMs),
     }),
+  ];
+  const apiRoutes = [
+    ...inBothDialects(specRoutes),
+    ...familyRoutes({
+      tenantId: platform.tenantId,
+      scansThisMonth: scanning.usage.thisMonth,
+      monthlyQuota: settings.monthlyQuota,
+      callbackFailures: platform.callbackFailures.list,
+    }),
     ...keyRoutes({ publicKeys: jobs.publicKeys }),
-    ...(objects.linked ? objectLinkRoutes({ linked: objects.linked, open: objects.open }) : []),
+    ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;

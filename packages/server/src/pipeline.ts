@@ -43,6 +43,8 @@ export interface JobStages {
   announce(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
   /** Keeps the result for polling, if the job has a trace id. */
   keep(job: ScannedJob): Promise<void>;
+  /** Keeps the fact that the callback finally failed, for whoever asks. */
+  recordFailure(job: ScannedJob, failure: CallbackFailure): Promise<void>;
   callBack(job: ScannedJob, signal: AbortSignal): Promise<Delivery>;
   reportEventBus: boolean;
 }
@@ -64,7 +66,9 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
   run.note({ delivered: delivery.delivered });
   if (delivery.delivered) return done;
   const next = afterFailedCallback(told, delivery.failure, stages);
-  if (next.kind !== "event") return next;
+  if (next.kind === "again") return next;
+  await stages.recordFailure(told, delivery.failure);
+  if (next.kind === "buried") return next;
   await stages.announce(told, next.failure);
   return done;
 }

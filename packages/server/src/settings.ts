@@ -1,8 +1,10 @@
 import { parseVersion } from "@lazaret/contract";
+import { parseMailFrom, parseSmtpUrl } from "./deliver/fan-out/mail-settings.ts";
+import { parseEventTargets, parseSubscriptions } from "./deliver/fan-out/subscriptions.ts";
 import { parseClamdAddress } from "./engines/clamd/address.ts";
 import { allowedHostProblem, networkProblem } from "./fetch/address-guard.ts";
 import { logLevels } from "./log.ts";
-import { choice, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
+import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
@@ -31,6 +33,31 @@ export const settingsTable = {
     default: "0.0.0.0",
   }),
   dataDir: setting({ doc: "Folder for everything that must survive a restart.", parse: path, default: "./data" }),
+  platform: setting({
+    doc: "`embedded` keeps everything in the data folder; `aws` uses SQS, DynamoDB, SNS, EventBridge, S3, SSM and Secrets Manager.",
+    parse: choice(["embedded", "aws"]),
+    default: "embedded",
+  }),
+  awsEndpoint: setting({
+    doc: "Address of a stand-in for all services of AWS, for trying it out; AWS itself when empty.",
+    parse: httpAddress,
+    default: "",
+  }),
+  awsQueueUrl: setting({ doc: "SQS queue of the jobs, with platform aws.", parse: text, default: "" }),
+  awsDeadLettersUrl: setting({ doc: "SQS queue of the dead letters.", parse: text, default: "" }),
+  awsTable: setting({ doc: "DynamoDB table of results and leases.", parse: text, default: "" }),
+  awsTopicArn: setting({ doc: "SNS topic of the findings.", parse: text, default: "" }),
+  awsEventBus: setting({ doc: "EventBridge bus, by name or ARN.", parse: text, default: "default" }),
+  awsApiKeysSecret: setting({
+    doc: "Secret in Secrets Manager that holds the API keys, instead of apiKeys; read again every minute.",
+    parse: text,
+    default: "",
+  }),
+  awsSigningSecret: setting({
+    doc: "Secret in Secrets Manager for the key that signs callbacks; made when it is not there.",
+    parse: text,
+    default: "",
+  }),
   engine: setting({
     doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),
@@ -103,9 +130,14 @@ export const settingsTable = {
     default: "false",
   }),
   reportEventBus: setting({
-    doc: "Emit results as events (the spec's ReportEventBus), to events.jsonl in the data folder.",
+    doc: "Emit results as events (the spec's ReportEventBus), to eventTargets.",
     parse: yesOrNo,
     default: "false",
+  }),
+  downloads: setting({
+    doc: "Scan files by their URL. Turned off where there is no way out to the internet: then only objects and uploads are scanned.",
+    parse: yesOrNo,
+    default: "true",
   }),
   bucketsDir: setting({
     doc: "Folder with a folder for each bucket; empty takes `buckets` in the data folder. Not used with s3Endpoint.",
@@ -114,18 +146,12 @@ export const settingsTable = {
   }),
   s3Endpoint: setting({
     doc: "Address of an S3-compatible object storage, as https://host; credentials and region as the AWS SDK finds them.",
-    parse: (value) =>
-      value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")
-        ? { value }
-        : { problem: "must be an http or https address" },
+    parse: httpAddress,
     default: "",
   }),
   publicUrl: setting({
     doc: "Address under which clients reach this service; part of links to objects. Empty takes this machine's loopback.",
-    parse: (value) =>
-      value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")
-        ? { value: value.replace(/\/+$/, "") }
-        : { problem: "must be an http or https address" },
+    parse: httpAddress,
     default: "",
   }),
   deleteInfectedFiles: setting({ doc: "Delete objects that are infected.", parse: yesOrNo, default: "false" }),
@@ -143,6 +169,25 @@ export const settingsTable = {
     parse: yesOrNo,
     default: "true",
   }),
+  subscriptions: setting({
+    doc: 'Subscriptions of the findings topic, a JSON list such as [{"protocol":"https","endpoint":"https://…"}] (docs/events.md).',
+    parse: parseSubscriptions,
+    default: "[]",
+    secret: true,
+  }),
+  eventTargets: setting({
+    doc: "Where events go, a JSON list as for subscriptions; used with reportEventBus.",
+    parse: parseEventTargets,
+    default: '[{"protocol":"file","endpoint":"events.jsonl"}]',
+    secret: true,
+  }),
+  smtpUrl: setting({
+    doc: "Mail server for email subscriptions: smtp://user:password@host:587 or smtps://….",
+    parse: parseSmtpUrl,
+    default: "",
+    secret: true,
+  }),
+  mailFrom: setting({ doc: "Sender of these emails.", parse: parseMailFrom, default: "" }),
   scannerStackName: setting({
     doc: "Name of this installation (the spec's ScannerStackName): part of the names of its public keys.",
     parse: (value) =>
@@ -150,6 +195,11 @@ export const settingsTable = {
         ? { value }
         : { problem: "must begin with a letter or digit and go on with letters, digits, dots, dashes or underscores" },
     default: "lazaret",
+  }),
+  monthlyQuota: setting({
+    doc: "Told as the quota by GET /v1/usage, for clients that show it; nothing is refused beyond it.",
+    parse: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    default: "1000000000",
   }),
   tlsCert: setting({
     doc: "PEM file with the certificate chain; with tlsKey, the API speaks HTTPS.",

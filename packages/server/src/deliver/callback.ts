@@ -14,6 +14,7 @@ import { type ConnectorFactory, connections } from "./callback/connections.ts";
 import { type CallbackFailure, failureOf, outcomeOf, type PostOutcome } from "./callback/failure.ts";
 import { mergeHeaders } from "./callback/headers.ts";
 import { originLine } from "./callback/origin-line.ts";
+import { firstOf, timeLimit } from "./callback/time-limit.ts";
 import { callbackPayload } from "./render.ts";
 import { attemptNumber, retryWaitMs } from "./retry-policy.ts";
 import type { SignCallback } from "./signature.ts";
@@ -80,7 +81,12 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
         [names.deliveryAttempt]: String(post.attempt),
         ...(sign && {
           [names.timestamp]: timestamp,
-          [names.signature]: await sign({ timestamp, url: callback.url, body: post.body }),
+          [names.signature]: await sign({
+            timestamp,
+            url: callback.url,
+            body: post.body,
+            ...(callback.tenantId !== undefined && { tenantId: callback.tenantId }),
+          }),
         }),
       },
     });
@@ -131,7 +137,8 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       if (!callback) throw new Error(`cannot call back for job ${job.id}: it has no callback_url`);
       const url = new URL(callback.url);
       if (line.waiting(url.origin) >= longestLine) throw new Busy(`too many callbacks wait for ${url.origin}`);
-      const signal = AbortSignal.any([given, closing.signal]);
+      using either = firstOf([given, closing.signal]);
+      const { signal } = either;
       const body = Buffer.from(JSON.stringify(shape(callbackPayload(job, report))));
 
       for (let retry = 0; ; retry += 1) {
@@ -156,23 +163,6 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
 function codeOf(outcome: PostOutcome, signal: AbortSignal): string | undefined {
   if (outcome.kind === "delivered") return undefined;
   return signal.aborted ? "aborted" : outcome.code;
-}
-
-/** Aborts with `signal`, or with ETIMEDOUT when the time is up. */
-function timeLimit(ms: number, signal: AbortSignal): { signal: AbortSignal } & Disposable {
-  const limit = new AbortController();
-  const tooLate = Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" });
-  const timer = setTimeout(() => limit.abort(tooLate), ms);
-  const giveUp = (): void => limit.abort(signal.reason);
-  if (signal.aborted) giveUp();
-  signal.addEventListener("abort", giveUp, { once: true });
-  return {
-    signal: limit.signal,
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", giveUp);
-    },
-  };
 }
 
 async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {

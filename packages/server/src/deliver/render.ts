@@ -10,6 +10,7 @@ import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
+import type { FailedCallback } from "./callback-failures.ts";
 
 /**
  * Job and report, in the words of the wire. Strings of the client are passed on as they are: JSON.stringify writes lone
@@ -83,6 +84,17 @@ export function findingsMessage({ object, report, action, ...job }: ObjectScan):
     action,
     ...(report.verdict.kind !== "clean" && { finding: report.verdict.finding }),
     ...echoes(job, report),
+  };
+}
+
+/** A callback that finally failed, as it is kept. */
+export function failedCallback(job: Job, failure: CallbackFailure, failedAt: number): FailedCallback {
+  return {
+    id: job.id,
+    failedAt,
+    downloadUrl: addressOf(job.source),
+    callbackUrl: job.callback?.url ?? "",
+    error: failedError(failure),
   };
 }
 

@@ -7,6 +7,8 @@ interface SignedParts {
   timestamp: string;
   /** callback_url as it was submitted, not as a parser would write it. */
   url: string;
+  /** Stands before the URL when there is one. */
+  tenantId?: string;
   /** The very bytes that are sent. */
   body: Uint8Array;
 }
@@ -27,6 +29,7 @@ export function callbackSigner(privateKey: KeyObject): SignCallback {
   };
 }
 
-function signedBytes({ timestamp, url, body }: SignedParts): Uint8Array {
-  return Buffer.concat([Buffer.from(`${timestamp}.${url}.`), body]);
+function signedBytes({ timestamp, tenantId, url, body }: SignedParts): Uint8Array {
+  const head = tenantId === undefined ? [timestamp, url] : [timestamp, tenantId, url];
+  return Buffer.concat([Buffer.from(`${head.join(".")}.`), body]);
 }

@@ -39,4 +39,6 @@ export interface Job {
 export interface Callback {
   url: string;
   headers: Readonly<Record<string, string>>;
+  /** Set for jobs whose callbacks are signed over the tenant's id, too. */
+  tenantId?: string;
 }

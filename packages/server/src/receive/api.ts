@@ -45,12 +45,12 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
         );
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
-      const keyDigest = route.open ? "" : auth.check(request.headers.authorization);
+      const keyDigest = route.open ? "" : auth.check(request.headers);
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
-      const answer = await route.handle(request, keyDigest);
+      const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
     } catch (error) {
       const problem = problemFrom(error, request);

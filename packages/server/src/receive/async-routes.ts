@@ -12,10 +12,11 @@ import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
 import { checkBody } from "./body/check-body.ts";
-import { urlSource } from "./body/download-fields.ts";
+import { downloadsDisabled, urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
 import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import { requireFeatures } from "./body/required-features.ts";
+import { type Dialect, pathIn } from "./dialect.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
@@ -25,6 +26,8 @@ import type { SubmitJob } from "./submit-job.ts";
 export interface AsyncRoutesOptions extends AsyncFieldsOptions {
   submit: SubmitJob;
   installation: Installation;
+  /** False where files are not scanned by their URL. */
+  downloads: boolean;
   checkObject: CheckObject;
   /** Where an object can be read, without what lets one in: told in callbacks. */
   objectAddress(object: ObjectRef): Promise<string>;
@@ -69,17 +72,19 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         errors: {
           ...submitErrors,
           400: ["invalid_json", "invalid_request", "invalid_download_url", ...wishErrors],
+          403: ["downloads_disabled"],
         },
         example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/download`,
       },
-      async handle(request, keyDigest) {
+      async handle(request, caller) {
+        if (!options.downloads) throw downloadsDisabled();
         const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
         requireFeatures({ endpoint: "download", body }, options.installation);
         const source = urlSource(body, options.checkDestination);
-        const wish = answerWish(body, options);
-        const job = await options.submit({ source, keyDigest, ...wish });
+        const wish = answerWish(body, options, caller.dialect);
+        const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
         request.note({ job_id: job.id });
-        return accepted(wish);
+        return accepted(wish, caller.dialect);
       },
     },
     {
@@ -93,15 +98,15 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...wishErrors] },
         example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/objstore`,
       },
-      async handle(request, keyDigest) {
+      async handle(request, caller) {
         const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
         requireFeatures({ endpoint: "objstore", body }, options.installation);
         const source = objectSource(body, options.checkObject);
-        const wish = answerWish(body, options);
+        const wish = answerWish(body, options, caller.dialect);
         if (wish.callback) source.address = await options.objectAddress(source);
-        const job = await options.submit({ source, keyDigest, ...wish });
+        const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
         request.note({ job_id: job.id });
-        return accepted(wish);
+        return accepted(wish, caller.dialect);
       },
     },
     {
@@ -133,9 +138,10 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
   ];
 }
 
-function accepted({ callback, traceId }: { callback?: unknown; traceId?: string }): Answer {
+function accepted({ callback, traceId }: { callback?: unknown; traceId?: string }, dialect: Dialect): Answer {
   if (callback !== undefined) return { status: 204 };
-  return { status: 201, headers: { Location: `${RESULT_PATH}?trace_id=${encodeURIComponent(traceId ?? "")}` } };
+  const path = pathIn(dialect, RESULT_PATH);
+  return { status: 201, headers: { Location: `${path}?trace_id=${encodeURIComponent(traceId ?? "")}` } };
 }
 
 function traceIdOf(request: ApiRequest): string {

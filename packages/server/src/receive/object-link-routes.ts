@@ -4,12 +4,12 @@ import type { Route } from "./route.ts";
 
 export interface ObjectLinkRoutesOptions {
   /** The object that a link names, if it is ours and has not expired. */
-  linked(path: string, query: URLSearchParams): ObjectRef | undefined;
+  checkLink(pathAndQuery: string): ObjectRef | undefined;
   open(object: ObjectRef, signal: AbortSignal): Promise<OpenedSource>;
 }
 
 /** Where the links to objects of the folder store lead. The link itself is the permission. */
-export function objectLinkRoutes({ linked, open }: ObjectLinkRoutesOptions): Route[] {
+export function objectLinkRoutes({ checkLink, open }: ObjectLinkRoutesOptions): Route[] {
   return [
     {
       method: "GET",
@@ -25,7 +25,7 @@ export function objectLinkRoutes({ linked, open }: ObjectLinkRoutesOptions): Rou
         example: "curl -o report.pdf '$URL/objects/uploads/report.pdf?expires=…&signature=…'",
       },
       async handle(request) {
-        const object = linked(request.path, request.query);
+        const object = checkLink(`${request.path}?${request.query}`);
         if (!object) {
           throw new Problem(403, "invalid_link", { message: "this link was not made here, or has expired" });
         }

@@ -1,4 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
+import type { Dialect } from "./dialect.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 
 /** One endpoint: what it does, and what the API document says about it. */
@@ -12,12 +13,20 @@ export interface Route {
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
   doc: RouteDoc;
-  /** `keyDigest` tells which key the request carries; empty on open endpoints. */
-  handle(request: ApiRequest, keyDigest: string): Promise<Answer>;
+  /** The spec's, unless it says otherwise. */
+  dialect?: Dialect;
+  handle(request: ApiRequest, caller: Caller): Promise<Answer>;
+}
+
+/** Who asks, and in which words. */
+export interface Caller {
+  /** Tells which key the request carries; empty on open endpoints. */
+  keyDigest: string;
+  dialect: Dialect;
 }
 
 export interface RouteDoc {
-  group: "Asynchronous" | "Synchronous" | "Service";
+  group: "Asynchronous" | "Synchronous" | "Service" | "Other dialect";
   summary: string;
   description?: string;
   deprecated?: boolean;

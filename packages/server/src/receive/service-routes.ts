@@ -1,3 +1,4 @@
+import { inBothDialects } from "./dialect.ts";
 import { tryLater } from "./problem.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
@@ -27,7 +28,7 @@ const alive: Omit<RouteDoc, "summary" | "example"> = {
 };
 
 export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRoutesOptions): Route[] {
-  const service: Route[] = [
+  const service: Route[] = inBothDialects([
     {
       method: "GET",
       path: "/api/v1/test",
@@ -88,7 +89,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
       },
       handle: async () => ({ status: 200, text: await metrics(), headers: { "Content-Type": METRICS } }),
     },
-  ];
+  ]);
 
   const documented = [...routes, ...service];
   const document = openApi(documented, version);

@@ -6,7 +6,7 @@ import {
   syncObjectSchema,
 } from "@lazaret/contract";
 import { checkBody } from "./body/check-body.ts";
-import { type CheckDestination, urlSource } from "./body/download-fields.ts";
+import { type CheckDestination, downloadsDisabled, urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
 import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import { binaryUpload, formUpload } from "./body/upload.ts";
@@ -17,6 +17,8 @@ export interface SyncRoutesOptions {
   scanNow: ScanNow;
   checkDestination: CheckDestination;
   checkObject: CheckObject;
+  /** False where files are not scanned by their URL. */
+  downloads: boolean;
 }
 
 /** Since when the synchronous API is deprecated (RFC 9745): the day of its first release here. */
@@ -37,7 +39,7 @@ const uploadErrors = {
 
 const jsonErrors = { ...scanErrors, 413: ["body_too_large"], 415: ["unsupported_media_type", "unsupported_encoding"] };
 
-export function syncRoutes({ scanNow, checkDestination, checkObject }: SyncRoutesOptions): Route[] {
+export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }: SyncRoutesOptions): Route[] {
   return [
     {
       method: "POST",
@@ -52,10 +54,12 @@ export function syncRoutes({ scanNow, checkDestination, checkObject }: SyncRoute
         errors: {
           ...jsonErrors,
           400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
+          403: ["downloads_disabled"],
         },
         example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
       },
       async handle(request) {
+        if (!downloads) throw downloadsDisabled();
         const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
         return scanNow(request, urlSource(body, checkDestination));
       },

@@ -90,7 +90,7 @@ export function readSettings(sources: SettingsSources): ReadSettings {
       const writtenAs = `lazaret.json: ${entry.key}`;
       const text = asText(entry.value);
       if (text !== undefined) return { text, origin: "file", writtenAs };
-      problems.push({ name: writtenAs, problem: "must be a string, a number, true, false or a list of these" });
+      problems.push({ name: writtenAs, problem: "must be a string, a number, true, false or a list" });
       return undefined;
     }
     return { text: defaults[name] ?? settingsTable[name].default, origin: "default", writtenAs: name };
@@ -99,6 +99,8 @@ export function readSettings(sources: SettingsSources): ReadSettings {
 
 function asText(value: unknown): string | undefined {
   if (Array.isArray(value)) {
+    // Lists of objects are settings that are written as JSON wherever they stand.
+    if (value.some((entry) => typeof entry === "object" && entry !== null)) return JSON.stringify(value);
     const texts = value.map(asText);
     return texts.includes(undefined) ? undefined : texts.join(",");
   }

@@ -24,6 +24,12 @@ export const text: Parser<string> = (value) => ({ value });
 /** Relative paths start at the folder the process was started in; empty stays empty. */
 export const path: Parser<string> = (value) => ({ value: value === "" ? "" : resolve(value) });
 
+/** `https://host:port/path` without slashes at its end; empty stays empty. */
+export const httpAddress: Parser<string> = (value) => {
+  if (value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")) return { value: value.replace(/\/+$/, "") };
+  return { problem: "must be an http or https address" };
+};
+
 export function wholeNumber(lowest: number, highest: number): Parser<number> {
   return (value) => {
     const number = Number(value);

@@ -107,9 +107,9 @@ export function connections(connector: ConnectorFactory): Connections {
   }
 
   /** After the headers: whatever comes now, the connection is kept or gone soon. */
-  async function finish(connection: Connection, answer: Dispatcher.ResponseData): Promise<void> {
+  async function finish(connection: Connection, answer: Answer): Promise<void> {
     const tooSlow = setTimeout(() => connection.drop(broken()), REST_MS);
-    const whole = await isShort(answer.body);
+    const whole = await answer.whole;
     clearTimeout(tooSlow);
     const succeeded = answer.statusCode >= 200 && answer.statusCode <= 299;
     if (whole && succeeded && connection.connected && open.has(connection)) keep(connection);
@@ -125,7 +125,7 @@ export function connections(connector: ConnectorFactory): Connections {
       signal.addEventListener("abort", giveUp, { once: true });
       try {
         const path = `${url.pathname}${url.search}`;
-        const answer = await connection.client.request({ method: "POST", path, headers, body });
+        const answer = await answerTo(connection.client, { method: "POST", path, headers, body });
         return { statusCode: answer.statusCode, ended: finish(connection, answer) };
       } catch (error) {
         connection.drop(broken());
@@ -143,18 +143,34 @@ export function connections(connector: ConnectorFactory): Connections {
   };
 }
 
-/** Reads a body to its end, if that is near. Leaving the loop closes the connection. */
-async function isShort(body: AsyncIterable<Uint8Array>): Promise<boolean> {
+interface Answer {
+  statusCode: number;
+  /** Whether its body came to an end, and that was near. Never rejects. */
+  whole: Promise<boolean>;
+}
+
+/** Resolves when the headers have come. Instead of `client.request`, which makes a stream of a body that nobody wants. */
+function answerTo(client: Client, request: Dispatcher.DispatchOptions): Promise<Answer> {
+  const answer = Promise.withResolvers<Answer>();
+  const whole = Promise.withResolvers<boolean>();
   let bytes = 0;
-  try {
-    for await (const piece of body) {
+  client.dispatch(request, {
+    onRequestStart() {},
+    onResponseStart(_, statusCode) {
+      // Informational answers come before the one that counts.
+      if (statusCode >= 200) answer.resolve({ statusCode, whole: whole.promise });
+    },
+    onResponseData(controller, piece) {
       bytes += piece.length;
-      if (bytes > CALLBACK_ANSWER_MAX_BYTES) return false;
-    }
-    return true;
-  } catch {
-    return false;
-  }
+      if (bytes > CALLBACK_ANSWER_MAX_BYTES) controller.abort(broken());
+    },
+    onResponseEnd: () => whole.resolve(true),
+    onResponseError(_, error) {
+      answer.reject(error);
+      whole.resolve(false);
+    },
+  });
+  return answer.promise;
 }
 
 function broken(): Error {

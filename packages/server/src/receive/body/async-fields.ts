@@ -1,5 +1,6 @@
 import { type AsyncRequest, CUSTOM_DATA_MAX_BYTES } from "@lazaret/contract";
 import type { Callback } from "../../model/job.ts";
+import type { Dialect } from "../dialect.ts";
 import { badRequest } from "../problem.ts";
 import { blocked, type CheckDestination, clientHeaders } from "./download-fields.ts";
 
@@ -7,6 +8,8 @@ export interface AsyncFieldsOptions {
   checkDestination: CheckDestination;
   /** Plain http is for trying it out: a callback may carry the receiver's credentials. */
   allowHttpCallbacks: boolean;
+  /** Part of what is signed for callers who speak the other dialect. */
+  tenantId: string;
 }
 
 /** What a client says about the answer to an asynchronous job. */
@@ -16,7 +19,7 @@ export interface AnswerWish {
   callback?: Callback;
 }
 
-export function answerWish(body: AsyncRequest, options: AsyncFieldsOptions): AnswerWish {
+export function answerWish(body: AsyncRequest, options: AsyncFieldsOptions, dialect: Dialect): AnswerWish {
   const { callback_url, callback_headers, trace_id, custom_data } = body;
   if (callback_url === undefined && trace_id === undefined) {
     throw badRequest(
@@ -34,7 +37,9 @@ export function answerWish(body: AsyncRequest, options: AsyncFieldsOptions): Ans
   return {
     ...(trace_id !== undefined && { traceId: trace_id }),
     ...(custom_data !== undefined && { customData: custom_data }),
-    ...(callback_url !== undefined && { callback: { url: callback_url, headers } }),
+    ...(callback_url !== undefined && {
+      callback: { url: callback_url, headers, ...(dialect === "family" && { tenantId: options.tenantId }) },
+    }),
   };
 }
 

@@ -1,12 +1,20 @@
 import type { SyncDownloadRequest } from "@lazaret/contract";
 import type { UrlSource } from "../../model/source.ts";
-import { badRequest, type Problem } from "../problem.ts";
+import { badRequest, Problem } from "../problem.ts";
 import { checkHeaders } from "./header-rules.ts";
 
 /** What can be told of an address at once, without resolving it. */
 export type CheckDestination = (
   url: string,
 ) => { kind: "allowed"; url: URL } | { kind: "invalid"; message: string } | { kind: "blocked"; message: string };
+
+/** Where there is no way out, so that nobody waits for a download that cannot be. */
+export function downloadsDisabled(): Problem {
+  return new Problem(403, "downloads_disabled", {
+    message: "this installation does not scan files by their URL",
+    hint: "scan an object in a bucket, or upload the file; an operator can allow downloads with LAZARET_DOWNLOADS=true",
+  });
+}
 
 /** The source that download_url and download_headers name. */
 export function urlSource(body: SyncDownloadRequest, checkDestination: CheckDestination): UrlSource {

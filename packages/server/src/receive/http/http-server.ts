@@ -7,6 +7,7 @@ import type { Log } from "../../log.ts";
 import type { Answer, ApiRequest } from "../exchange.ts";
 import { bodyChunks } from "./body-chunks.ts";
 import { answerParseError, type UnderWay } from "./parse-error.ts";
+import { requestTarget } from "./request-target.ts";
 import { sendAnswer } from "./send-answer.ts";
 
 export interface HttpServerOptions {
@@ -136,7 +137,7 @@ function apiRequest(
   response: ServerResponse,
   context: { signal: AbortSignal; notes: UnderWay["notes"] },
 ): ApiRequest {
-  const { path, query } = targetOf(message.url ?? "/");
+  const { path, query } = requestTarget(message.url ?? "/");
   const offeredId = message.headers["x-request-id"];
   const id = typeof offeredId === "string" && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID();
   // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
@@ -166,14 +167,6 @@ function apiRequest(
     signal: context.signal,
     note: (fields) => void Object.assign(context.notes, fields),
   };
-}
-
-/** `/path?query`, or the same after `http://host` as a proxy's client sends it. Slashes are collapsed. */
-function targetOf(target: string): { path: string; query: string } {
-  const local = target.replace(/^https?:\/\/[^/?#]*/i, "");
-  const queryAt = local.indexOf("?");
-  const path = queryAt === -1 ? local : local.slice(0, queryAt);
-  return { path: `/${path}`.replace(/\/{2,}/g, "/"), query: queryAt === -1 ? "" : local.slice(queryAt + 1) };
 }
 
 const ONCE_ONLY = new Set(["host", "authorization", "content-type", "content-encoding"]);

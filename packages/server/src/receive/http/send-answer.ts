@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Answer } from "../exchange.ts";
+import { answerBody } from "./answer-body.ts";
 
 export interface SendOptions {
   requestId: string;
@@ -18,7 +19,7 @@ const LINGER_BYTES = 1024 * 1024;
 export async function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> {
   const { stream } = answer;
   if (stream) return sendStream(response, { ...answer, stream }, options);
-  const body = bodyOf(answer);
+  const body = answerBody(answer);
   response.writeHead(answer.status, {
     "X-Request-Id": options.requestId,
     "Cache-Control": "no-store",
@@ -62,13 +63,6 @@ async function sendStream(
   }
   // A pipeline that fails destroys the response.
   await pipeline(bytes, response).catch(() => {});
-}
-
-function bodyOf(answer: Answer): { type: string; text: string } | undefined {
-  if (answer.json !== undefined) return { type: "application/json; charset=utf-8", text: JSON.stringify(answer.json) };
-  if (answer.html !== undefined) return { type: "text/html; charset=utf-8", text: answer.html };
-  if (answer.text !== undefined) return { type: "text/plain; charset=utf-8", text: answer.text };
-  return undefined;
 }
 
 function thrownAway(message: IncomingMessage, lingerMs: number): Promise<void> {

@@ -1,0 +1,31 @@
+import type { FailedError } from "@lazaret/contract";
+
+/** Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. */
+export interface CallbackFailures {
+  /** Durable when it resolves. The same job again changes nothing. Throws `QueueUnavailable`. */
+  record(failure: FailedCallback): Promise<void>;
+  /** Newest first. Undefined for a cursor that is none of ours. Throws `QueueUnavailable`. */
+  list(options: FailuresQuery): Promise<FailedCallbacks | undefined>;
+}
+
+export interface FailedCallback {
+  /** The job's. */
+  id: string;
+  /** Milliseconds since 1970. */
+  failedAt: number;
+  downloadUrl: string;
+  callbackUrl: string;
+  error: FailedError;
+}
+
+export interface FailuresQuery {
+  callbackUrl?: string;
+  /** `next` of the page before. */
+  cursor?: string;
+  limit: number;
+}
+
+export interface FailedCallbacks {
+  failures: FailedCallback[];
+  next: string | undefined;
+}

@@ -1,0 +1,46 @@
+import type { Route } from "./route.ts";
+
+/**
+ * Two dialects of the API are served side by side. The spec's is written with the prefix `/api/v1` and the path segment
+ * `objstore`; hosted products of the same family write `/v1` and `s3`. Jobs that came by `/v1` have their callbacks signed
+ * over the tenant's id as well. All that the second dialect differs in is decided here and in family-routes.ts.
+ */
+export type Dialect = "spec" | "family";
+
+const SPEC_PREFIX = "/api/v1/";
+const FAMILY_PREFIX = "/v1/";
+
+/** The routes, and those of the other dialect that do the same. */
+export function inBothDialects(routes: readonly Route[]): Route[] {
+  return routes.flatMap((route) => [route, ...aliases(route)]);
+}
+
+function aliases(route: Route): Route[] {
+  if (!route.path.startsWith(SPEC_PREFIX)) return [];
+  const family = route.path.replace(SPEC_PREFIX, FAMILY_PREFIX);
+  const paths = [family, ...[route.path, family].filter(hasObjects).map(withS3)];
+  return paths.map((path) => ({
+    ...route,
+    path,
+    dialect: path.startsWith(FAMILY_PREFIX) ? "family" : "spec",
+    doc: {
+      ...route.doc,
+      group: "Other dialect",
+      description: `Another name of \`${route.path}\`.${route.doc.description ? ` ${route.doc.description}` : ""}`,
+      example: route.doc.example.replace(route.path, path),
+    },
+  }));
+}
+
+function hasObjects(path: string): boolean {
+  return path.endsWith("/objstore");
+}
+
+function withS3(path: string): string {
+  return path.replace(/objstore$/, "s3");
+}
+
+/** A path of the spec as the caller would write it. */
+export function pathIn(dialect: Dialect, path: string): string {
+  return dialect === "family" ? path.replace(SPEC_PREFIX, FAMILY_PREFIX) : path;
+}

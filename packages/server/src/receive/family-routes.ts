@@ -1,0 +1,106 @@
+import type { FailedError } from "@lazaret/contract";
+import { badRequest } from "./problem.ts";
+import type { Route } from "./route.ts";
+
+export interface FamilyRoutesOptions {
+  /** A stable id of the installation. */
+  tenantId: string;
+  /** Files scanned in this calendar month. */
+  scansThisMonth(): Promise<number>;
+  /** What is told as the quota; nothing is refused beyond it. */
+  monthlyQuota: number;
+  /** Callbacks that finally failed, newest first. Undefined for a cursor that is none. */
+  callbackFailures(options: {
+    callbackUrl?: string;
+    cursor?: string;
+    limit: number;
+  }): Promise<FailuresPage | undefined>;
+}
+
+export interface FailuresPage {
+  failures: readonly {
+    id: string;
+    /** Milliseconds since 1970. */
+    failedAt: number;
+    downloadUrl: string;
+    callbackUrl: string;
+    error: FailedError;
+  }[];
+  next: string | undefined;
+}
+
+const PAGE = 100;
+
+/** Endpoints that only the other dialect has. */
+export function familyRoutes(options: FamilyRoutesOptions): Route[] {
+  const errors = { 401: ["invalid_api_key"], 503: ["queue_unavailable"] };
+  return [
+    {
+      method: "GET",
+      path: "/v1/whoami",
+      dialect: "family",
+      doc: {
+        group: "Other dialect",
+        summary: "The id of this installation",
+        description: "JSON: `tenantId`.",
+        success: { status: 200, description: "The id." },
+        errors: { 401: ["invalid_api_key"] },
+        example: 'curl -H "x-api-key: $KEY" $URL/v1/whoami',
+      },
+      handle: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
+    },
+    {
+      method: "GET",
+      path: "/v1/usage",
+      dialect: "family",
+      doc: {
+        group: "Other dialect",
+        summary: "Files scanned this month",
+        description: "JSON: `credits` (files scanned in this calendar month, UTC) and `quota` (`limit`, `period`).",
+        success: { status: 200, description: "The usage." },
+        errors,
+        example: 'curl -H "x-api-key: $KEY" $URL/v1/usage',
+      },
+      handle: async () => ({
+        status: 200,
+        json: { credits: await options.scansThisMonth(), quota: { limit: options.monthlyQuota, period: "MONTH" } },
+      }),
+    },
+    {
+      method: "GET",
+      path: "/v1/callback/failures",
+      dialect: "family",
+      doc: {
+        group: "Other dialect",
+        summary: "Callbacks that finally failed, in the last 30 days",
+        description:
+          "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
+        query: {
+          callback_url: { description: "Only those of this URL.", schema: { type: "string" } },
+          cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
+        },
+        success: { status: 200, description: "The failures." },
+        errors: { ...errors, 400: ["invalid_request"] },
+        example: 'curl -H "x-api-key: $KEY" $URL/v1/callback/failures',
+      },
+      async handle({ query }) {
+        const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
+        const page = await options.callbackFailures({
+          limit: PAGE,
+          ...(callbackUrl !== null && { callbackUrl }),
+          ...(cursor !== null && { cursor }),
+        });
+        if (!page)
+          throw badRequest("invalid_request", "cursor is not one of ours", "use next_cursor of the page before");
+        const failures = page.failures.map(({ id, failedAt, downloadUrl, callbackUrl: url, error }) => ({
+          id,
+          time: new Date(failedAt).toISOString(),
+          download_url: downloadUrl,
+          callback_url: url,
+          error_json: JSON.stringify(error),
+        }));
+        return { status: 200, json: { failures, ...(page.next !== undefined && { next_cursor: page.next }) } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { type Evidence, judge } from "../../../../chaos/judge.ts";
+import type { Entry, Post } from "../../../../chaos/ledger.ts";
+import { plannedJob } from "../../../../chaos/plan.ts";
+import { seeded } from "../../../../chaos/seeded.ts";
+import { watchChild } from "../support/leftovers.ts";
+
+const run = fileURLToPath(new URL("../../../../chaos/run.ts", import.meta.url));
+
+/** In a run this small a kill has a larger share of the jobs; and no receiver is deaf, as those take minutes. */
+const small = "--seed 3 --jobs 300 --kills 6 --gap-seconds 1 --deaf-share 0 --duplicate-share 0.5 --json";
+
+test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
+  timeout: 900_000,
+}, async () => {
+  const child = spawn(process.execPath, [run, ...small.split(" ")], { stdio: ["ignore", "pipe", "pipe"] });
+  watchChild(child.pid ?? 0);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  assert.ok(stdout !== "", stderr);
+  const outcome = JSON.parse(stdout);
+  assert.deepEqual(outcome.breaches, [], stderr);
+  assert.equal(child.exitCode, 0);
+  assert.equal(outcome.acknowledged, outcome.delivered + outcome.polled + outcome.buried);
+  assert.ok(outcome.acknowledged >= 300, `${outcome.acknowledged}`);
+  assert.deepEqual(Object.keys(outcome.kills), ["api", "worker 1", "worker 2", "clamd"]);
+  assert.ok(Object.values(outcome.kills).every((count) => Number(count) >= 1));
+});
+
+describe("the judge of the chaos run", () => {
+  const job = { ...plannedJob(1, { random: seeded(1), deafShare: 0 }), file: "small", answer: "callback" } as const;
+  const right = { status: "clean", size: 4096 } as const;
+  const downloadUrl = "http://127.0.0.1/small";
+  const payload = { ...right, trace_id: job.traceId, custom_data: job.customData, download_url: downloadUrl };
+  const post: Post = { deliveryId: "a", signed: true, payload, accepted: true };
+  const entry: Entry = {
+    job,
+    downloadUrl,
+    acknowledged: true,
+    downloads: 1,
+    downloadsAfterCallback: 0,
+    posts: [post],
+    results: [right],
+  };
+  const polled: Entry = { ...entry, job: { ...job, answer: "poll" }, posts: [] };
+  const unscanned: Entry = { ...entry, posts: [], results: [] };
+  const deaf: Entry = { ...entry, job: { ...job, answer: "deaf" }, posts: [{ ...post, accepted: false }] };
+  const letter = { id: "a", reason: "poison", job: { traceId: job.traceId } };
+  const failed = { ...letter, reason: "scanner:callback-failed: the receiver answered 503, 24 attempts" };
+  const evidence = (each: Entry, more: Partial<Evidence> = {}): Evidence => ({
+    entries: [each],
+    deadLetters: [],
+    duplicateShare: 2,
+    ...more,
+  });
+
+  const fine: Record<string, Evidence> = {
+    "a signed delivery with the right verdict": evidence(entry),
+    "a delivery after one that failed": evidence({ ...entry, posts: [{ ...post, accepted: false }, post] }),
+    "a second delivery with the same id": evidence({ ...entry, posts: [post, post] }),
+    "a right poll result": evidence(polled),
+    "a dead letter of a deaf receiver": evidence(deaf, { deadLetters: [failed] }),
+    "a dead letter of a job whose worker was killed three times": evidence(unscanned, { deadLetters: [letter] }),
+    "nothing of a job that was not acknowledged": evidence({ ...unscanned, acknowledged: false }),
+  };
+  for (const [what, shown] of Object.entries(fine)) {
+    test(`is content with ${what}`, () => assert.deepEqual(judge(shown).breaches, []));
+  }
+
+  const infected = { ...post, payload: { ...payload, status: "infected" } };
+  const broken: [what: string, evidence: Evidence, kinds: string[]][] = [
+    ["an acknowledged job without an end", evidence(unscanned), ["lost"]],
+    ["a job of a deaf receiver without a dead letter", evidence(deaf), ["lost"]],
+    ["a wrong verdict in a callback", evidence({ ...entry, posts: [infected] }), ["wrong verdict"]],
+    [
+      "a wrong verdict in a callback that was refused",
+      evidence({ ...entry, posts: [{ ...infected, accepted: false }, post] }),
+      ["wrong verdict"],
+    ],
+    [
+      "a wrong verdict of a job that was not acknowledged",
+      evidence({ ...polled, acknowledged: false, results: [{ ...right, status: "no" }] }),
+      ["wrong verdict"],
+    ],
+    ["a wrong size", evidence({ ...polled, results: [{ ...right, size: 1 }] }), ["wrong verdict"]],
+    ["a poll that changes its mind", evidence({ ...polled, results: [{ status: "no" }, right] }), ["wrong verdict"]],
+    [
+      "a callback without a good signature",
+      evidence({ ...entry, posts: [{ ...post, signed: false }] }),
+      ["not signed"],
+    ],
+    [
+      "custom data that was changed",
+      evidence({ ...entry, posts: [{ ...post, payload: { ...payload, custom_data: "?" } }] }),
+      ["changed on the way"],
+    ],
+    [
+      "a second delivery with another id",
+      evidence({ ...entry, posts: [post, { ...post, deliveryId: "b" }] }),
+      ["another delivery id"],
+    ],
+    ["a download after a callback", evidence({ ...entry, downloadsAfterCallback: 1 }), ["scanned again"]],
+    ["a callback before the result was kept", evidence({ ...entry, results: [] }), ["no stored result"]],
+    ["a delivery and a dead letter", evidence(entry, { deadLetters: [letter] }), ["ended twice"]],
+    [
+      "a dead letter of a receiver that listens",
+      evidence({ ...entry, posts: [{ ...post, accepted: false }] }, { deadLetters: [failed] }),
+      ["buried in vain"],
+    ],
+    ["a dead letter twice", evidence(unscanned, { deadLetters: [letter, letter] }), ["strange"]],
+    ["a dead letter of nobody", evidence(entry, { deadLetters: [{ id: "b", reason: "poison" }] }), ["strange"]],
+    [
+      "too many second deliveries",
+      evidence({ ...entry, posts: [post, post] }, { duplicateShare: 0.1 }),
+      ["too many duplicates"],
+    ],
+  ];
+  for (const [what, shown, kinds] of broken) {
+    test(`sees ${what}`, () => {
+      assert.deepEqual(
+        judge(shown).breaches.map(({ kind }) => kind),
+        kinds,
+      );
+    });
+  }
+});
