@@ -1,15 +1,15 @@
-import { OBJECT_LINK_HOURS, SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
 import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
+import { objectAddress } from "./compose/object-address.ts";
 import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
-import { linkAddress } from "./deliver/link-address.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
-import { bearerAuth } from "./receive/bearer-auth.ts";
 import { inBothDialects } from "./receive/dialect.ts";
 import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
@@ -68,7 +68,7 @@ export async function startService(
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
-      objectAddress: async (object) => linkAddress(await objects.link(object, OBJECT_LINK_HOURS * 3600)),
+      objectAddress: objectAddress(objects),
       allowHttpCallbacks: settings.allowHttpCallbacks,
       tenantId: platform.tenantId,
       submit: jobs.submit,
@@ -108,12 +108,13 @@ export async function startService(
     }),
   });
 
+  const keys = undo.use(await startKeys(settings, log));
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: bearerAuth(settings.apiKeys) }),
+    handle: api({ routes: [...routes, ...service], auth: keys.auth }),
     log,
     timings,
   }).catch((error: NodeJS.ErrnoException) => {

@@ -64,6 +64,7 @@ const mayImport: Record<string, readonly string[]> = {
     "version.ts",
   ],
   "main.ts": ["cli", "version.ts"],
+  "lambda.ts": ["compose", "receive", "settings", "log.ts"],
 };
 
 /** Packages from npm, or all of one scope, and the folders that may use each. */

@@ -12,7 +12,7 @@ export function serveCommand(): Command {
     .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
     .action(async (flags: Record<string, string>) => {
       const { settings } = loadSettings(flags, {});
-      if (settings.apiKeys.length === 0 && settings.role !== "worker") {
+      if (settings.apiKeys.length === 0 && settings.awsApiKeysSecret === "" && settings.role !== "worker") {
         throw new CannotStart(
           "no API key is set",
           "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",

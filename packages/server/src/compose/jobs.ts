@@ -4,7 +4,6 @@ import { fitCallback, supports } from "@lazaret/contract";
 import type { Announcer } from "../deliver/announce.ts";
 import { callbackSender } from "../deliver/callback.ts";
 import { failedCallback } from "../deliver/render.ts";
-import { callbackSigner } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { AddressGuard } from "../fetch/address-guard.ts";
 import { guardedConnector } from "../fetch/guarded-connector.ts";
@@ -20,6 +19,7 @@ import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { installationOf } from "./installation.ts";
 import type { ObjectScans } from "./object-scans.ts";
+import { startSigning } from "./signing.ts";
 
 export interface JobsOptions {
   settings: Settings;
@@ -39,7 +39,7 @@ export interface JobsOptions {
 export interface Jobs {
   submit: SubmitJob;
   /** Undefined when callbacks are not signed. */
-  publicKeys: PublicKeys | undefined;
+  publicKeys(): PublicKeys | undefined;
   stop(graceMs: number): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ const ENGINE_PAUSE_MS = 2000;
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const { settings, platform, guard, log, now } = options;
   const installation = installationOf(settings);
-  const keys = settings.signCallbackInvocations ? await platform.signingKeys.load() : undefined;
+  const signing = settings.signCallbackInvocations ? await startSigning(platform.signingKeys, log) : undefined;
   const sender = callbackSender({
     connector: (signal) => guardedConnector({ guard }, signal),
     version,
@@ -63,7 +63,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     log,
     now,
     longestLine: LONGEST_LINE,
-    ...(keys && { sign: callbackSigner(keys.privateKey) }),
+    ...(signing && { sign: signing.sign }),
     ...(options.sleep && { sleep: options.sleep }),
   });
   const closing = new AbortController();
@@ -127,11 +127,12 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
 
   return {
     submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
-    publicKeys: keys?.publicKeys,
+    publicKeys: () => signing?.publicKeys(),
     async stop(graceMs) {
       closing.abort();
       await worker?.stop(graceMs);
       await sender.close();
+      signing?.[Symbol.dispose]();
     },
   };
 }

@@ -19,12 +19,13 @@ export interface ObjectStoreOptions {
   ownUrl: () => string;
 }
 
-/** An S3 endpoint if one is set, else a folder for each bucket. */
+/** S3 on AWS or where an endpoint is set, else a folder for each bucket. */
 export async function objectStore(settings: Settings, { now, ownUrl }: ObjectStoreOptions): Promise<ObjectStore> {
-  if (settings.s3Endpoint !== "") {
+  const endpoint = settings.s3Endpoint || (settings.platform === "aws" ? settings.awsEndpoint : "");
+  if (endpoint !== "" || settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
     const { s3Objects } = await import("../platforms/aws/objects/s3-objects.ts");
-    return s3Objects({ endpoint: settings.s3Endpoint, forcePathStyle: true });
+    return s3Objects(endpoint === "" ? {} : { endpoint, forcePathStyle: true });
   }
   const { secretKey } = await prepareDataFolder(settings.dataDir);
   const bucketsDir = settings.bucketsDir || join(settings.dataDir, "buckets");

@@ -1,5 +1,6 @@
 import type { SendingParts } from "../deliver/fan-out/fan-out.ts";
 import { callbackSigner } from "../deliver/signature.ts";
+import type { AddressGuard } from "../fetch/address-guard.ts";
 import { guardedConnector } from "../fetch/guarded-connector.ts";
 import type { Log } from "../log.ts";
 import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
@@ -7,10 +8,24 @@ import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
+import { awsOptions } from "./aws-settings.ts";
 import { CannotStart } from "./cannot-start.ts";
+import type { ObjectStore } from "./object-store.ts";
+
+export interface PlatformParts {
+  guard: AddressGuard;
+  objects: ObjectStore;
+  now: () => number;
+}
 
 /** The platform that the settings ask for. */
-export async function openPlatform(settings: Settings, log: Log, now: () => number): Promise<Platform> {
+export async function openPlatform(settings: Settings, log: Log, parts: PlatformParts): Promise<Platform> {
+  const { guard, objects, now } = parts;
+  if (settings.platform === "aws") {
+    // Loaded only when used: the SDK is large.
+    const { awsPlatform } = await import("../platforms/aws/aws.ts");
+    return awsPlatform(awsOptions(settings, { guard, problemWith: objects.problemWith, now }));
+  }
   const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;
   const email = subscriptions.find(({ protocol }) => protocol === "email");
   if (email && (settings.smtpUrl === "" || settings.mailFrom === "")) {

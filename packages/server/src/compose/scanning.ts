@@ -58,13 +58,13 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());
-  const platform = await openPlatform(settings, log, now);
-  undo.defer(() => platform.close());
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
+  const platform = await openPlatform(settings, log, { guard, objects, now });
+  undo.defer(() => platform.close());
   const told = announcer({
     topic: platform.topic,
     eventBus: platform.eventBus,

@@ -3,7 +3,7 @@ import type { Route } from "./route.ts";
 
 export interface KeyRoutesOptions {
   /** Undefined when callbacks are not signed. */
-  publicKeys: { pkcs1: string; x509: string } | undefined;
+  publicKeys(): { pkcs1: string; x509: string } | undefined;
 }
 
 const PEM = "application/x-pem-file";
@@ -27,7 +27,8 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
         example: `curl $URL${path}`,
       },
       async handle() {
-        if (publicKeys) return { status: 200, text: publicKeys[form], headers: { "Content-Type": PEM } };
+        const keys = publicKeys();
+        if (keys) return { status: 200, text: keys[form], headers: { "Content-Type": PEM } };
         throw new Problem(404, "not_found", {
           message: "callbacks of this installation are not signed",
           hint: "an operator can sign them with LAZARET_SIGN_CALLBACK_INVOCATIONS=true",

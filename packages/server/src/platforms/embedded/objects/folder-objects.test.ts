@@ -5,7 +5,6 @@ import {
   linkSync,
   mkdirSync,
   renameSync,
-  statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -31,9 +30,8 @@ describe("a file that changes while it is read", () => {
     grows: (path) => appendFileSync(path, "more"),
     "is cut": (path) => truncateSync(path, MIB),
     "is written to and has its times set back": (path) => {
-      const { atime, mtime } = statSync(path);
       writeFileSync(path, Buffer.alloc(2 * MIB, "b"));
-      utimesSync(path, atime, mtime);
+      utimesSync(path, 1000, 1000);
     },
     "is replaced": (path) => {
       writeFileSync(`${path}.new`, Buffer.alloc(2 * MIB, "b"));
@@ -45,6 +43,7 @@ describe("a file that changes while it is read", () => {
       using sample = sampleBucket();
       for (const chunksBefore of [0, 1, 8]) {
         sample.write("file", Buffer.alloc(2 * MIB, "a"));
+        utimesSync(sample.path("file"), 1000, 1000);
         const { bytes } = await open(sample, "file");
         const iterator = bytes[Symbol.asyncIterator]();
         for (let chunk = 0; chunk < chunksBefore; chunk += 1) await iterator.next();

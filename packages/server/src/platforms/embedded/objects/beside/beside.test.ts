@@ -1,13 +1,24 @@
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { findings } from "@lazaret/contract";
 import { findingOf, never, readAll } from "../../../../../test/contracts/object-stores.ts";
 import { type SampleBucket, sampleBucket } from "../../../../../test/contracts/sample-bucket.ts";
 import type { SeenObject } from "../../../../model/source.ts";
-import { bucketFolders, digestOf } from "../buckets.ts";
+import { type Buckets, bucketFolders, digestOf } from "../buckets.ts";
+import { deleteVersion } from "./delete-version.ts";
+import { keptVersions } from "./kept-versions.ts";
 import { objectTags } from "./object-tags.ts";
 
 const clean = { key: "scanner", value: "clean" };
@@ -27,14 +38,42 @@ describe("deleting", () => {
 
   test("a file that comes at the same moment is never deleted", async () => {
     using sample = sampleBucket();
+    mkdirSync(sample.path(".lazaret/deleting"), { recursive: true });
     for (let round = 0; round < 40; round += 1) {
       sample.write("file", "scanned");
       const object = await seen(sample, "file");
       await writeFile(sample.outside("new"), "not scanned");
-      await Promise.all([sample.objects.delete(object), rename(sample.outside("new"), sample.path("file"))]);
+      const deleting = sample.objects.delete(object);
+      for (let steps = 0; steps < round % 20; steps += 1) await new Promise(setImmediate);
+      await rename(sample.outside("new"), sample.path("file"));
+      await deleting;
       assert.equal(await textOf(sample, "file"), "not scanned");
     }
     assert.deepEqual(readdirSync(sample.path(".lazaret/deleting")), []);
+  });
+
+  test("a file that comes between the last look and the deleting is put back, though it looks the same", async () => {
+    using sample = sampleBucket();
+    sample.write("file", "scanned");
+    utimesSync(sample.path("file"), 1000, 1000);
+    const object = await seen(sample, "file");
+    writeFileSync(sample.outside("new"), "changed");
+    utimesSync(sample.outside("new"), 1000, 1000);
+    const buckets = bucketFolders({ bucketsDir: sample.bucketsDir });
+    const sly: Buckets = {
+      ...buckets,
+      async holdParent(...named) {
+        const parent = await buckets.holdParent(...named);
+        const at = (name: string): string => {
+          if (existsSync(sample.outside("new"))) renameSync(sample.outside("new"), sample.path("file"));
+          return parent.at(name);
+        };
+        return { ...parent, at };
+      },
+    };
+    assert.equal(await deleteVersion(sly, keptVersions(buckets), object), "changed");
+    assert.equal(existsSync(sample.outside("new")), false);
+    assert.equal(await textOf(sample, "file"), "changed");
   });
 
   test("after a crash in between the next call finishes it", async () => {

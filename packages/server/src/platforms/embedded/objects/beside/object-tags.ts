@@ -5,7 +5,7 @@ import { type Buckets, digestOf } from "../buckets.ts";
 import { type HeldFolder, unless } from "../files/held-folder.ts";
 import { unlessMissing } from "../object-failure.ts";
 
-export interface Tag {
+interface Tag {
   key: string;
   value: string;
 }

@@ -4,7 +4,7 @@ import type { Buckets } from "../buckets.ts";
 import { versionOf } from "../files/fingerprint.ts";
 import type { HeldFolder } from "../files/held-folder.ts";
 import { listFiles } from "../list/list-objects.ts";
-import type { FoundFile } from "../list/walk-files.ts";
+import { cameSince } from "./came-since.ts";
 import type { FolderAlarms } from "./folder-alarms.ts";
 import { growingMarks, markOf, type ObjectMarks } from "./object-marks.ts";
 import type { QuietFiles } from "./quiet-files.ts";
@@ -67,7 +67,7 @@ async function sweepOnce(
   const recent = cameSince(since);
   const onFolder = async (base: string, folder: HeldFolder): Promise<void> => {
     await alarms.set(base, folder);
-    if (!known) await recent.enter(base, folder);
+    if (!known) recent.enter(base, await folder.stat());
   };
   told.sweepBegins();
   for await (const found of listFiles(buckets, bucket, { onFolder })) {
@@ -75,32 +75,13 @@ async function sweepOnce(
     const version = versionOf(found.stat);
     const mark = markOf(found.key, version);
     marks.add(mark);
-    if (told.has(mark) || !(known ? !known.has(mark) : recent.has(found))) continue;
+    if (told.has(mark) || !(known ? !known.has(mark) : recent.has(found.key, found.stat))) continue;
     while (!ended.aborted && !files.add(found.key, performance.now(), version)) await sleep(sweeping.pollMs);
     sweeping.onFound();
   }
   alarms.forgetOthers();
   told.sweepEnded();
   return marks.done();
-}
-
-/**
- * Tells by their times which files came since then. A folder that was moved here has a younger record than content; what
- * is in it may be old, but is new here.
- */
-function cameSince(since: number): {
-  enter(base: string, folder: HeldFolder): Promise<void>;
-  has(found: FoundFile): boolean;
-} {
-  let movedIn: string | undefined;
-  return {
-    async enter(base, folder) {
-      if (base === "" || (movedIn !== undefined && base.startsWith(movedIn))) return;
-      const { ctimeMs, ctimeNs, mtimeNs } = await folder.stat();
-      movedIn = Number(ctimeMs) >= since && mtimeNs !== ctimeNs ? base : undefined;
-    },
-    has: ({ key, stat }) => Number(stat.ctimeMs) >= since || (movedIn !== undefined && key.startsWith(movedIn)),
-  };
 }
 
 /** Until the time has come, or there is room for what was missed. */

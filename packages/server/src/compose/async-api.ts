@@ -1,0 +1,60 @@
+import { randomUUID } from "node:crypto";
+import { addressGuard } from "../fetch/address-guard.ts";
+import type { Log } from "../log.ts";
+import { api } from "../receive/api.ts";
+import { asyncRoutes } from "../receive/async-routes.ts";
+import { inBothDialects } from "../receive/dialect.ts";
+import type { Answer, ApiRequest } from "../receive/exchange.ts";
+import { serviceRoutes } from "../receive/service-routes.ts";
+import { submitJob } from "../receive/submit-job.ts";
+import { versionRoute } from "../receive/version-route.ts";
+import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+import { startKeys } from "./api-keys.ts";
+import { installationOf } from "./installation.ts";
+import { objectAddress } from "./object-address.ts";
+import { objectStore } from "./object-store.ts";
+import { openPlatform } from "./platform.ts";
+
+/** The asynchronous endpoints without an engine: what takes jobs in where others work them off, such as in a function. */
+export async function startAsyncApi(
+  settings: Settings,
+  log: Log,
+): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
+  await using undo = new AsyncDisposableStack();
+  const now = Date.now;
+  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
+  undo.defer(() => objects.close());
+  const platform = await openPlatform({ ...settings, role: "api" }, log, { guard, objects, now });
+  undo.defer(() => platform.close());
+  const keys = undo.use(await startKeys(settings, log));
+  const installation = installationOf(settings);
+  const routes = [
+    ...inBothDialects(
+      asyncRoutes({
+        checkDestination: guard.checkUrl,
+        checkObject: objects.problemWith,
+        objectAddress: objectAddress(objects),
+        allowHttpCallbacks: settings.allowHttpCallbacks,
+        tenantId: platform.tenantId,
+        submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
+        installation,
+        downloads: settings.downloads,
+        findResult: platform.results.find,
+      }),
+    ),
+    versionRoute({ version, installation }),
+  ];
+  const service = serviceRoutes({
+    version,
+    routes,
+    metrics: async () => "",
+    readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
+  });
+  const all = undo.move();
+  return {
+    handle: api({ routes: [...routes, ...service], auth: keys.auth }),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}

@@ -1,0 +1,56 @@
+import type { AddressGuard } from "../fetch/address-guard.ts";
+import type { AwsPlatformOptions } from "../platforms/aws/aws.ts";
+import { checkHeaders } from "../receive/body/header-rules.ts";
+import type { Settings } from "../settings.ts";
+import { CannotStart } from "./cannot-start.ts";
+
+const needed = {
+  awsQueueUrl: "LAZARET_AWS_QUEUE_URL",
+  awsDeadLettersUrl: "LAZARET_AWS_DEAD_LETTERS_URL",
+  awsTable: "LAZARET_AWS_TABLE",
+  awsTopicArn: "LAZARET_AWS_TOPIC_ARN",
+} as const;
+
+/** What the AWS platform is told. Throws with all that is missing at once. */
+export function awsOptions(
+  settings: Settings,
+  parts: { guard: AddressGuard; problemWith: AwsPlatformOptions["checks"]["object"]; now: () => number },
+): AwsPlatformOptions {
+  const missing = Object.entries(needed).filter(([name]) => settings[name as keyof typeof needed] === "");
+  if (missing.length > 0) {
+    throw new CannotStart(
+      `the AWS platform needs ${missing.map(([, variable]) => variable).join(", ")}`,
+      "the outputs of the scanner stack name them all (docs/run-on-aws.md)",
+    );
+  }
+  return {
+    ...awsServices(settings),
+    stackName: settings.scannerStackName,
+    queueUrl: settings.awsQueueUrl,
+    deadLettersUrl: settings.awsDeadLettersUrl,
+    tableName: settings.awsTable,
+    topicArn: settings.awsTopicArn,
+    busName: settings.awsEventBus,
+    signingSecret: settings.awsSigningSecret || `scanner/${settings.scannerStackName}/callback-signing-key`,
+    now: parts.now,
+    checks: {
+      object: parts.problemWith,
+      destination(url) {
+        const checked = parts.guard.checkUrl(url);
+        return checked.kind === "allowed" ? undefined : checked.message;
+      },
+      headers: (headers, where) => {
+        const strings = Object.entries(headers).every(([, value]) => typeof value === "string");
+        if (!strings) return { kind: "invalid", message: `${where} has a value that is not a string` };
+        return checkHeaders(headers as Record<string, string>, where);
+      },
+      allowHttpCallbacks: settings.allowHttpCallbacks,
+      allowDownloads: settings.downloads,
+    },
+  };
+}
+
+/** Where the services are. */
+export function awsServices(settings: Settings): { endpoint?: string } {
+  return settings.awsEndpoint === "" ? {} : { endpoint: settings.awsEndpoint };
+}

@@ -1,0 +1,30 @@
+import { startAsyncApi } from "./compose/async-api.ts";
+import { gathered, log } from "./log.ts";
+import type { LambdaEvent, LambdaResult } from "./receive/lambda/lambda-event.ts";
+import { lambdaHandler } from "./receive/lambda/lambda-handler.ts";
+import { readSettings } from "./settings/read-settings.ts";
+
+/** The asynchronous API as a Lambda function. Started once, when the first request comes. */
+let started: Promise<(event: LambdaEvent) => Promise<LambdaResult>> | undefined;
+
+export async function handler(event: LambdaEvent): Promise<LambdaResult> {
+  started ??= start().catch((error) => {
+    // The next request tries again: what was missing may be there by then.
+    started = undefined;
+    throw error;
+  });
+  return (await started)(event);
+}
+
+async function start(): Promise<(event: LambdaEvent) => Promise<LambdaResult>> {
+  const read = readSettings({ flags: {}, env: process.env, file: {}, defaults: { platform: "aws", role: "api" } });
+  if (read.kind !== "ok") {
+    throw new Error(
+      `the settings have problems: ${read.problems.map(({ name, problem }) => `${name} ${problem}`).join("; ")}`,
+    );
+  }
+  const { settings } = read;
+  const say = log({ level: settings.logLevel, format: "json", write: gathered((text) => process.stdout.write(text)) });
+  const { handle } = await startAsyncApi(settings, say);
+  return lambdaHandler({ handle, log: say });
+}

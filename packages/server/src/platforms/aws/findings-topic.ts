@@ -1,0 +1,49 @@
+import { type MessageAttributeValue, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
+import type { FindingsTopic, PublishedFinding } from "../../deliver/findings-topic.ts";
+import { emailSubject, emailText } from "../../deliver/render-finding.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
+import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+
+export interface SnsTopic extends FindingsTopic {
+  close(): void;
+}
+
+/** The findings topic on SNS. Email subscribers get words, all others the JSON. */
+export function snsTopic(options: AwsOptions & { topicArn: string }): SnsTopic {
+  const client = new SNSClient(clientConfig(options));
+  return {
+    async publish({ message, attributes, body }) {
+      const text = body === "json" ? JSON.stringify(message) : emailText(message);
+      const command = new PublishCommand({
+        TopicArn: options.topicArn,
+        Subject: subjectOf(message),
+        MessageStructure: "json",
+        Message: JSON.stringify({ default: text, email: emailText(message) }),
+        MessageAttributes: attributeValues(attributes),
+      });
+      await client.send(command).catch((error) => {
+        throw new QueueUnavailable(awsFailure("publish to the findings topic", error).message);
+      });
+    },
+    close: () => client.destroy(),
+  };
+}
+
+/** SNS wants printable ASCII, and not more than 100 of it. */
+function subjectOf(message: PublishedFinding["message"]): string {
+  return emailSubject(message)
+    .replace(/[^\x20-\x7e]/g, "?")
+    .slice(0, 100);
+}
+
+/** An attribute without a value is none: SNS refuses it. */
+function attributeValues(attributes: PublishedFinding["attributes"]): Record<string, MessageAttributeValue> {
+  return Object.fromEntries(
+    Object.entries(attributes)
+      .filter(([, value]) => value !== "")
+      .map(([name, value]) => [
+        name,
+        { DataType: typeof value === "number" ? "Number" : "String", StringValue: String(value) },
+      ]),
+  );
+}

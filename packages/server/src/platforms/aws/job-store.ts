@@ -1,0 +1,68 @@
+import type { ResultStore } from "../../deliver/result-store.ts";
+import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
+import { alarm } from "../embedded/alarm.ts";
+import { sqsDeadLetters } from "./dead-letters.ts";
+import { tableBrowser } from "./job-browser.ts";
+import { sqsQueue } from "./job-queue.ts";
+import { type AwsClientOptions, awsClients } from "./queue/aws-clients.ts";
+import { itemBrowser } from "./queue/items/browse-items.ts";
+import { addedClock } from "./queue/items/job-item.ts";
+import { jobItems } from "./queue/items/job-items.ts";
+import { table } from "./queue/items/table.ts";
+import { messageQueue } from "./queue/messages/message-queue.ts";
+import type { StoreParts } from "./queue/store-parts.ts";
+import type { RawChecks } from "./raw-messages.ts";
+import { tableResults } from "./results.ts";
+
+/** Jobs in SQS, their states and results in DynamoDB. Any number of processes may use them at once. */
+export interface JobStore {
+  queue: JobQueue;
+  results: ResultStore;
+  deadLetters: DeadLetters;
+  browser: JobBrowser;
+  /** Ends all waiting and drops the connections. What is under way should be over. */
+  close(): Promise<void>;
+}
+
+export interface JobStoreOptions extends AwsClientOptions {
+  queueUrl: string;
+  deadLetterQueueUrl: string;
+  tableName: string;
+  checks: RawChecks;
+  now?: () => number;
+  leaseSeconds?: number;
+}
+
+/** Nothing is asked before it is needed: a store that cannot be reached says so then. */
+export function openJobStore(options: JobStoreOptions): JobStore {
+  const { queueUrl, deadLetterQueueUrl, tableName, checks, now = Date.now, leaseSeconds = LEASE_SECONDS } = options;
+  const { sqs, dynamodb } = awsClients(options);
+  const items = table(dynamodb, tableName);
+  const { results, expectations } = tableResults(items, now);
+  const parts: StoreParts = {
+    jobs: messageQueue(sqs, queueUrl, "job queue"),
+    deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
+    items: jobItems(items),
+    browser: itemBrowser(items),
+    expectations,
+    expect: results.expect,
+    alarm: alarm(),
+    nextAdded: addedClock(now),
+    checks,
+    leaseSeconds,
+    now,
+  };
+  const queue = sqsQueue(parts);
+  return {
+    queue,
+    results,
+    deadLetters: sqsDeadLetters(parts),
+    browser: tableBrowser(parts),
+    async close() {
+      parts.alarm.stop();
+      await queue.close();
+      sqs.destroy();
+      dynamodb.destroy();
+    },
+  };
+}

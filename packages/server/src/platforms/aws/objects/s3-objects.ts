@@ -1,0 +1,68 @@
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { findings } from "@lazaret/contract";
+import type { ActionOutcome, ObjectActions } from "../../../deliver/object-actions.ts";
+import type { ObjectLister } from "../../../fetch/object-lister.ts";
+import type { ObjectReader } from "../../../fetch/object-reader.ts";
+import { deleteObject } from "./delete-object.ts";
+import { listObjects } from "./list-objects.ts";
+import { namedObject, problemWithNames } from "./object-names.ts";
+import { openObject } from "./open-object.ts";
+import { type S3Options, s3Client } from "./s3-client.ts";
+import { s3Failure } from "./s3-failure.ts";
+import { tagObject } from "./tag-object.ts";
+
+export interface S3ObjectsOptions extends S3Options {
+  /** Between two pieces of a body, while somebody waits for one. */
+  idleTimeoutMs?: number;
+}
+
+export interface S3Objects extends ObjectReader, ObjectActions, ObjectLister {
+  /** Drops every connection. Whatever is under way fails. */
+  close(): Promise<void>;
+}
+
+const IDLE_TIMEOUT_MS = 30_000;
+const LINK = "make a link to the object";
+
+/** Objects on S3, or on whatever speaks as S3 does. Credentials come by the SDK's usual chain, when first needed. */
+export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
+  const { idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
+  const client = await s3Client(options);
+  const closing = new AbortController();
+
+  return {
+    problemWith: problemWithNames,
+    open: (object, signal) =>
+      openObject(client, object, { idleTimeoutMs, signal: AbortSignal.any([signal, closing.signal]) }),
+    async link(object, forSeconds) {
+      const problem = problemWithNames(object);
+      if (problem !== undefined) throw new Error(`cannot ${LINK}: ${problem}`);
+      const command = new GetObjectCommand(namedObject(object));
+      return getSignedUrl(client, command, { expiresIn: forSeconds }).catch(failedTo(LINK));
+    },
+    list: (bucket, range = {}) => listObjects(client, bucket, { ...range, signal: closing.signal }),
+    tag: (object, tag) =>
+      tagObject(client, object, { tag, signal: closing.signal }).catch(unlessGone("changed", "tag the object")),
+    delete: (object) => deleteObject(client, object, closing.signal).catch(unlessGone("done", "delete the object")),
+    async close() {
+      closing.abort(new Error("the object store is closed"));
+      client.destroy();
+    },
+  };
+}
+
+function unlessGone(outcome: ActionOutcome, attempt: string): (error: unknown) => ActionOutcome {
+  return (error) => {
+    if (s3Failure(error, attempt)?.finding === findings.objectNotFound) return outcome;
+    return failedTo(attempt)(error);
+  };
+}
+
+/** The SDK's error is not kept as a cause: it holds the request with its signature. */
+function failedTo(attempt: string): (error: unknown) => never {
+  return (error) => {
+    const failure = s3Failure(error, attempt);
+    throw failure ? new Error(`${failure.message} (${failure.code})`) : error;
+  };
+}

@@ -1,0 +1,80 @@
+import {
+  GetObjectTaggingCommand,
+  HeadObjectCommand,
+  type HeadObjectCommandOutput,
+  PutObjectTaggingCommand,
+  type S3Client,
+  type Tag,
+} from "@aws-sdk/client-s3";
+import type { ActionOutcome } from "../../../deliver/object-actions.ts";
+import type { SeenObject } from "../../../model/source.ts";
+import { etagOf, hasLastingVersion, isSame } from "./object-mark.ts";
+import { namedObject } from "./object-names.ts";
+import { badAnswer } from "./s3-failure.ts";
+
+/** S3 allows no more, and would not say which of them is too many. */
+const MAX_TAGS = 10;
+
+/**
+ * A version of its own is tagged as such. Of any other object the entity tag is compared before and after, because S3 has
+ * no condition for tags: where another file came in between, the tag is taken off again.
+ */
+export async function tagObject(
+  client: S3Client,
+  object: SeenObject,
+  options: { tag: { key: string; value: string }; signal: AbortSignal },
+): Promise<ActionOutcome> {
+  const { tag, signal } = options;
+  const lasting = hasLastingVersion(object);
+  if (!lasting && !isSame(await headObject(client, object, signal), object)) return "changed";
+
+  const tags = await tagsOf(client, object, signal);
+  const others = tags.filter(({ Key }) => Key !== tag.key);
+  if (others.length >= MAX_TAGS) {
+    throw new Error(`cannot tag the object: it has ${others.length} other tags, and S3 allows ${MAX_TAGS} in all`);
+  }
+  if (!tags.some((each) => isTag(each, tag))) {
+    await putTags(client, object, { tags: [...others, { Key: tag.key, Value: tag.value }], signal });
+  }
+  // Only the entity tag this time: there are servers for which a new tag makes a new time.
+  if (lasting || (await headObject(client, object, signal)).ETag === etagOf(object)) return "done";
+
+  const newer = await tagsOf(client, object, signal);
+  const left = newer.filter((each) => !isTag(each, tag));
+  if (left.length < newer.length) await putTags(client, object, { tags: left, signal });
+  return "changed";
+}
+
+export function headObject(
+  client: S3Client,
+  object: SeenObject,
+  signal: AbortSignal,
+): Promise<HeadObjectCommandOutput> {
+  return client.send(new HeadObjectCommand(namedObject(object)), { abortSignal: signal });
+}
+
+async function tagsOf(client: S3Client, object: SeenObject, signal: AbortSignal): Promise<Tag[]> {
+  try {
+    const answer = await client.send(new GetObjectTaggingCommand(namedObject(object)), { abortSignal: signal });
+    // Taken for no tags, an answer without a body would cost the object those it has.
+    if (!answer.TagSet) throw badAnswer("read the object's tags");
+    return answer.TagSet;
+  } catch (error) {
+    // What some servers say of an object without tags.
+    if (error instanceof Error && /^NoSuchTagSet/.test(error.name)) return [];
+    throw error;
+  }
+}
+
+async function putTags(
+  client: S3Client,
+  object: SeenObject,
+  options: { tags: Tag[]; signal: AbortSignal },
+): Promise<void> {
+  const command = new PutObjectTaggingCommand({ ...namedObject(object), Tagging: { TagSet: options.tags } });
+  await client.send(command, { abortSignal: options.signal });
+}
+
+function isTag({ Key, Value }: Tag, tag: { key: string; value: string }): boolean {
+  return Key === tag.key && Value === tag.value;
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { jobCard } from "../../../queue/job-card.ts";
+import { type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
+import type { HeldLeases } from "./held-leases.ts";
+import type { JobItem, JobKey } from "./items/job-item.ts";
+import { burialMark, readJobMessage } from "./messages/job-message.ts";
+import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./messages/message-queue.ts";
+import { takeInRawMessage } from "./raw/raw-jobs.ts";
+import { sqsLease } from "./sqs-lease.ts";
+import type { StoreParts } from "./store-parts.ts";
+
+/** A message, and when it was asked for: nobody else sees it for one lease from then on, at least. */
+export interface HiddenMessage extends ReceivedMessage {
+  askedAt: number;
+}
+
+/**
+ * How much of a lease the clocks of two machines may be apart. SQS hands out a message only when its time is over, by its
+ * own clock; the item may say so a little later.
+ */
+const CLOCK_TOLERANCE = 1 / 5;
+
+/**
+ * From a message to a lease, if the table agrees. Undefined when the message was something else: one of several of its
+ * job, the last of a job that killed its workers, jobs of another producer, or nothing that can be read. It has been
+ * seen to then. Throws `QueueUnavailable`; the message is as it was then.
+ */
+export async function claimMessage(
+  message: HiddenMessage,
+  { parts, leases }: { parts: StoreParts; leases: HeldLeases },
+): Promise<Lease | undefined> {
+  const { jobs, items, now, leaseSeconds } = parts;
+  const read = readJobMessage(message.body);
+  if (!read) return takeInRawMessage(message, parts);
+  const { key, job } = read;
+  if (message.receives > MAX_ATTEMPTS) return buryPoison();
+
+  const token = randomUUID();
+  const claim = await items.claim({
+    key,
+    job,
+    messageId: message.messageId,
+    attempt: message.receives,
+    token,
+    until: message.askedAt + leaseSeconds * 1000,
+    dueBy: now() + leaseSeconds * 1000 * CLOCK_TOLERANCE,
+  });
+  if (claim.kind === "refused") return stepBack(claim.item);
+  const { receipt, body } = message;
+  const held = { key, token, base: job, body, changes: claim.item.changes, receipt, receiptLost: false };
+  return sqsLease(held, message.receives, { parts, leases });
+
+  /** Queues whose redrive policy allows more receives than we do leave it to us. */
+  async function buryPoison(): Promise<undefined> {
+    const at = now();
+    const letter = { submittedAt: job.submittedAt, card: jobCard(job), reason: POISON, at, now: at };
+    if (await items.buryUnheld(key, letter)) return fileDeadLetter(key, at);
+    const item = await items.get(key);
+    return item && stepBack(item);
+  }
+
+  async function fileDeadLetter(letterKey: JobKey, at: number): Promise<undefined> {
+    await parts.deadLetters.send({ body: message.body, mark: burialMark({ ...letterKey, at, reason: POISON }) });
+    await jobs.remove(message.receipt);
+  }
+
+  /** Not now: the job is done, somebody has it, or it waits for its time. */
+  async function stepBack(item: JobItem): Promise<undefined> {
+    // Of two messages of one job that of the lease is enough: it stays until the job is settled.
+    const second = item.token !== undefined && item.messageId !== message.messageId;
+    if (item.done || second) return jobs.remove(message.receipt).then(() => undefined);
+    const ours = leases.get(item.token ?? "");
+    if (ours) {
+      ours.receipt = message.receipt;
+      ours.receiptLost = false;
+      return undefined;
+    }
+    const leftSeconds = Math.max(1, Math.ceil(((item.dueAt ?? 0) - now()) / 1000));
+    if (item.token !== undefined) {
+      await jobs.hide(message.receipt, Math.min(leftSeconds, leaseSeconds));
+      return undefined;
+    }
+    // Anew, because each receive of the same message counts as an attempt.
+    await jobs.send({ body: message.body, delaySeconds: Math.min(leftSeconds, MAX_DELAY_SECONDS) });
+    await jobs.remove(message.receipt);
+    return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import type { Job } from "../../../model/job.ts";
+import { jobCard } from "../../../queue/job-card.ts";
+import { POISON } from "../../../queue/job-queue.ts";
+import { readRawMessage } from "../raw-messages.ts";
+import type { JobKey } from "./items/job-item.ts";
+import type { UnheldLetter } from "./items/job-items.ts";
+import { readBurialMark, readJobMessage } from "./messages/job-message.ts";
+import { LARGEST_BATCH, type ReceivedMessage } from "./messages/message-queue.ts";
+import { LETTER, rawKey } from "./raw/raw-jobs.ts";
+import type { StoreParts } from "./store-parts.ts";
+
+/** A message of the dead letter queue. */
+export interface FoundLetter {
+  message: ReceivedMessage;
+  key: JobKey;
+  /** Undefined when it is no job of ours. */
+  job: Job | undefined;
+}
+
+/** The only way to look into SQS is to receive: nobody else sees a letter for so long. */
+const HIDDEN_SECONDS = 60;
+const LAST_WAIT_SECONDS = 1;
+
+/**
+ * Shows each letter once, until `visit` says that it is enough or there are no more. A visitor that answers `kept` leaves
+ * the letter where it is; it can be seen again when the sweep is over. Two sweeps at once see only a part each.
+ */
+export async function sweepDeadLetters(
+  { deadLetters }: Pick<StoreParts, "deadLetters">,
+  visit: (letter: FoundLetter) => Promise<"kept" | "gone">,
+  enough: () => boolean,
+): Promise<void> {
+  const seen = new Set<string>();
+  const kept: string[] = [];
+
+  /** Short polls ask some of the queue's servers, a long one all of them: only it can say that there is nothing. */
+  async function received(): Promise<ReceivedMessage[]> {
+    const options = { limit: LARGEST_BATCH, hiddenSeconds: HIDDEN_SECONDS };
+    const some = await deadLetters.receive(options);
+    return some.length > 0 ? some : deadLetters.receive({ ...options, waitSeconds: LAST_WAIT_SECONDS });
+  }
+
+  async function look(message: ReceivedMessage): Promise<void> {
+    const outcome = await visit(foundLetter(message)).catch((error: unknown) => {
+      kept.push(message.receipt);
+      throw error;
+    });
+    if (outcome === "kept") kept.push(message.receipt);
+  }
+
+  try {
+    while (!enough()) {
+      const messages = await received();
+      const fresh = messages.filter(({ messageId }) => !seen.has(messageId));
+      kept.push(...messages.filter(({ messageId }) => seen.has(messageId)).map(({ receipt }) => receipt));
+      if (fresh.length === 0) return;
+      for (const { messageId } of fresh) seen.add(messageId);
+      const looks = await Promise.allSettled(fresh.map(look));
+      for (const each of looks) if (each.status === "rejected") throw each.reason;
+    }
+  } finally {
+    // Those that cannot be shown again now are, when their time is over.
+    await Promise.allSettled(kept.map((receipt) => deadLetters.hide(receipt, 0)));
+  }
+}
+
+function foundLetter(message: ReceivedMessage): FoundLetter {
+  const read = readJobMessage(message.body);
+  const key = read?.key ?? readBurialMark(message.mark) ?? rawKey(message, LETTER);
+  return { message, key: { id: key.id, added: key.added }, job: read?.job };
+}
+
+/** What the table should say about a letter that it knows nothing of: SQS buried it, without telling anybody. */
+export function unheldLetter({ message, job }: FoundLetter, parts: Pick<StoreParts, "checks" | "now">): UnheldLetter {
+  const mark = readBurialMark(message.mark);
+  const raw = job || mark ? undefined : readRawMessage(message.body, parts.checks);
+  const now = parts.now();
+  return {
+    submittedAt: job?.submittedAt ?? message.sentAt,
+    card: job && jobCard(job),
+    reason: mark?.reason ?? (raw?.kind === "garbage" ? raw.reason : POISON),
+    at: mark?.at ?? now,
+    now,
+  };
+}

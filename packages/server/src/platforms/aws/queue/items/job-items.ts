@@ -1,0 +1,222 @@
+import type { Job } from "../../../../model/job.ts";
+import type { JobCard } from "../../../../queue/job-card.ts";
+import type { JobChanges } from "./job-changes.ts";
+import { type Attributes, cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-item.ts";
+import type { Table } from "./table.ts";
+
+/** Whose lease it is. Nothing is written for a lease that was lost: then the answer is false. */
+interface Holder {
+  key: JobKey;
+  token: string;
+}
+
+/** A job as it is now, and what that changes about the one in its messages. */
+export interface Progress {
+  job: Job;
+  changes: JobChanges;
+}
+
+interface ClaimArgs {
+  key: JobKey;
+  job: Job;
+  /** Which message it came in. */
+  messageId: string;
+  attempt: number;
+  token: string;
+  /** When the lease ends. */
+  until: number;
+  /** Whatever is due by then may be taken. */
+  dueBy: number;
+}
+
+/** What happens to the items of jobs in the queue. All of it throws `QueueUnavailable`. */
+export interface JobItems {
+  /** Due at once. An item that is there already stays as it is. */
+  add(key: JobKey, job: Job, now: number): Promise<void>;
+  /** Takes back an add, as long as nobody took the job. */
+  unadd(key: JobKey): Promise<void>;
+  /** The item with its new lease; else as it is, because it is somebody else's, not due, or done. */
+  claim(args: ClaimArgs): Promise<{ kind: "claimed" | "refused"; item: JobItem }>;
+  extend(holder: Holder, until: number): Promise<boolean>;
+  save(holder: Holder, progress: Progress): Promise<boolean>;
+  /** The item goes; or becomes a note that the job is done. */
+  finish(holder: Holder, end: { note: boolean; now: number }): Promise<boolean>;
+  /** Leaves such a note where there is nothing. */
+  noteDone(key: JobKey, now: number): Promise<void>;
+  putBack(holder: Holder, progress: Progress & { dueAt: number; now: number }): Promise<boolean>;
+  bury(holder: Holder, progress: Progress & { reason: string; now: number }): Promise<boolean>;
+  /** Buries what nobody holds and is due, whether or not there is an item. What is buried already keeps its reason. */
+  buryUnheld(key: JobKey, letter: UnheldLetter): Promise<boolean>;
+  /** From buried to due at once. False when it is not buried. */
+  redrive(key: JobKey, progress: Progress & { now: number }): Promise<boolean>;
+  /** Deletes what is buried, and nothing else. False when it is not buried. */
+  purge(key: JobKey): Promise<boolean>;
+  get(key: JobKey): Promise<JobItem | undefined>;
+}
+
+export interface UnheldLetter {
+  submittedAt: number;
+  card: JobCard | undefined;
+  reason: string;
+  at: number;
+  now: number;
+}
+
+/** An item outlives the messages of its job, which SQS keeps for 14 days at most. */
+const KEPT_SECONDS = 15 * 86_400;
+/** A message that could not be deleted comes back within one lease. */
+const NOTE_SECONDS = 86_400;
+
+const HELD = "lease_token = :token";
+const BURIED = "attribute_exists(buried_at)";
+
+export function jobItems(table: Table): JobItems {
+  const held = ({ token }: Holder): { if: string; values: Attributes } => ({
+    if: HELD,
+    values: { ":token": text(token) },
+  });
+  const written = ({ job, changes }: Progress): Attributes => ({
+    changes: text(JSON.stringify(changes)),
+    card: cardOf(job),
+  });
+  const note = (now: number): Attributes => ({ done: { BOOL: true }, expires_at: secondsFrom(now, NOTE_SECONDS) });
+
+  async function get(key: JobKey): Promise<JobItem | undefined> {
+    const attributes = await table.get(primaryKey(key));
+    return attributes && jobItem(attributes);
+  }
+
+  return {
+    get,
+
+    async add(key, job, now) {
+      const item = {
+        ...primaryKey(key),
+        id: text(key.id),
+        submitted_at: number(job.submittedAt),
+        due_at: number(now),
+        attempts: number(0),
+        card: cardOf(job),
+        expires_at: secondsFrom(now, KEPT_SECONDS),
+      };
+      await table.put(item, { if: "attribute_not_exists(pk)" });
+    },
+
+    async unadd(key) {
+      await table.remove(primaryKey(key), {
+        if: "attribute_not_exists(lease_token) AND attempts = :none",
+        values: { ":none": number(0) },
+      });
+    },
+
+    async claim({ key, job, messageId, attempt, token, until, dueBy }) {
+      for (;;) {
+        const claimed = await table.updated(primaryKey(key), {
+          // Its own token: the answer to a first try was lost.
+          if: `attribute_not_exists(done) AND (attribute_not_exists(due_at) OR due_at <= :by OR ${HELD})`,
+          values: { ":by": number(dueBy), ":token": text(token) },
+          set: {
+            id: text(key.id),
+            attempts: number(attempt),
+            lease_token: text(token),
+            message_id: text(messageId),
+            due_at: number(until),
+            expires_at: secondsFrom(until, KEPT_SECONDS),
+          },
+          setOnce: { submitted_at: number(job.submittedAt), card: cardOf(job) },
+          remove: ["buried_at", "reason"],
+        });
+        if (claimed) return { kind: "claimed", item: jobItem(claimed) };
+        const item = await get(key);
+        if (item) return { kind: "refused", item };
+      }
+    },
+
+    extend: (holder, until) =>
+      table.update(primaryKey(holder.key), {
+        ...held(holder),
+        set: { due_at: number(until), expires_at: secondsFrom(until, KEPT_SECONDS) },
+      }),
+
+    save: (holder, progress) => table.update(primaryKey(holder.key), { ...held(holder), set: written(progress) }),
+
+    finish(holder, end) {
+      if (!end.note) return table.remove(primaryKey(holder.key), held(holder));
+      return table.update(primaryKey(holder.key), {
+        ...held(holder),
+        set: note(end.now),
+        remove: ["lease_token", "due_at", "card", "changes"],
+      });
+    },
+
+    async noteDone(key, now) {
+      await table.put({ ...primaryKey(key), id: text(key.id), ...note(now) }, { if: "attribute_not_exists(pk)" });
+    },
+
+    putBack: (holder, progress) =>
+      table.update(primaryKey(holder.key), {
+        ...held(holder),
+        set: {
+          ...written(progress),
+          due_at: number(progress.dueAt),
+          attempts: number(0),
+          expires_at: secondsFrom(progress.dueAt, KEPT_SECONDS),
+        },
+        remove: ["lease_token"],
+      }),
+
+    bury: (holder, progress) =>
+      table.update(primaryKey(holder.key), {
+        ...held(holder),
+        set: {
+          ...written(progress),
+          buried_at: number(progress.now),
+          reason: text(progress.reason),
+          expires_at: secondsFrom(progress.now, KEPT_SECONDS),
+        },
+        remove: ["lease_token", "due_at"],
+      }),
+
+    buryUnheld: (key, { submittedAt, card, reason, at, now }) =>
+      table.update(primaryKey(key), {
+        if: "attribute_not_exists(done) AND (attribute_not_exists(due_at) OR due_at <= :by)",
+        values: { ":by": number(now) },
+        set: { id: text(key.id), expires_at: secondsFrom(now, KEPT_SECONDS) },
+        setOnce: {
+          buried_at: number(at),
+          reason: text(reason),
+          submitted_at: number(submittedAt),
+          attempts: number(0),
+          ...(card && { card: text(JSON.stringify(card)) }),
+        },
+        remove: ["lease_token", "due_at"],
+      }),
+
+    redrive: (key, progress) =>
+      table.update(primaryKey(key), {
+        if: BURIED,
+        set: {
+          ...written(progress),
+          due_at: number(progress.now),
+          attempts: number(0),
+          expires_at: secondsFrom(progress.now, KEPT_SECONDS),
+        },
+        remove: ["buried_at", "reason"],
+      }),
+
+    purge: (key) => table.remove(primaryKey(key), { if: BURIED }),
+  };
+}
+
+function text(value: string): { S: string } {
+  return { S: value };
+}
+
+function number(value: number): { N: string } {
+  return { N: String(Math.round(value)) };
+}
+
+/** What DynamoDB's TTL reads. */
+function secondsFrom(now: number, seconds: number): { N: string } {
+  return number(now / 1000 + seconds);
+}

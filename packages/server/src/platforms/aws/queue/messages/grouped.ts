@@ -1,0 +1,72 @@
+/** What became of one entry of a batch. */
+export type EntryOutcome<Result> = { kind: "done"; value: Result } | { kind: "failed"; error: unknown };
+
+export interface GroupOptions<Entry, Result> {
+  /** The most entries that one request takes. */
+  largest: number;
+  /** What entries weigh, and the most that one request carries of it. */
+  weight?: (entry: Entry) => number;
+  heaviest?: number;
+  /** Asks for all of them at once and answers in their order. Throwing fails all. */
+  run(entries: readonly Entry[]): Promise<EntryOutcome<Result>[]>;
+}
+
+interface Waiting<Entry, Result> {
+  entry: Entry;
+  resolve(value: Result): void;
+  reject(error: unknown): void;
+}
+
+/** Beyond so many, entries wait, and travel in fuller batches. */
+const REQUESTS_AT_ONCE = 8;
+
+/** Calls that come within one turn of the event loop, or while many requests are under way, share requests. */
+export function grouped<Entry, Result>(options: GroupOptions<Entry, Result>): (entry: Entry) => Promise<Result> {
+  const { largest, weight = () => 0, heaviest = Number.POSITIVE_INFINITY } = options;
+  const waiting: Waiting<Entry, Result>[] = [];
+  let underWay = 0;
+  let scheduled = false;
+
+  function schedule(): void {
+    if (scheduled || waiting.length === 0 || underWay >= REQUESTS_AT_ONCE) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      while (waiting.length > 0 && underWay < REQUESTS_AT_ONCE) void send(nextBatch());
+    });
+  }
+
+  /** At least one, and as many more as fit. */
+  function nextBatch(): Waiting<Entry, Result>[] {
+    let total = 0;
+    let count = 0;
+    for (const { entry } of waiting.slice(0, largest)) {
+      total += weight(entry);
+      if (count > 0 && total > heaviest) break;
+      count += 1;
+    }
+    return waiting.splice(0, count);
+  }
+
+  async function send(batch: readonly Waiting<Entry, Result>[]): Promise<void> {
+    underWay += 1;
+    try {
+      const outcomes = await options.run(batch.map(({ entry }) => entry));
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const outcome = outcomes[index];
+        if (outcome?.kind === "done") resolve(outcome.value);
+        else reject(outcome?.error ?? new Error("a batch was answered with too few outcomes"));
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+    underWay -= 1;
+    schedule();
+  }
+
+  return (entry) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ entry, resolve, reject });
+      schedule();
+    });
+}

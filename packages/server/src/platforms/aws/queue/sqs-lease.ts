@@ -1,0 +1,131 @@
+import type { Job } from "../../../model/job.ts";
+import type { Settlement } from "../../../model/settlement.ts";
+import type { Lease } from "../../../queue/job-queue.ts";
+import type { HeldLease, HeldLeases } from "./held-leases.ts";
+import { changesTo, withChanges } from "./items/job-changes.ts";
+import type { Progress } from "./items/job-items.ts";
+import { burialMark, jobMessage } from "./messages/job-message.ts";
+import { MAX_DELAY_SECONDS } from "./messages/message-queue.ts";
+import type { StoreParts } from "./store-parts.ts";
+
+/**
+ * Each write goes to the table first, on condition that the lease is still ours; what follows in the queues can be lost
+ * by a crash without losing the job:
+ *
+ *   done    item deleted ─▶ message deleted              else: the message comes back and the job runs once more
+ *   again   item put back ─▶ new message ─▶ old deleted  else: the old message comes back, and finds the item put back
+ *   buried  item buried ─▶ dead letter ─▶ old deleted    else: the old message comes back and the job runs once more
+ */
+export function sqsLease(
+  held: HeldLease,
+  attempt: number,
+  { parts, leases }: { parts: StoreParts; leases: HeldLeases },
+): Lease {
+  const { jobs, deadLetters, items, alarm, now, leaseSeconds } = parts;
+  leases.set(held.token, held);
+
+  function progressTo(job: Job): Progress {
+    return { job, changes: changesTo(held.base, job, held.changes) };
+  }
+
+  /** Settled or lost: nothing more can be written. */
+  function end(): void {
+    leases.delete(held.token);
+  }
+
+  /** What has been settled stays so, whether or not the message goes. */
+  function removeMessage(): Promise<boolean> {
+    return succeeds(jobs.remove(held.receipt));
+  }
+
+  async function finish(): Promise<boolean> {
+    const note = held.receiptLost;
+    if (await items.finish(held, { note, now: now() })) {
+      const removed = await removeMessage();
+      if (!removed && !note) await succeeds(items.noteDone(held.key, now()));
+      return true;
+    }
+    // When the answer to our own delete was lost, or somebody else was faster, the job is done all the same.
+    const item = await items.get(held.key);
+    if (item === undefined || item.done) await removeMessage();
+    return false;
+  }
+
+  async function putBack(job: Job, afterSeconds: number): Promise<boolean> {
+    const progress = progressTo(job);
+    const dueAt = now() + afterSeconds * 1000;
+    if (!(await items.putBack(held, { ...progress, dueAt, now: now() }))) return false;
+    await succeeds(parts.expectations.prolong(job));
+    const delaySeconds = Math.min(Math.ceil(afterSeconds), MAX_DELAY_SECONDS);
+    if (await succeeds(jobs.send({ body: bodyOf(held, job), delaySeconds }))) await removeMessage();
+    alarm.ring();
+    return true;
+  }
+
+  async function bury(job: Job, reason: string): Promise<boolean> {
+    const at = now();
+    if (!(await items.bury(held, { ...progressTo(job), reason, now: at }))) return false;
+    await deadLetters.send({ body: bodyOf(held, job), mark: burialMark({ ...held.key, at, reason }) });
+    await removeMessage();
+    return true;
+  }
+
+  function settled(settlement: Settlement): Promise<boolean> {
+    if (settlement.kind === "done") return finish();
+    if (settlement.kind === "again") return putBack(settlement.job, settlement.afterSeconds);
+    return bury(settlement.job, settlement.reason);
+  }
+
+  const lease: Lease = {
+    job: withChanges(held.base, held.changes),
+    attempt,
+
+    async extend() {
+      if (!leases.has(held.token)) return false;
+      // By the time before the message is hidden: whoever receives it when that is over must find the lease over too.
+      const until = now() + leaseSeconds * 1000;
+      if (!(await items.extend(held, until))) {
+        end();
+        return false;
+      }
+      // Where the message is visible by now the item alone keeps others out.
+      if (!(await jobs.hide(held.receipt, leaseSeconds))) held.receiptLost = true;
+      return true;
+    },
+
+    async save(job) {
+      if (!leases.has(held.token)) return false;
+      const progress = progressTo(job);
+      if (await items.save(held, progress)) {
+        held.changes = progress.changes;
+        return true;
+      }
+      end();
+      return false;
+    },
+
+    async settle(settlement) {
+      if (!leases.has(held.token)) return false;
+      const ours = await settled(settlement);
+      end();
+      return ours;
+    },
+  };
+  return lease;
+}
+
+function succeeds(work: Promise<void>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
+/** With what was achieved, and without what is not needed any more; as it was, if that has become too large. */
+function bodyOf({ key, body }: HeldLease, job: Job): string {
+  try {
+    return jobMessage(key.added, job);
+  } catch {
+    return body;
+  }
+}

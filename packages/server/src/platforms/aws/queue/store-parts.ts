@@ -1,0 +1,26 @@
+import type { Submission } from "../../../deliver/result-store.ts";
+import type { Alarm } from "../../embedded/alarm.ts";
+import type { RawChecks } from "../raw-messages.ts";
+import type { Expectations } from "./expectations.ts";
+import type { ItemBrowser } from "./items/browse-items.ts";
+import type { JobItems } from "./items/job-items.ts";
+import type { MessageQueue } from "./messages/message-queue.ts";
+
+/** What the adapters on queue and table are made of. */
+export interface StoreParts {
+  jobs: MessageQueue;
+  deadLetters: MessageQueue;
+  items: JobItems;
+  browser: ItemBrowser;
+  expectations: Expectations;
+  /** Of the results. */
+  expect(submission: Submission): Promise<void>;
+  alarm: Alarm;
+  /** What to write into `added` of the next job. */
+  nextAdded(): string;
+  /** What messages of other producers have to pass. */
+  checks: RawChecks;
+  leaseSeconds: number;
+  /** Milliseconds since 1970. */
+  now(): number;
+}

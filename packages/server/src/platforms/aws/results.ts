@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
+import type { ResultStore, Submission } from "../../deliver/result-store.ts";
+import type { Job } from "../../model/job.ts";
+import { type Expectation, type Expectations, expectations } from "./queue/expectations.ts";
+import type { Attributes } from "./queue/items/job-item.ts";
+import type { Table } from "./queue/items/table.ts";
+
+const RESULT_MS = RESULT_RETENTION_HOURS * 3_600_000;
+const DAY_MS = 86_400_000;
+/** A job stays in SQS for 14 days at most without being put back; when it is, its expectation gets its time again. */
+const EXPECTED_MS = 30 * DAY_MS;
+const PROLONGED_AFTER_MS = 15 * DAY_MS;
+
+const UNFINISHED = "job_id = :job AND attribute_not_exists(report)";
+
+/**
+ * Results in the table, one item for each trace id: whose submission is the newest, and its report when there is one.
+ * DynamoDB deletes what is over some time later; when it is over is looked at when it is read.
+ */
+export function tableResults(table: Table, now: () => number): { results: ResultStore; expectations: Expectations } {
+  const shared = expectations(prolong);
+
+  async function prolong({ id, traceId, report, submittedAt }: Job): Promise<void> {
+    if (traceId === undefined || report || now() - submittedAt < PROLONGED_AFTER_MS) return;
+    await table.update(keyOf(traceId), {
+      if: UNFINISHED,
+      values: job(id),
+      set: { expires_at: seconds(now() + EXPECTED_MS) },
+    });
+  }
+
+  function expectation({ traceId, jobId }: Submission): Expectation {
+    const key = keyOf(traceId);
+    const item = { ...key, job_id: { S: jobId }, expires_at: seconds(now() + EXPECTED_MS) };
+    // What is its own already is left alone: the answer to a first try was lost, or the job was faster.
+    const put = table.put(item, { if: "attribute_not_exists(pk) OR job_id <> :job", values: job(jobId) });
+    return {
+      written: put.then(() => {}),
+      async undo() {
+        const { before } = (await put) ?? {};
+        if (before) await table.put(before, { if: UNFINISHED, values: job(jobId) });
+        else await table.remove(key, { if: UNFINISHED, values: job(jobId) });
+      },
+    };
+  }
+
+  const results: ResultStore = {
+    expect(submission) {
+      const expected = expectation(submission);
+      shared.note(submission.jobId, expected);
+      return expected.written;
+    },
+
+    async keep({ traceId, jobId }, report) {
+      const until = now() + RESULT_MS;
+      await table.update(keyOf(traceId), {
+        if: UNFINISHED,
+        values: job(jobId),
+        set: { report: { S: JSON.stringify(report) }, kept_until: { N: String(until) }, expires_at: seconds(until) },
+      });
+    },
+
+    async find(traceId) {
+      const { report, kept_until } = (await table.get(keyOf(traceId))) ?? {};
+      return report?.S !== undefined && Number(kept_until?.N) > now() ? JSON.parse(report.S) : undefined;
+    },
+  };
+  return { results, expectations: shared };
+}
+
+/** By a digest: keys have a length limit, and lone surrogates, which are kept apart in UTF-16, no UTF-8. */
+function keyOf(traceId: string): Attributes {
+  const digest = createHash("sha256").update(Buffer.from(traceId, "utf16le")).digest("hex");
+  return { pk: { S: `trace#${digest}` }, sk: { S: "result" } };
+}
+
+function job(id: string): Attributes {
+  return { ":job": { S: id } };
+}
+
+function seconds(ms: number): { N: string } {
+  return { N: String(Math.ceil(ms / 1000)) };
+}

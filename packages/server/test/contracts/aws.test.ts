@@ -1,0 +1,26 @@
+import { startAws } from "../support/aws/aws-stores.ts";
+import { atTheEnd } from "../support/leftovers.ts";
+import { deadLettersContract } from "./dead-letters.ts";
+import { jobBrowserContract } from "./job-browser.ts";
+import { jobQueueContract } from "./job-queue.ts";
+import { jobQueueTimeContract } from "./job-queue-time.ts";
+import { resultStoreContract } from "./result-store.ts";
+import type { Platform } from "./stores.ts";
+
+const servers = await startAws();
+atTheEnd(() => servers[Symbol.asyncDispose]());
+
+/** Time belongs to the queue service: it can be told to pass, but not to go back. */
+const aws: Platform = {
+  name: "the AWS platform",
+  ordered: false,
+  toldClock: false,
+  make: () => servers.stores(),
+};
+
+jobQueueContract(aws);
+jobQueueTimeContract(aws);
+deadLettersContract(aws);
+jobBrowserContract(aws);
+// Of results the service knows no time, and the clock is ours.
+resultStoreContract({ ...aws, toldClock: true });

@@ -1,0 +1,71 @@
+import { type FanOut, startFanOut } from "../../src/deliver/fan-out/fan-out.ts";
+import type { MailSettings } from "../../src/deliver/fan-out/mail-settings.ts";
+import { type OutboxLimits, outboxLimits } from "../../src/deliver/fan-out/outbox.ts";
+import { parseEventTargets, parseSubscriptions } from "../../src/deliver/fan-out/subscriptions.ts";
+import type { SignCallback } from "../../src/deliver/signature.ts";
+import { guardedConnector } from "../../src/fetch/guarded-connector.ts";
+import type { Log, LogFields } from "../../src/log.ts";
+import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
+
+export interface TriedFanOut extends FanOut, AsyncDisposable {
+  readonly logged: readonly LogFields[];
+}
+
+export interface TryFanOutOptions {
+  /** As an operator would write them. */
+  subscriptions?: readonly object[];
+  targets?: readonly object[];
+  /** Milliseconds since 1970; stands still unless somebody moves it. */
+  clock?: { now: number };
+  publishOnly?: boolean;
+  mail?: MailSettings;
+  sign?: SignCallback;
+  limits?: Partial<OutboxLimits>;
+}
+
+/** The fan-out of one process on a data folder: real SQLite, real senders, a told clock and no jitter. */
+export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Promise<TriedFanOut> {
+  const { subscriptions = [], targets = [], clock = { now: Date.UTC(2026, 0, 1) }, mail, sign, limits } = options;
+  const now = (): number => clock.now;
+  const store = await openJobStore(dataDir, { now, outboxLimits: { ...outboxLimits, ...limits } });
+  const logged: LogFields[] = [];
+  const write =
+    (level: string) =>
+    (event: string, fields: LogFields = {}): void => {
+      logged.push({ level, event, ...fields });
+    };
+  const log: Log = Object.assign(write("info"), { error: write("error") });
+  const sending = {
+    dataDir,
+    connector: (signal: AbortSignal) => guardedConnector({ guard: { mayDial: () => true } }, signal),
+    version: "1.2.3",
+    log,
+    now,
+    random: () => 0,
+    ...(mail && { mail }),
+    ...(sign && { sign }),
+  };
+  await using undo = new AsyncDisposableStack();
+  undo.defer(store.close);
+  const fanOut = startFanOut({
+    outbox: store.outbox,
+    stackName: "prod",
+    subscriptions: parsed(parseSubscriptions(JSON.stringify(subscriptions))),
+    targets: parsed(parseEventTargets(JSON.stringify(targets))),
+    sending: options.publishOnly ? undefined : sending,
+  });
+  undo.move();
+  return {
+    ...fanOut,
+    logged,
+    async [Symbol.asyncDispose]() {
+      await fanOut.stop(0);
+      await store.close();
+    },
+  };
+}
+
+function parsed<T>(setting: { value: T } | { problem: string }): T {
+  if ("problem" in setting) throw new Error(setting.problem);
+  return setting.value;
+}
