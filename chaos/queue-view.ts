@@ -1,0 +1,34 @@
+import { askLazaret } from "./lazaret.ts";
+
+/** A dead letter as `lazaret dlq list` shows it. */
+export interface DeadLetter {
+  id: string;
+  reason: string;
+  /** Undefined when the job cannot be read. */
+  job?: { traceId?: string };
+}
+
+interface Page<Entry> {
+  entries: Entry[];
+  next?: string;
+}
+
+const PAGE = ["--limit", "1000"];
+
+/** How many jobs wait, are delayed or under way, as `lazaret jobs list` shows them; of many, the newest thousand. */
+export async function unfinishedJobs(dataDir: string): Promise<number> {
+  const { entries } = (await askLazaret(["jobs", "list", ...PAGE], dataDir)) as Page<{ state: string }>;
+  return entries.filter(({ state }) => state !== "buried").length;
+}
+
+export async function deadLetters(dataDir: string): Promise<DeadLetter[]> {
+  const all: DeadLetter[] = [];
+  let after: string | undefined;
+  do {
+    const from = after === undefined ? [] : ["--after", after];
+    const page = (await askLazaret(["dlq", "list", ...PAGE, ...from], dataDir)) as Page<DeadLetter>;
+    all.push(...page.entries);
+    after = page.next;
+  } while (after !== undefined);
+  return all;
+}
