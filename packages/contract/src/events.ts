@@ -1,4 +1,4 @@
-import type { FindingsMessage } from "./findings-topic.ts";
+import type { FittedMessage } from "./fit-messages.ts";
 import type { Status } from "./result.ts";
 import type { ObjectSchema } from "./schema.ts";
 
@@ -21,7 +21,7 @@ export const DOWNLOAD_SCAN_RESULT = "Download Scan Result";
 
 export const SCAN_RESULT = "Scan Result";
 
-export type ScanResultEvent = EventEnvelope<typeof SCAN_RESULT, FindingsMessage>;
+export type ScanResultEvent = EventEnvelope<typeof SCAN_RESULT, FittedMessage>;
 export type DownloadScanResultEvent = EventEnvelope<typeof DOWNLOAD_SCAN_RESULT, DownloadScanResultDetail>;
 
 export interface DownloadScanResultDetail {

@@ -15,6 +15,7 @@ import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { cannotStartEngine } from "./cannot-start.ts";
 import { engineParts } from "./engine-parts.ts";
+import { installationOf } from "./installation.ts";
 import { type ObjectScans, objectScans } from "./object-scans.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
 import { openPlatform } from "./platform.ts";
@@ -71,6 +72,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     origin: { account: platform.account, region: platform.region, now },
     reportEventBus: settings.reportEventBus,
     reportCleanFiles: settings.reportCleanFiles,
+    installation: installationOf(settings),
   });
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());

@@ -1,4 +1,12 @@
-import { DOWNLOAD_SCAN_RESULT, SCAN_RESULT } from "@lazaret/contract";
+import {
+  DOWNLOAD_SCAN_RESULT,
+  fitAttributes,
+  fitDownloadScanResult,
+  fitMessage,
+  type Installation,
+  SCAN_RESULT,
+  topicBody,
+} from "@lazaret/contract";
 import type { CallbackFailure } from "./callback/failure.ts";
 import { busEvent, type EventBus, type EventOrigin } from "./event-bus.ts";
 import type { FindingsTopic } from "./findings-topic.ts";
@@ -19,28 +27,39 @@ export interface AnnouncerOptions {
   origin: EventOrigin;
   reportEventBus: boolean;
   reportCleanFiles: boolean;
+  /** What is told is cut down to the fields that its version knows. */
+  installation: Installation;
 }
 
 export function announcer(options: AnnouncerOptions): Announcer {
-  const { topic, eventBus, origin, reportEventBus, reportCleanFiles } = options;
+  const { topic, eventBus, origin, reportEventBus, reportCleanFiles, installation } = options;
   return {
     async objectScan(scan) {
-      const message = findingsMessage(scan);
+      const whole = findingsMessage(scan);
+      const message = fitMessage(whole, installation);
       const reported = message.status !== "clean" || reportCleanFiles;
       const content = { detailType: SCAN_RESULT, detail: message } as const;
       // Asked for together, so that a platform can write both or neither.
       await Promise.all([
-        reported && topic.publish({ id: messageId(scan.id, "finding"), message, attributes: attributesOf(message) }),
+        reported &&
+          topic.publish({
+            id: messageId(scan.id, "finding"),
+            message,
+            attributes: fitAttributes(attributesOf(whole), installation),
+            body: topicBody(installation),
+          }),
         reportEventBus && eventBus.publish(busEvent(messageId(scan.id, SCAN_RESULT), content, origin)),
       ]);
     },
 
     async downloadScan(job, callbackFailure) {
       if (!reportEventBus) return;
-      const detail = downloadScanResult(job, job.report, {
+      const whole = downloadScanResult(job, job.report, {
         downloadEndedAt: origin.now(),
         ...(callbackFailure && { callbackFailure }),
       });
+      const detail = fitDownloadScanResult(whole, installation);
+      if (!detail) return;
       const id = messageId(job.id, callbackFailure ? "callback failed" : DOWNLOAD_SCAN_RESULT);
       await eventBus.publish(busEvent(id, { detailType: DOWNLOAD_SCAN_RESULT, detail }, origin));
     },

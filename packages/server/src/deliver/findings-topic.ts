@@ -1,4 +1,4 @@
-import type { FindingsAttributes, FindingsMessage } from "@lazaret/contract";
+import type { FittedAttributes, FittedMessage } from "@lazaret/contract";
 
 /** Where the results of object scans are told to whoever subscribed. */
 export interface FindingsTopic {
@@ -9,6 +9,8 @@ export interface FindingsTopic {
 export interface PublishedFinding {
   /** The same for the same result, so that subscribers can tell a repetition. */
   id: string;
-  message: FindingsMessage;
-  attributes: FindingsAttributes;
+  message: FittedMessage;
+  attributes: FittedAttributes;
+  /** With an installation so old that it knows no JSON here, everybody gets the words that emails have. */
+  body: "json" | "text";
 }

@@ -1,4 +1,4 @@
-import type { FindingsAttributes, FindingsMessage } from "@lazaret/contract";
+import type { FindingsAttributes, FindingsMessage, FittedMessage } from "@lazaret/contract";
 
 /** What subscribers can filter by. Surrogates become `#`, one for each code unit; the body keeps the raw text. */
 export function attributesOf(message: FindingsMessage): FindingsAttributes {
@@ -8,7 +8,7 @@ export function attributesOf(message: FindingsMessage): FindingsAttributes {
 }
 
 /** For people. Keys may hold any characters: none of them can start a new line or turn the text around. */
-export function emailText(message: FindingsMessage): string {
+export function emailText(message: FittedMessage): string {
   const { bucket, key, version, status, action, finding } = message;
   const object = version === undefined ? `${bucket}/${key}` : `${bucket}/${key} ${version}`;
   const lines = [`${object} is ${status}, ${action} action executed`];
@@ -18,7 +18,7 @@ export function emailText(message: FindingsMessage): string {
 
 const SUBJECT_CHARACTERS = 100;
 
-export function emailSubject({ bucket, key, status }: FindingsMessage): string {
+export function emailSubject({ bucket, key, status }: FittedMessage): string {
   const characters = [...plain(`${status}: ${bucket}/${key}`)];
   if (characters.length <= SUBJECT_CHARACTERS) return characters.join("");
   return `${characters.slice(0, SUBJECT_CHARACTERS - 1).join("")}…`;

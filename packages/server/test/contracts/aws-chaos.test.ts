@@ -32,10 +32,14 @@ interface Known {
 test("nothing that was acknowledged is lost, and no scan either, whatever goes wrong", async () => {
   const random = randomNumbers();
   const chosen = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
-  const proxies = [await faultyProxy(servers.sqs.endpoint), await faultyProxy(servers.dynamodb.endpoint)] as const;
+  await using end = new AsyncDisposableStack();
+  const proxies = [
+    end.use(await faultyProxy(servers.sqs.endpoint)),
+    end.use(await faultyProxy(servers.dynamodb.endpoint)),
+  ] as const;
   const [sqs, dynamodb] = proxies;
-  const first = await servers.stores({ endpoints: { sqs: sqs.endpoint, dynamodb: dynamodb.endpoint } });
-  const processes = [first, await first.another(), await first.another()];
+  const first = end.use(await servers.stores({ endpoints: { sqs: sqs.endpoint, dynamodb: dynamodb.endpoint } }));
+  const processes = [first, end.use(await first.another()), end.use(await first.another())];
   const known: Known = { acknowledged: new Set(), finished: new Set(), scanned: new Set() };
 
   for (const proxy of proxies) proxy.fault = () => (random() < 0.12 ? chosen(FAULTS) : undefined);
@@ -49,8 +53,6 @@ test("nothing that was acknowledged is lost, and no scan either, whatever goes w
   const lost = [...known.acknowledged].filter((id) => !known.finished.has(id));
   assert.deepEqual(lost, [], random.seed);
   assert.ok(known.acknowledged.size > ROUNDS, `only ${known.acknowledged.size} jobs were added`);
-  for (const stores of processes) await stores.close();
-  for (const proxy of proxies) await proxy[Symbol.asyncDispose]();
 });
 
 /** One process for a while: it adds, takes, works, and now and then dies of it. */
@@ -59,6 +61,7 @@ async function live(stores: AwsStores, known: Known, random: RandomNumbers): Pro
     const job = sampleJob();
     if ((await outcome(stores.queue.add(job))) !== "failed") known.acknowledged.add(job.id);
   }
+  if (random() < 0.15) await outcome(stores.deadLetters.redrive("all"));
   const leases = await outcome(stores.queue.take(3));
   if (leases === "failed") return;
   for (const lease of leases) await work(lease, known, random);

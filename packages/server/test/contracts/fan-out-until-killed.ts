@@ -16,7 +16,7 @@ async function publishForever(): Promise<never> {
   for (;;) {
     const id = randomUUID();
     const message = { bucket: "uploads", key: id, size: 1, status: "clean", action: "no" } as const;
-    await topic.publish({ id, message, attributes: attributesOf(message) });
+    await topic.publish({ id, message, attributes: attributesOf(message), body: "json" });
     process.stdout.write(`published ${id}\n`);
   }
 }

@@ -52,7 +52,7 @@ test("finding, email and event are sent as docs/events.md shows them", async () 
   });
   const message: FindingsMessage = JSON.parse(block("json finding"));
   const event: BusEvent = JSON.parse(block("json event"));
-  await fanOut.topic.publish({ id: "m-1", message, attributes: attributesOf(message) });
+  await fanOut.topic.publish({ id: "m-1", message, attributes: attributesOf(message), body: "json" });
   await fanOut.eventBus.publish(event);
   const left = async (): Promise<number[]> => (await fanOut.counts()).map(({ waiting }) => waiting);
   await until("all is sent", async () => (await left()).join() === "0,0,0", { limitMs: 60_000 });

@@ -20,7 +20,7 @@ function finding(key: string, parts: Partial<FindingsMessage> = {}): FindingsMes
 }
 
 function publish({ topic }: TriedFanOut, id: string, message = finding(id)): Promise<void> {
-  return topic.publish({ id, message, attributes: attributesOf(message) });
+  return topic.publish({ id, message, attributes: attributesOf(message), body: "json" });
 }
 
 async function publishMany(fanOut: TriedFanOut, count: number): Promise<string[]> {
@@ -83,6 +83,28 @@ test("each subscriber gets the findings that its filter policy lets pass, in its
     new Set(linesOf(join(folder.path, "findings.jsonl")).map((line) => JSON.stringify(line))),
     new Set([JSON.stringify(smile), JSON.stringify(clean)]),
   );
+});
+
+test("from an installation that knows no JSON everybody gets the words that emails have", async () => {
+  using folder = temporaryFolder();
+  await using receiver = await callbackReceiver(answering(200));
+  await using mailbox = await smtpReceiver();
+  await using fanOut = await tryFanOut(folder.path, {
+    subscriptions: [
+      { protocol: "http", endpoint: receiver.origin },
+      { protocol: "email", endpoint: "soc@example.com" },
+      { protocol: "file", endpoint: "findings.jsonl" },
+    ],
+    mail: { smtpUrl: mailbox.url, from: "scan@example.com" },
+  });
+  const message = finding("q3.pdf");
+  await fanOut.topic.publish({ id: "m-1", message, attributes: attributesOf(message), body: "text" });
+  await until("all is sent", async () => (await waitingFor(fanOut)).join() === "0,0,0", patient);
+  const words = "uploads/q3.pdf is infected, tag action executed\nfinding: Win.Test";
+  const [request] = receiver.requests;
+  assert.deepEqual([request?.body.toString(), request?.values("content-type")], [words, ["text/plain; charset=utf-8"]]);
+  assert.equal(mailbox.mails[0]?.text, words);
+  assert.deepEqual(linesOf(join(folder.path, "findings.jsonl")), [words]);
 });
 
 test("each target gets the events that it wants, in their envelopes", async () => {

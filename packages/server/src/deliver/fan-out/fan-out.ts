@@ -3,6 +3,7 @@ import type { Log } from "../../log.ts";
 import type { ConnectorFactory } from "../callback/connections.ts";
 import type { EventBus } from "../event-bus.ts";
 import type { FindingsTopic } from "../findings-topic.ts";
+import { emailText } from "../render-finding.ts";
 import type { SignCallback } from "../signature.ts";
 import { matches } from "./filter-policy.ts";
 import type { MailSettings } from "./mail-settings.ts";
@@ -80,23 +81,29 @@ export function startFanOut(options: FanOutOptions): FanOut {
     });
 
   /** Asked of the outbox before this returns, so that what is asked of the queue in the same turn shares its commit. */
-  function post(id: string, chosen: readonly Receiver[], content: unknown): Promise<void> {
+  function post(id: string, chosen: readonly Receiver[], contentFor: (receiver: Receiver) => unknown): Promise<void> {
     if (chosen.length === 0) return Promise.resolve();
-    const body = JSON.stringify(content);
-    return outbox.add(chosen.map((receiver) => ({ id, receiver: receiver.id, body })));
+    const messages = chosen.map((receiver) => ({
+      id,
+      receiver: receiver.id,
+      body: JSON.stringify(contentFor(receiver)),
+    }));
+    return outbox.add(messages);
   }
 
   return {
     topic: {
-      publish({ id, message, attributes }) {
+      publish({ id, message, attributes, body }) {
         const chosen = subscriptions.filter(({ filterPolicy }) => !filterPolicy || matches(filterPolicy, attributes));
-        return post(id, chosen, message);
+        // Emails are put into words when they are sent.
+        const inWords = ({ protocol }: Receiver): boolean => body === "text" && protocol !== "email";
+        return post(id, chosen, (receiver) => (inWords(receiver) ? emailText(message) : message));
       },
     },
     eventBus: {
       publish(event) {
         const wants = ({ detailTypes }: BusTarget): boolean => detailTypes?.includes(event["detail-type"]) ?? true;
-        return post(event.id, targets.filter(wants), event);
+        return post(event.id, targets.filter(wants), () => event);
       },
       close: async () => {},
     },

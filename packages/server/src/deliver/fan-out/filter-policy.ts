@@ -1,4 +1,4 @@
-import type { FindingsAttributes } from "@lazaret/contract";
+import type { FindingsAttributes, FittedAttributes } from "@lazaret/contract";
 
 /**
  * Which findings a subscription wants, in the words of SNS: every attribute that is named must meet one of its
@@ -32,7 +32,7 @@ const meets = {
 };
 
 /** Whether a finding with these attributes is wanted. Strings and numbers are never equal; case counts. */
-export function matches(policy: FilterPolicy, attributes: FindingsAttributes): boolean {
+export function matches(policy: FilterPolicy, attributes: FittedAttributes): boolean {
   return [...policy].every(([name, conditions]) => conditions.some((condition) => holds(condition, attributes[name])));
 }
 

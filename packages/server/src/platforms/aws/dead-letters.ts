@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
 import { pageOf } from "../embedded/page.ts";
 import { type FoundLetter, sweepDeadLetters, unheldLetter } from "./queue/dead-letter-sweep.ts";
@@ -44,8 +45,8 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     let count = 0;
     const visit = async (letter: FoundLetter): Promise<"kept" | "gone"> => {
       const item = missing.get(letter.key.id);
-      if (!item) return "kept";
-      if (await work(letter, item)) count += 1;
+      if (!item || !(await work(letter, item))) return "kept";
+      count += 1;
       missing.delete(letter.key.id);
       await deadLetters.remove(letter.message.receipt);
       return "gone";
@@ -64,7 +65,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     const known = withChanges(job, item.changes);
     const again = { ...known, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
     const progress = { job: again, changes: changesTo(job, again, item.changes) };
-    if (!(await items.redrive(key, { ...progress, now: now() }))) return false;
+    if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
     await jobs.send({ body: jobMessage(key.added, again) });
     return true;
   }
@@ -90,10 +91,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     },
 
     async purge(ids) {
-      const { count, missing } = await forEach(ids, async ({ key }) => {
-        // Gone already: the answer to our own delete was lost.
-        return (await items.purge(key)) || (await items.get(key)) === undefined;
-      });
+      const { count, missing } = await forEach(ids, ({ key }) => items.purge(key));
       // Of these the queue kept the message no longer.
       const leftOver = await Promise.all([...missing.values()].map((item) => items.purge(item)));
       return count + leftOver.filter(Boolean).length;

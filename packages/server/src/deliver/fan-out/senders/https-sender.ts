@@ -29,13 +29,13 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const authorization = credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
 
-  async function headersFor(id: string, body: Uint8Array): Promise<string[]> {
+  async function headersFor(id: string, body: Uint8Array, contentType: string): Promise<string[]> {
     const timestamp = String(now());
     const headers: Readonly<Record<string, string>> = {
       Accept: "*/*",
       "User-Agent": `lazaret/${version}`,
       ...(authorization !== undefined && { Authorization: authorization }),
-      "Content-Type": "application/json",
+      "Content-Type": contentType,
       "Content-Length": String(body.length),
       "X-Message-Id": id,
       ...(topicName !== undefined && { "X-Topic": topicName }),
@@ -50,8 +50,13 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
   return {
     atOnce: AT_ONCE,
     async send({ message, failures }, signal) {
-      const body = Buffer.from(message.body);
-      const headers = await headersFor(message.id, body);
+      const content: unknown = JSON.parse(message.body);
+      // Words of an old installation are sent as words.
+      const [body, contentType] =
+        typeof content === "string"
+          ? [Buffer.from(content), "text/plain; charset=utf-8"]
+          : [Buffer.from(message.body), "application/json"];
+      const headers = await headersFor(message.id, body, contentType);
       const limit = AbortSignal.timeout(timeoutMs);
       try {
         const request = { headers, body, mayReuse: failures === 0 };

@@ -45,7 +45,7 @@ export function sqsLease(
       if (!removed && !note) await succeeds(items.noteDone(held.key, now()));
       return true;
     }
-    // When the answer to our own delete was lost, or somebody else was faster, the job is done all the same.
+    // When somebody else was faster the message is in nobody's way any more.
     const item = await items.get(held.key);
     if (item === undefined || item.done) await removeMessage();
     return false;

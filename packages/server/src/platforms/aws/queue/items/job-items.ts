@@ -47,8 +47,8 @@ export interface JobItems {
   bury(holder: Holder, progress: Progress & { reason: string; now: number }): Promise<boolean>;
   /** Buries what nobody holds and is due, whether or not there is an item. What is buried already keeps its reason. */
   buryUnheld(key: JobKey, letter: UnheldLetter): Promise<boolean>;
-  /** From buried to due at once. False when it is not buried. */
-  redrive(key: JobKey, progress: Progress & { now: number }): Promise<boolean>;
+  /** From buried to due at once. False when it is not buried. The token is for this one time. */
+  redrive(redrive: Holder, progress: Progress & { now: number }): Promise<boolean>;
   /** Deletes what is buried, and nothing else. False when it is not buried. */
   purge(key: JobKey): Promise<boolean>;
   get(key: JobKey): Promise<JobItem | undefined>;
@@ -75,6 +75,10 @@ export function jobItems(table: Table): JobItems {
     if: HELD,
     values: { ":token": text(token) },
   });
+  /** Settled by it just now, and nobody took the job since: the answer to a first try was lost. */
+  const heldOrLast = (holder: Holder): { if: string; values: Attributes } => {
+    return { ...held(holder), if: `${HELD} OR last_token = :token` };
+  };
   const written = ({ job, changes }: Progress): Attributes => ({
     changes: text(JSON.stringify(changes)),
     card: cardOf(job),
@@ -124,7 +128,7 @@ export function jobItems(table: Table): JobItems {
             expires_at: secondsFrom(until, KEPT_SECONDS),
           },
           setOnce: { submitted_at: number(job.submittedAt), card: cardOf(job) },
-          remove: ["buried_at", "reason"],
+          remove: ["buried_at", "reason", "last_token"],
         });
         if (claimed) return { kind: "claimed", item: jobItem(claimed) };
         const item = await get(key);
@@ -140,8 +144,8 @@ export function jobItems(table: Table): JobItems {
 
     save: (holder, progress) => table.update(primaryKey(holder.key), { ...held(holder), set: written(progress) }),
 
-    finish(holder, end) {
-      if (!end.note) return table.remove(primaryKey(holder.key), held(holder));
+    async finish(holder, end) {
+      if (!end.note) return (await table.remove(primaryKey(holder.key), held(holder))) !== false;
       return table.update(primaryKey(holder.key), {
         ...held(holder),
         set: note(end.now),
@@ -155,9 +159,10 @@ export function jobItems(table: Table): JobItems {
 
     putBack: (holder, progress) =>
       table.update(primaryKey(holder.key), {
-        ...held(holder),
+        ...heldOrLast(holder),
         set: {
           ...written(progress),
+          last_token: text(holder.token),
           due_at: number(progress.dueAt),
           attempts: number(0),
           expires_at: secondsFrom(progress.dueAt, KEPT_SECONDS),
@@ -167,9 +172,10 @@ export function jobItems(table: Table): JobItems {
 
     bury: (holder, progress) =>
       table.update(primaryKey(holder.key), {
-        ...held(holder),
+        ...heldOrLast(holder),
         set: {
           ...written(progress),
+          last_token: text(holder.token),
           buried_at: number(progress.now),
           reason: text(progress.reason),
           expires_at: secondsFrom(progress.now, KEPT_SECONDS),
@@ -192,11 +198,13 @@ export function jobItems(table: Table): JobItems {
         remove: ["lease_token", "due_at"],
       }),
 
-    redrive: (key, progress) =>
+    redrive: ({ key, token }, progress) =>
       table.update(primaryKey(key), {
-        if: BURIED,
+        if: `${BURIED} OR last_token = :token`,
+        values: { ":token": text(token) },
         set: {
           ...written(progress),
+          last_token: text(token),
           due_at: number(progress.now),
           attempts: number(0),
           expires_at: secondsFrom(progress.now, KEPT_SECONDS),
@@ -204,7 +212,7 @@ export function jobItems(table: Table): JobItems {
         remove: ["buried_at", "reason"],
       }),
 
-    purge: (key) => table.remove(primaryKey(key), { if: BURIED }),
+    purge: async (key) => (await table.remove(primaryKey(key), { if: BURIED })) !== false,
   };
 }
 

@@ -20,7 +20,8 @@ export interface Table {
   update(key: Attributes, change: Change): Promise<boolean>;
   /** The item as it is then; undefined when the condition was not met. */
   updated(key: Attributes, change: Change): Promise<Attributes | undefined>;
-  remove(key: Attributes, condition: Condition): Promise<boolean>;
+  /** `perhaps`: it is not there, and an earlier try of ours may be why; its answer was lost. */
+  remove(key: Attributes, condition: Condition): Promise<boolean | "perhaps">;
   /** As it is now, whoever wrote it. */
   get(key: Attributes): Promise<Attributes | undefined>;
   /** One page of a partition. */
@@ -79,6 +80,11 @@ export function table(client: DynamoDBClient, tableName: string): Table {
     return (await attempted("write to the table", client.send(command)))?.Attributes;
   }
 
+  async function get(key: Attributes): Promise<Attributes | undefined> {
+    const command = new GetItemCommand({ TableName: tableName, Key: key, ConsistentRead: true });
+    return (await attempted("read the table", client.send(command)))?.Item;
+  }
+
   return {
     updated,
     update: async (key, change) => (await updated(key, change)) !== undefined,
@@ -96,13 +102,17 @@ export function table(client: DynamoDBClient, tableName: string): Table {
 
     async remove(key, condition) {
       const command = new DeleteItemCommand({ TableName: tableName, Key: key, ...conditional(condition) });
-      return (await attempted("write to the table", client.send(command))) !== undefined;
+      try {
+        await client.send(command);
+        return true;
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw awsUnavailable(error, "write to the table");
+        const tries = error.$metadata.attempts ?? 1;
+        return tries > 1 && (await get(key)) === undefined ? "perhaps" : false;
+      }
     },
 
-    async get(key) {
-      const command = new GetItemCommand({ TableName: tableName, Key: key, ConsistentRead: true });
-      return (await attempted("read the table", client.send(command)))?.Item;
-    },
+    get,
 
     async query({ pk, newestFirst, before, filter, limit, after, consistent }) {
       const command = new QueryCommand({

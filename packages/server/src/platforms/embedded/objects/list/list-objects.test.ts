@@ -81,7 +81,7 @@ test("any objects are listed in the order of their bytes, from any key on, below
       assert.ok(listed.every((object) => problemWithNames(object) === undefined));
       assert.deepEqual(sample.openPaths(), []);
     }),
-    { numRuns: 100 },
+    { numRuns: 60 },
   );
 });
 

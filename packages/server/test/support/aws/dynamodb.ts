@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
+import {
+  type AttributeValue,
+  CreateTableCommand,
+  DynamoDBClient,
+  ScanCommand,
+  waitUntilTableExists,
+} from "@aws-sdk/client-dynamodb";
+import { useCredentials } from "./credentials.ts";
+
+const dynalite: (options: { createTableMs: number }) => Server = createRequire(import.meta.url)("dynalite");
+
+/** A real endpoint of DynamoDB on loopback. It knows no TTL: nothing in it goes by itself. */
+export interface DynamoDbServer extends AsyncDisposable {
+  endpoint: string;
+  /** The name of a new table, as the stack makes it. */
+  table(): Promise<string>;
+  /** All that a table holds. */
+  items(tableName: string): Promise<Record<string, AttributeValue>[]>;
+}
+
+let tables = 0;
+
+export async function startDynamoDb(): Promise<DynamoDbServer> {
+  const server = dynalite({ createTableMs: 0 });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  useCredentials();
+  const client = new DynamoDBClient({ endpoint, region: "us-east-1" });
+
+  return {
+    endpoint,
+
+    async table() {
+      tables += 1;
+      const TableName = `lazaret-${tables}`;
+      await client.send(
+        new CreateTableCommand({
+          TableName,
+          BillingMode: "PAY_PER_REQUEST",
+          KeySchema: [
+            { AttributeName: "pk", KeyType: "HASH" },
+            { AttributeName: "sk", KeyType: "RANGE" },
+          ],
+          AttributeDefinitions: [
+            { AttributeName: "pk", AttributeType: "S" },
+            { AttributeName: "sk", AttributeType: "S" },
+          ],
+        }),
+      );
+      await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 0.02, maxDelay: 0.1 }, { TableName });
+      return TableName;
+    },
+
+    async items(TableName) {
+      const { Items = [] } = await client.send(new ScanCommand({ TableName, ConsistentRead: true }));
+      return Items;
+    },
+
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { addressGuard } from "../../../src/fetch/address-guard.ts";
+import { problemWithNames } from "../../../src/platforms/aws/objects/object-names.ts";
+import type { RawChecks } from "../../../src/platforms/aws/raw-messages.ts";
+import { checkHeaders } from "../../../src/receive/body/header-rules.ts";
+
+const guard = addressGuard({ allowNetworks: [], allowHosts: [] });
+
+/** As the service has them. */
+export const rawChecks: RawChecks = {
+  object: problemWithNames,
+  destination(url) {
+    const destination = guard.checkUrl(url);
+    return destination.kind === "allowed" ? undefined : destination.message;
+  },
+  headers: checkHeaders,
+  allowHttpCallbacks: false,
+  allowDownloads: true,
+};

@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import {
+  CreateQueueCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
+import { useCredentials } from "./credentials.ts";
+
+/** A real endpoint of SQS on loopback. Its clock stands still unless it is told to advance. */
+export interface SqsServer extends AsyncDisposable {
+  endpoint: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+  advance(seconds: number): Promise<void>;
+  /** A new pair: one that moves a message to the other when it was received too often. */
+  queues(maxReceiveCount?: number): Promise<{ queueUrl: string; deadLetterQueueUrl: string }>;
+  /** As other producers do. */
+  send(queueUrl: string, body: string): Promise<void>;
+  /** As the console does with dead letters: what is there is sent anew to the other. */
+  move(fromUrl: string, toUrl: string): Promise<number>;
+}
+
+const MAX_RECEIVE_COUNT = 3;
+let pairs = 0;
+
+export async function startSqs(): Promise<SqsServer> {
+  const thread = new Worker(new URL("./sqs-thread.ts", import.meta.url), { execArgv: [] });
+  let [{ now, port }] = await once(thread, "message");
+  const endpoint = `http://127.0.0.1:${port}`;
+  useCredentials();
+  const client = new SQSClient({ endpoint, region: "us-east-1" });
+
+  async function queue(name: string, attributes: Record<string, string>): Promise<{ url: string; arn: string }> {
+    const { QueueUrl: url = "" } = await client.send(
+      new CreateQueueCommand({ QueueName: name, Attributes: attributes }),
+    );
+    const command = new GetQueueAttributesCommand({ QueueUrl: url, AttributeNames: ["QueueArn"] });
+    const { Attributes } = await client.send(command);
+    return { url, arn: Attributes?.QueueArn ?? "" };
+  }
+
+  return {
+    endpoint,
+    now: () => now,
+
+    async advance(seconds) {
+      const advanced = once(thread, "message");
+      thread.postMessage(seconds * 1000);
+      [{ now }] = await advanced;
+    },
+
+    async queues(maxReceiveCount = MAX_RECEIVE_COUNT) {
+      pairs += 1;
+      const dead = await queue(`dead-${pairs}`, {});
+      const policy = JSON.stringify({ deadLetterTargetArn: dead.arn, maxReceiveCount });
+      const jobs = await queue(`jobs-${pairs}`, { RedrivePolicy: policy });
+      return { queueUrl: jobs.url, deadLetterQueueUrl: dead.url };
+    },
+
+    async send(QueueUrl, MessageBody) {
+      await client.send(new SendMessageCommand({ QueueUrl, MessageBody }));
+    },
+
+    async move(fromUrl, toUrl) {
+      const receive = { QueueUrl: fromUrl, MaxNumberOfMessages: 10, MessageAttributeNames: ["All"] };
+      const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
+      for (const { Body, MessageAttributes, ReceiptHandle } of Messages) {
+        await client.send(new SendMessageCommand({ QueueUrl: toUrl, MessageBody: Body, MessageAttributes }));
+        await client.send(new DeleteMessageCommand({ QueueUrl: fromUrl, ReceiptHandle }));
+      }
+      return Messages.length;
+    },
+
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      await thread.terminate();
+    },
+  };
+}
