@@ -82,6 +82,7 @@ const packages: Record<string, readonly string[]> = {
     "settings.ts",
     "app.ts",
   ],
+  "@lazaret/client": ["cli"],
   "@aws-sdk": ["platforms"],
   nodemailer: ["deliver"],
   commander: ["cli", "main.ts"],
