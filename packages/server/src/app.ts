@@ -25,7 +25,7 @@ import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
 export interface ServiceOptions {
-  timings?: Partial<HttpTimings & { scanMs: number }>;
+  timings?: Partial<HttpTimings & { scanMs: number; keysMs: number }>;
   /** Milliseconds since 1970, for jobs and results. */
   now?: () => number;
   /** Between the tries of a callback. */
@@ -59,7 +59,7 @@ export async function startService(
     await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform, objects, guard } = scanning;
-  const jobs = await startJobs({ ...scanning, ...options, settings, log, now });
+  const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
   measured.watch(queueGauges(platform.queue));
   if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
@@ -108,7 +108,7 @@ export async function startService(
     }),
   });
 
-  const keys = undo.use(await startKeys(settings, log));
+  const keys = undo.use(await startKeys(settings, log, timings.keysMs));
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,

@@ -12,7 +12,7 @@ export interface Keys extends Disposable {
 const LOOK_EVERY_MS = 60_000;
 
 /** The accepted keys: from the settings, or from a secret that is looked at again and again. */
-export async function startKeys(settings: Settings, log: Log): Promise<Keys> {
+export async function startKeys(settings: Settings, log: Log, lookEveryMs: number = LOOK_EVERY_MS): Promise<Keys> {
   if (settings.awsApiKeysSecret === "") return { auth: bearerAuth(settings.apiKeys), [Symbol.dispose]: () => {} };
   const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
@@ -34,7 +34,7 @@ export async function startKeys(settings: Settings, log: Log): Promise<Keys> {
   const timer = setInterval(() => {
     // The keys we have still hold.
     read().then(auth.change, (error: Error) => log.error("api-keys", { error: error.message }));
-  }, LOOK_EVERY_MS);
+  }, lookEveryMs);
   timer.unref();
   return {
     auth,

@@ -34,6 +34,8 @@ export interface JobsOptions {
   log: Log;
   now: () => number;
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** How often to look whether the signing key was exchanged. */
+  keysMs?: number | undefined;
 }
 
 export interface Jobs {
@@ -55,7 +57,9 @@ const ENGINE_PAUSE_MS = 2000;
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const { settings, platform, guard, log, now } = options;
   const installation = installationOf(settings);
-  const signing = settings.signCallbackInvocations ? await startSigning(platform.signingKeys, log) : undefined;
+  const signing = settings.signCallbackInvocations
+    ? await startSigning(platform.signingKeys, log, options.keysMs)
+    : undefined;
   const sender = callbackSender({
     connector: (signal) => guardedConnector({ guard }, signal),
     version,

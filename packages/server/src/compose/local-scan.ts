@@ -17,7 +17,10 @@ import { HEALTH_TIMEOUT_MS } from "./scanning.ts";
 
 /** Engine and sources without a service around them: no queue, no topic, no tags, and nothing written to the data folder. */
 export interface LocalScan extends AsyncDisposable {
+  /** What the engine's parts say of themselves. */
   checks: readonly EngineCheck[];
+  /** Then it knows test files and the rules in its folder, not the world's malware. */
+  withoutClamd: boolean;
   /** From a source to its report, with the limits of jobs on size and time. */
   inspect(source: Source, signal: AbortSignal): Promise<Report>;
 }
@@ -26,7 +29,8 @@ const MIB = 1024 * 1024;
 
 export async function startLocalScan(settings: Settings, atOnce: number, log: Log): Promise<LocalScan> {
   await using undo = new AsyncDisposableStack();
-  const engine = await startEngine(engineParts(settings, atOnce, log)).catch((error: Error) => {
+  const parts = engineParts(settings, atOnce, log);
+  const engine = await startEngine(parts).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());
@@ -47,6 +51,7 @@ export async function startLocalScan(settings: Settings, atOnce: number, log: Lo
   const all = undo.move();
   return {
     checks,
+    withoutClamd: parts.clamd === undefined,
     async inspect(source, signal) {
       const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
       const limits = { maxBytes: settings.jobMaxMib * MIB, signal: AbortSignal.any([signal, limit]) };

@@ -11,7 +11,7 @@ export interface Signing extends Disposable {
 /** A key that was exchanged is used from then on at the latest. */
 const LOOK_EVERY_MS = 60_000;
 
-export async function startSigning(keys: SigningKeys, log: Log): Promise<Signing> {
+export async function startSigning(keys: SigningKeys, log: Log, lookEveryMs: number = LOOK_EVERY_MS): Promise<Signing> {
   let pair = await keys.load();
   let sign = callbackSigner(pair.privateKey);
 
@@ -28,7 +28,7 @@ export async function startSigning(keys: SigningKeys, log: Log): Promise<Signing
     }
   }
 
-  const timer = setInterval(() => void look(), LOOK_EVERY_MS);
+  const timer = setInterval(() => void look(), lookEveryMs);
   timer.unref();
   return {
     sign: (parts) => sign(parts),

@@ -48,7 +48,7 @@ function once(operation: string, fault: Fault): (asked: string) => Fault | undef
   };
 }
 
-const throttled: Fault = { kind: "refused", status: 400, code: "RequestThrottled" };
+const broken: Fault = { kind: "refused", status: 500, code: "InternalFailure" };
 
 for (const [code, status, words, hint] of [
   ["RequestThrottled", 400, "asks for fewer requests", "quotas"],
@@ -100,7 +100,7 @@ test("a trouble that passes is bridged, and nobody notices", async () => {
   sqs.fault = once("SendMessageBatch", { kind: "refused", status: 500, code: "InternalFailure" });
   dynamodb.fault = once("PutItem", { kind: "cut" });
   const job = await added(stores);
-  sqs.fault = once("ReceiveMessage", throttled);
+  sqs.fault = once("ReceiveMessage", broken);
   dynamodb.fault = once("UpdateItem", { kind: "refused", status: 500, code: "InternalServerError" });
   assert.deepEqual((await takeOne(stores)).job, job);
 });
@@ -138,7 +138,7 @@ test("a submission that is refused does not hide the result of the one before it
   const first = { traceId: "a", jobId: "first", submittedAt: 1 };
   await stores.results.expect(first);
   await stores.results.keep(first, cleanReport);
-  for (const fault of [throttled, { kind: "answer lost" }] as const) {
+  for (const fault of [broken, { kind: "answer lost" }] as const) {
     sqs.fault = always("SendMessageBatch", fault);
     const job = sampleJob({ traceId: "a" });
     await assert.rejects(
@@ -187,10 +187,25 @@ test("a claim, a save and a settlement whose answers were lost count all the sam
   assert.equal(await lease.extend(), true);
   dynamodb.fault = once("DeleteItem", { kind: "answer lost" });
   sqs.fault = once("DeleteMessageBatch", { kind: "answer lost" });
-  await lease.settle(done);
+  assert.equal(await lease.settle(done), true);
   await stores.advance(stores.leaseSeconds + 1);
   assert.deepEqual(await stores.queue.take(10), [], "it is done");
 });
+
+for (const kind of ["again", "buried"] as const) {
+  test(`a job is settled once (${kind}), though the answer was lost`, async () => {
+    await using faulty = await faultyStores();
+    const { stores, dynamodb } = faulty;
+    const job = await added(stores);
+    const lease = await takeOne(stores);
+    dynamodb.fault = once("UpdateItem", { kind: "answer lost" });
+    const settlement = kind === "again" ? { kind, afterSeconds: 5, job } : { kind, reason: "test", job };
+    assert.equal(await lease.settle(settlement), true);
+    const { oldestSeconds: _, ...counts } = await stores.queue.counts();
+    const none = { ready: 0, delayed: 0, leased: 0, buried: 0 };
+    assert.deepEqual(counts, kind === "again" ? { ...none, delayed: 1 } : { ...none, buried: 1 });
+  });
+}
 
 test("while the table cannot be asked no messages are used up; then all jobs are there", async () => {
   await using faulty = await faultyStores();
@@ -217,7 +232,7 @@ test("a job whose message could not be deleted does not run again", async () => 
   const { stores, sqs } = faulty;
   await added(stores);
   const lease = await takeOne(stores);
-  sqs.fault = always("DeleteMessageBatch", throttled);
+  sqs.fault = always("DeleteMessageBatch", broken);
   assert.equal(await lease.settle(done), true);
   sqs.fault = () => undefined;
   await stores.advance(stores.leaseSeconds + 1);
@@ -231,7 +246,7 @@ test("a job that could not be sent back comes again by its old message, as it wa
   const { stores, sqs } = faulty;
   const job = await added(stores);
   const lease = await takeOne(stores);
-  sqs.fault = always("SendMessageBatch", throttled);
+  sqs.fault = always("SendMessageBatch", broken);
   const scanned = { ...job, report: cleanReport, failedCallbacks: 1 };
   assert.equal(await lease.settle({ kind: "again", afterSeconds: 5, job: scanned }), true);
   sqs.fault = () => undefined;
@@ -239,20 +254,53 @@ test("a job that could not be sent back comes again by its old message, as it wa
   assert.deepEqual((await takeOne(stores)).job, scanned);
 });
 
-test("a job whose dead letter could not be sent runs again, with its report", async () => {
+test("a dead letter that could not be sent is sent later, and its job does not run again", async () => {
   await using faulty = await faultyStores();
   const { stores, sqs } = faulty;
   const job = await added(stores);
   const lease = await takeOne(stores);
-  sqs.fault = always("SendMessageBatch", throttled);
+  sqs.fault = always("SendMessageBatch", broken);
   const scanned = { ...job, report: cleanReport };
   await assert.rejects(lease.settle({ kind: "buried", reason: "test", job: scanned }), QueueUnavailable);
   sqs.fault = () => undefined;
   await stores.advance(stores.leaseSeconds + 1);
-  const again = await takeOne(stores);
-  assert.deepEqual(again.job, scanned);
-  assert.equal(await again.settle({ kind: "buried", reason: "test", job: again.job }), true);
-  assert.equal((await stores.deadLetters.list({ limit: 10 })).entries.length, 1);
+  assert.deepEqual(await stores.queue.take(10), []);
+  assert.equal((await stores.queue.counts()).buried, 1);
+  assert.equal((await stores.deadLetters.show(job.id))?.reason, "test");
+  assert.equal(await stores.deadLetters.redrive("all"), 1);
+  assert.deepEqual((await takeOne(stores)).job, scanned);
+});
+
+test("a job that was buried twice, because a message could not be deleted, is redriven and purged once", async () => {
+  await using faulty = await faultyStores();
+  const { stores, sqs } = faulty;
+  for (const verb of ["redrive", "purge"] as const) {
+    await added(stores);
+    const lease = await takeOne(stores);
+    sqs.fault = always("DeleteMessageBatch", broken);
+    assert.equal(await lease.settle({ kind: "buried", reason: "test", job: lease.job }), true);
+    sqs.fault = () => undefined;
+    await stores.advance(stores.leaseSeconds + 1);
+    assert.deepEqual(await stores.queue.take(10), []);
+    assert.equal((await stores.queue.counts()).buried, 2);
+    assert.equal((await stores.deadLetters.list({ limit: 10 })).entries.length, 1);
+    assert.equal(await stores.deadLetters[verb]("all"), 1);
+    assert.equal((await stores.queue.counts()).buried, 0);
+    if (verb === "redrive") await (await takeOne(stores)).settle(done);
+  }
+});
+
+test("a redrive and a purge whose answers were lost count all the same", async () => {
+  await using faulty = await faultyStores();
+  const { stores, dynamodb } = faulty;
+  const job = await added(stores);
+  await (await takeOne(stores)).settle({ kind: "buried", reason: "test", job });
+  dynamodb.fault = once("UpdateItem", { kind: "answer lost" });
+  assert.equal(await stores.deadLetters.redrive("all"), 1);
+  await (await takeOne(stores)).settle({ kind: "buried", reason: "test", job });
+  dynamodb.fault = once("DeleteItem", { kind: "answer lost" });
+  assert.equal(await stores.deadLetters.purge("all"), 1);
+  assert.equal((await stores.queue.counts()).buried, 0);
 });
 
 test("nothing can be asked of services that are down, and all of it says so", async () => {

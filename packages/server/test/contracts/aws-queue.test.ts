@@ -88,6 +88,16 @@ test("a process that was paused for longer than its lease goes on when it gets i
   assert.deepEqual(await counted(stores), nothingLeft);
 });
 
+test("a job that was finished too late by one that was paused, and taken by nobody else, does not run again", async () => {
+  await using stores = await servers.stores();
+  await added(stores);
+  const late = await takeOne(stores);
+  await stores.advance(stores.leaseSeconds + 1);
+  assert.equal(await late.settle(done), true);
+  assert.deepEqual(await stores.queue.take(10), []);
+  assert.deepEqual(await counted(stores), nothingLeft);
+});
+
 test("while one that was paused goes on, others that get its message leave it alone, also afterwards", async () => {
   await using stores = await servers.stores();
   const job = await added(stores);

@@ -40,7 +40,10 @@ export async function testService(
     },
     log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) }),
     { ...options, timings: { lingerMs: 200, ...timings } },
-  );
+  ).catch((error) => {
+    folder?.[Symbol.dispose]();
+    throw error;
+  });
   const scheme = settings.tlsCert ? "https" : "http";
   const url = `${scheme}://127.0.0.1:${service.port}`;
   const call = (path: string, init: RequestInit = {}): Promise<Response> =>

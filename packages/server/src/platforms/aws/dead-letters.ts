@@ -4,7 +4,7 @@ import { pageOf } from "../embedded/page.ts";
 import { type FoundLetter, sweepDeadLetters, unheldLetter } from "./queue/dead-letter-sweep.ts";
 import { changesTo, withChanges } from "./queue/items/job-changes.ts";
 import type { JobItem } from "./queue/items/job-item.ts";
-import { jobMessage } from "./queue/messages/job-message.ts";
+import { jobMessageOr } from "./queue/messages/job-message.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 
 /**
@@ -42,17 +42,20 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     const letters = ids === "all" || ids.length > 0 ? await allLetters() : [];
     const chosen = letters.filter(({ id }) => ids === "all" || ids.includes(id));
     const missing = new Map(chosen.map((item) => [item.id, item]));
-    let count = 0;
-    const visit = async (letter: FoundLetter): Promise<"kept" | "gone"> => {
-      const item = missing.get(letter.key.id);
-      if (!item || !(await work(letter, item))) return "kept";
-      count += 1;
-      missing.delete(letter.key.id);
+    const worked = new Set<string>();
+    const visit = async ({ key, ...letter }: FoundLetter): Promise<"kept" | "gone"> => {
+      const item = missing.get(key.id);
+      if (item && (await work({ key, ...letter }, item))) {
+        missing.delete(key.id);
+        worked.add(key.id);
+      }
+      // There may be two letters of one job; the second is done with, too.
+      if (!worked.has(key.id)) return "kept";
       await deadLetters.remove(letter.message.receipt);
       return "gone";
     };
     await sweepDeadLetters(parts, visit, () => missing.size === 0);
-    return { count, missing };
+    return { count: worked.size, missing };
   }
 
   async function redriveOne({ message, key, job }: FoundLetter, item: JobItem): Promise<boolean> {
@@ -66,7 +69,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     const again = { ...known, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
     const progress = { job: again, changes: changesTo(job, again, item.changes) };
     if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
-    await jobs.send({ body: jobMessage(key.added, again) });
+    await jobs.send({ body: jobMessageOr(message.body, key.added, again) });
     return true;
   }
 

@@ -1,7 +1,7 @@
 import type { JobQueue, Lease, QueueCounts } from "../../queue/job-queue.ts";
 import { addJob } from "./queue/add-job.ts";
 import { claimMessage, type HiddenMessage } from "./queue/claim-message.ts";
-import type { HeldLeases } from "./queue/held-leases.ts";
+import { heldLeases } from "./queue/held-leases.ts";
 import { messageShelf } from "./queue/messages/message-shelf.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 
@@ -25,7 +25,7 @@ const NOBODY = { id: "", added: "" };
  */
 export function sqsQueue(parts: StoreParts): SqsQueue {
   const { jobs, deadLetters, items, browser, now } = parts;
-  const leases: HeldLeases = new Map();
+  const leases = heldLeases(now);
   const shelf = messageShelf(parts);
   let claimsFail = false;
   let counting: Promise<QueueCounts> | undefined;

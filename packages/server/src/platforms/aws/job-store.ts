@@ -1,6 +1,9 @@
+import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
+import type { UsageMeter } from "../../scan/usage-meter.ts";
 import { alarm } from "../embedded/alarm.ts";
+import { tableCallbackFailures } from "./callback-failures.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { tableBrowser } from "./job-browser.ts";
 import { sqsQueue } from "./job-queue.ts";
@@ -13,6 +16,7 @@ import { messageQueue } from "./queue/messages/message-queue.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 import type { RawChecks } from "./raw-messages.ts";
 import { tableResults } from "./results.ts";
+import { tableUsage } from "./usage-meter.ts";
 
 /** Jobs in SQS, their states and results in DynamoDB. Any number of processes may use them at once. */
 export interface JobStore {
@@ -20,6 +24,8 @@ export interface JobStore {
   results: ResultStore;
   deadLetters: DeadLetters;
   browser: JobBrowser;
+  callbackFailures: CallbackFailures;
+  usage: UsageMeter;
   /** Ends all waiting and drops the connections. What is under way should be over. */
   close(): Promise<void>;
 }
@@ -58,6 +64,8 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     results,
     deadLetters: sqsDeadLetters(parts),
     browser: tableBrowser(parts),
+    callbackFailures: tableCallbackFailures(items, now),
+    usage: tableUsage({ dynamodb, tableName, table: items }, now),
     async close() {
       parts.alarm.stop();
       await queue.close();

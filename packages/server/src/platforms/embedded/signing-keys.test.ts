@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { signatureVectorKeys } from "@lazaret/contract";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { keyFiles } from "./signing-keys.ts";
+import { findKeys, keyFiles, rotateKeys } from "./signing-keys.ts";
 
 const KEY = "callback-signing-key.pem";
 const PARAMETERS = join("parameters", "scanner", "my-stack");
@@ -74,5 +74,37 @@ describe("key files", () => {
     for (const stackName of ["", "..", "../x", "a/b", "/etc", ".hidden", "a\0b", "a b"]) {
       assert.throws(() => keyFiles({ dataDir: "unused", stackName }), /it is not a stack name/);
     }
+  });
+
+  it("are found without being made", async () => {
+    using folder = temporaryFolder();
+    assert.equal(await findKeys(folder.path), undefined);
+    assert.deepEqual(readdirSync(folder.path), []);
+  });
+
+  it("are exchanged for new ones, and the public keys of before are kept beside them", async () => {
+    using folder = temporaryFolder();
+    const options = { dataDir: folder.path, stackName: "my-stack" };
+    writeFileSync(join(folder.path, KEY), signatureVectorKeys.testOnlyPrivatePem, { mode: 0o600 });
+    await rotateKeys(options, new Date("2026-11-15T05:47:20.123Z"));
+    const second = await keyFiles(options).load();
+    await rotateKeys(options, new Date("2026-11-16T05:47:20.123Z"));
+    const found = await findKeys(folder.path);
+    assert.ok(found);
+    assert.deepEqual(
+      found.earlier.map(({ pem }) => pem),
+      [second.publicKeys.x509, signatureVectorKeys.publicPemX509],
+    );
+    assert.deepEqual(found.pair.publicKeys, (await keyFiles(options).load()).publicKeys);
+    assert.notEqual(found.pair.publicKeys.x509, second.publicKeys.x509);
+    assert.equal(statSync(join(folder.path, KEY)).mode & 0o777, 0o600);
+    const published = join(folder.path, PARAMETERS, "PublicKeyPEMX509");
+    assert.equal(readFileSync(published, "utf8"), found.pair.publicKeys.x509);
+    assert.deepEqual(readdirSync(folder.path).sort(), [
+      "callback-signing-key.2026-11-15T05-47-20-123Z.public.pem",
+      "callback-signing-key.2026-11-16T05-47-20-123Z.public.pem",
+      KEY,
+      "parameters",
+    ]);
   });
 });

@@ -1,4 +1,5 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   makePrivatePem,
@@ -7,7 +8,7 @@ import {
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
-import { replaceFile, writeOnce } from "./written-once.ts";
+import { replaceFile, syncFolder, writeOnce } from "./written-once.ts";
 
 export interface KeyFilesOptions {
   dataDir: string;
@@ -16,6 +17,8 @@ export interface KeyFilesOptions {
 }
 
 const KEY_FILE = "callback-signing-key.pem";
+/** Public keys of before, by the time they were exchanged: `callback-signing-key.2026-11-15T05-47-20-123Z.public.pem`. */
+const EARLIER_KEY = /^callback-signing-key\.[\dTZ-]+\.public\.pem$/;
 /** Below it, parameters are files: their names are paths. */
 const PARAMETERS = "parameters";
 
@@ -35,6 +38,54 @@ export function keyFiles({ dataDir, stackName }: KeyFilesOptions): SigningKeys {
       return pair;
     },
   };
+}
+
+export interface FoundKeys {
+  /** Of the private key. */
+  path: string;
+  madeAt: Date;
+  pair: SigningKeyPair;
+  /** PEM (X509) of the public keys before this one, newest first. */
+  earlier: readonly { path: string; pem: string }[];
+}
+
+/** The keys that are there. Makes nothing; undefined when there is no private key. */
+export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> {
+  const path = join(dataDir, KEY_FILE);
+  const pem = await textOf(path);
+  if (pem === undefined) return undefined;
+  const names = (await readdir(dataDir)).filter((name) => EARLIER_KEY.test(name));
+  const earlier = names
+    .sort()
+    .reverse()
+    .map(async (name) => ({ path: join(dataDir, name), pem: await readFile(join(dataDir, name), "utf8") }));
+  const { mtime: madeAt } = await stat(path);
+  return { path, madeAt, pair: readPair(pem, path), earlier: await Promise.all(earlier) };
+}
+
+/**
+ * Exchanges the key pair for a new one. The old public key is kept beside it first, so that receivers can take both for a
+ * while; at no moment is there no private key. A running server looks at the file every minute.
+ */
+export async function rotateKeys(options: KeyFilesOptions, now: Date): Promise<void> {
+  const { dataDir } = options;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, KEY_FILE);
+  const pem = await textOf(path);
+  if (pem !== undefined) {
+    const time = now.toISOString().replace(/[:.]/g, "-");
+    await replaceFile(join(dataDir, `callback-signing-key.${time}.public.pem`), readPair(pem, path).publicKeys.x509);
+  }
+  const draft = `${path}.${randomUUID()}.draft`;
+  try {
+    await writeOnce(draft, await makePrivatePem());
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw new Error(`cannot keep a new signing key at ${path}`, { cause: error });
+  }
+  await syncFolder(dataDir);
+  await keyFiles(options).load();
 }
 
 /** Undefined when there is no such file. */

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import { jobCard } from "../../../queue/job-card.ts";
 import { type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
 import type { HeldLeases } from "./held-leases.ts";
-import type { JobItem, JobKey } from "./items/job-item.ts";
-import { burialMark, readJobMessage } from "./messages/job-message.ts";
+import { withChanges } from "./items/job-changes.ts";
+import type { JobItem } from "./items/job-item.ts";
+import { burialMark, jobMessageOr, readJobMessage } from "./messages/job-message.ts";
 import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./messages/message-queue.ts";
 import { takeInRawMessage } from "./raw/raw-jobs.ts";
 import { sqsLease } from "./sqs-lease.ts";
@@ -33,6 +34,7 @@ export async function claimMessage(
   const read = readJobMessage(message.body);
   if (!read) return takeInRawMessage(message, parts);
   const { key, job } = read;
+  const hiddenUntil = message.askedAt + leaseSeconds * 1000;
   if (message.receives > MAX_ATTEMPTS) return buryPoison();
 
   const token = randomUUID();
@@ -42,37 +44,33 @@ export async function claimMessage(
     messageId: message.messageId,
     attempt: message.receives,
     token,
-    until: message.askedAt + leaseSeconds * 1000,
+    until: hiddenUntil,
     dueBy: now() + leaseSeconds * 1000 * CLOCK_TOLERANCE,
   });
   if (claim.kind === "refused") return stepBack(claim.item);
   const { receipt, body } = message;
-  const held = { key, token, base: job, body, changes: claim.item.changes, receipt, receiptLost: false };
+  const held = { key, token, base: job, body, changes: claim.item.changes, receipt, hiddenUntil };
   return sqsLease(held, message.receives, { parts, leases });
 
   /** Queues whose redrive policy allows more receives than we do leave it to us. */
   async function buryPoison(): Promise<undefined> {
     const at = now();
     const letter = { submittedAt: job.submittedAt, card: jobCard(job), reason: POISON, at, now: at };
-    if (await items.buryUnheld(key, letter)) return fileDeadLetter(key, at);
+    await items.buryUnheld(key, letter);
     const item = await items.get(key);
     return item && stepBack(item);
   }
 
-  async function fileDeadLetter(letterKey: JobKey, at: number): Promise<undefined> {
-    await parts.deadLetters.send({ body: message.body, mark: burialMark({ ...letterKey, at, reason: POISON }) });
-    await jobs.remove(message.receipt);
-  }
-
-  /** Not now: the job is done, somebody has it, or it waits for its time. */
+  /** Not now: the job is done or buried, somebody has it, or it waits for its time. */
   async function stepBack(item: JobItem): Promise<undefined> {
+    if (item.buriedAt !== undefined) return fileDeadLetter(item, item.buriedAt);
     // Of two messages of one job that of the lease is enough: it stays until the job is settled.
     const second = item.token !== undefined && item.messageId !== message.messageId;
     if (item.done || second) return jobs.remove(message.receipt).then(() => undefined);
-    const ours = leases.get(item.token ?? "");
+    const ours = leases.byToken(item.token);
     if (ours) {
       ours.receipt = message.receipt;
-      ours.receiptLost = false;
+      ours.hiddenUntil = hiddenUntil;
       return undefined;
     }
     const leftSeconds = Math.max(1, Math.ceil(((item.dueAt ?? 0) - now()) / 1000));
@@ -82,6 +80,14 @@ export async function claimMessage(
     }
     // Anew, because each receive of the same message counts as an attempt.
     await jobs.send({ body: message.body, delaySeconds: Math.min(leftSeconds, MAX_DELAY_SECONDS) });
+    await jobs.remove(message.receipt);
+    return undefined;
+  }
+
+  /** Whoever buried it may have died before it had sent the letter. One too many does no harm. */
+  async function fileDeadLetter({ reason = POISON, changes }: JobItem, at: number): Promise<undefined> {
+    const body = jobMessageOr(message.body, key.added, withChanges(job, changes));
+    await parts.deadLetters.send({ body, mark: burialMark({ ...key, at, reason }) });
     await jobs.remove(message.receipt);
     return undefined;
   }

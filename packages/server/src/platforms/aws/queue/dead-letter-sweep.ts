@@ -40,12 +40,17 @@ export async function sweepDeadLetters(
     return some.length > 0 ? some : deadLetters.receive({ ...options, waitSeconds: LAST_WAIT_SECONDS });
   }
 
-  async function look(message: ReceivedMessage): Promise<void> {
-    const outcome = await visit(foundLetter(message)).catch((error: unknown) => {
-      kept.push(message.receipt);
-      throw error;
-    });
-    if (outcome === "kept") kept.push(message.receipt);
+  /** Letters of one job, one after the other. */
+  async function look(letters: readonly FoundLetter[]): Promise<void> {
+    const left = [...letters];
+    try {
+      for (let letter = left[0]; letter; letter = left[0]) {
+        if ((await visit(letter)) === "kept") kept.push(letter.message.receipt);
+        left.shift();
+      }
+    } finally {
+      kept.push(...left.map(({ message }) => message.receipt));
+    }
   }
 
   try {
@@ -55,7 +60,8 @@ export async function sweepDeadLetters(
       kept.push(...messages.filter(({ messageId }) => seen.has(messageId)).map(({ receipt }) => receipt));
       if (fresh.length === 0) return;
       for (const { messageId } of fresh) seen.add(messageId);
-      const looks = await Promise.allSettled(fresh.map(look));
+      const byJob = Map.groupBy(fresh.map(foundLetter), ({ key }) => key.id);
+      const looks = await Promise.allSettled([...byJob.values()].map(look));
       for (const each of looks) if (each.status === "rejected") throw each.reason;
     }
   } finally {

@@ -4,7 +4,7 @@ import type { Lease } from "../../../queue/job-queue.ts";
 import type { HeldLease, HeldLeases } from "./held-leases.ts";
 import { changesTo, withChanges } from "./items/job-changes.ts";
 import type { Progress } from "./items/job-items.ts";
-import { burialMark, jobMessage } from "./messages/job-message.ts";
+import { burialMark, jobMessageOr } from "./messages/job-message.ts";
 import { MAX_DELAY_SECONDS } from "./messages/message-queue.ts";
 import type { StoreParts } from "./store-parts.ts";
 
@@ -14,7 +14,7 @@ import type { StoreParts } from "./store-parts.ts";
  *
  *   done    item deleted ─▶ message deleted              else: the message comes back and the job runs once more
  *   again   item put back ─▶ new message ─▶ old deleted  else: the old message comes back, and finds the item put back
- *   buried  item buried ─▶ dead letter ─▶ old deleted    else: the old message comes back and the job runs once more
+ *   buried  item buried ─▶ dead letter ─▶ old deleted    else: the old message comes back, and the letter is sent then
  */
 export function sqsLease(
   held: HeldLease,
@@ -22,15 +22,22 @@ export function sqsLease(
   { parts, leases }: { parts: StoreParts; leases: HeldLeases },
 ): Lease {
   const { jobs, deadLetters, items, alarm, now, leaseSeconds } = parts;
-  leases.set(held.token, held);
+  let over = false;
+  leases.add(held);
 
   function progressTo(job: Job): Progress {
     return { job, changes: changesTo(held.base, job, held.changes) };
   }
 
+  /** With what was achieved, and without what is not needed any more. */
+  function bodyOf(job: Job): string {
+    return jobMessageOr(held.body, held.key.added, job);
+  }
+
   /** Settled or lost: nothing more can be written. */
   function end(): void {
-    leases.delete(held.token);
+    over = true;
+    leases.remove(held);
   }
 
   /** What has been settled stays so, whether or not the message goes. */
@@ -39,7 +46,7 @@ export function sqsLease(
   }
 
   async function finish(): Promise<boolean> {
-    const note = held.receiptLost;
+    const note = held.hiddenUntil <= now();
     if (await items.finish(held, { note, now: now() })) {
       const removed = await removeMessage();
       if (!removed && !note) await succeeds(items.noteDone(held.key, now()));
@@ -57,7 +64,7 @@ export function sqsLease(
     if (!(await items.putBack(held, { ...progress, dueAt, now: now() }))) return false;
     await succeeds(parts.expectations.prolong(job));
     const delaySeconds = Math.min(Math.ceil(afterSeconds), MAX_DELAY_SECONDS);
-    if (await succeeds(jobs.send({ body: bodyOf(held, job), delaySeconds }))) await removeMessage();
+    if (await succeeds(jobs.send({ body: bodyOf(job), delaySeconds }))) await removeMessage();
     alarm.ring();
     return true;
   }
@@ -65,7 +72,7 @@ export function sqsLease(
   async function bury(job: Job, reason: string): Promise<boolean> {
     const at = now();
     if (!(await items.bury(held, { ...progressTo(job), reason, now: at }))) return false;
-    await deadLetters.send({ body: bodyOf(held, job), mark: burialMark({ ...held.key, at, reason }) });
+    await deadLetters.send({ body: bodyOf(job), mark: burialMark({ ...held.key, at, reason }) });
     await removeMessage();
     return true;
   }
@@ -81,7 +88,7 @@ export function sqsLease(
     attempt,
 
     async extend() {
-      if (!leases.has(held.token)) return false;
+      if (over) return false;
       // By the time before the message is hidden: whoever receives it when that is over must find the lease over too.
       const until = now() + leaseSeconds * 1000;
       if (!(await items.extend(held, until))) {
@@ -89,12 +96,12 @@ export function sqsLease(
         return false;
       }
       // Where the message is visible by now the item alone keeps others out.
-      if (!(await jobs.hide(held.receipt, leaseSeconds))) held.receiptLost = true;
+      held.hiddenUntil = (await jobs.hide(held.receipt, leaseSeconds)) ? until : 0;
       return true;
     },
 
     async save(job) {
-      if (!leases.has(held.token)) return false;
+      if (over) return false;
       const progress = progressTo(job);
       if (await items.save(held, progress)) {
         held.changes = progress.changes;
@@ -105,7 +112,7 @@ export function sqsLease(
     },
 
     async settle(settlement) {
-      if (!leases.has(held.token)) return false;
+      if (over) return false;
       const ours = await settled(settlement);
       end();
       return ours;
@@ -119,13 +126,4 @@ function succeeds(work: Promise<void>): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** With what was achieved, and without what is not needed any more; as it was, if that has become too large. */
-function bodyOf({ key, body }: HeldLease, job: Job): string {
-  try {
-    return jobMessage(key.added, job);
-  } catch {
-    return body;
-  }
 }

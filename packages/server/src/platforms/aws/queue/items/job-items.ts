@@ -35,7 +35,7 @@ export interface JobItems {
   add(key: JobKey, job: Job, now: number): Promise<void>;
   /** Takes back an add, as long as nobody took the job. */
   unadd(key: JobKey): Promise<void>;
-  /** The item with its new lease; else as it is, because it is somebody else's, not due, or done. */
+  /** The item with its new lease; else as it is, because it is somebody else's, not due, buried, or done. */
   claim(args: ClaimArgs): Promise<{ kind: "claimed" | "refused"; item: JobItem }>;
   extend(holder: Holder, until: number): Promise<boolean>;
   save(holder: Holder, progress: Progress): Promise<boolean>;
@@ -69,6 +69,13 @@ const NOTE_SECONDS = 86_400;
 
 const HELD = "lease_token = :token";
 const BURIED = "attribute_exists(buried_at)";
+/**
+ * A dead letter that comes back with another message than that it was buried with was put back by an operator, with
+ * other tools than ours. Its own token: the answer to a first try was lost.
+ */
+const CLAIMABLE = `attribute_not_exists(done)
+  AND (attribute_not_exists(buried_at) OR attribute_not_exists(message_id) OR message_id <> :message)
+  AND (attribute_not_exists(due_at) OR due_at <= :by OR ${HELD})`;
 
 export function jobItems(table: Table): JobItems {
   const held = ({ token }: Holder): { if: string; values: Attributes } => ({
@@ -116,9 +123,8 @@ export function jobItems(table: Table): JobItems {
     async claim({ key, job, messageId, attempt, token, until, dueBy }) {
       for (;;) {
         const claimed = await table.updated(primaryKey(key), {
-          // Its own token: the answer to a first try was lost.
-          if: `attribute_not_exists(done) AND (attribute_not_exists(due_at) OR due_at <= :by OR ${HELD})`,
-          values: { ":by": number(dueBy), ":token": text(token) },
+          if: CLAIMABLE,
+          values: { ":by": number(dueBy), ":token": text(token), ":message": text(messageId) },
           set: {
             id: text(key.id),
             attempts: number(attempt),

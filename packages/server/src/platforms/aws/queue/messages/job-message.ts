@@ -31,6 +31,16 @@ export function jobMessage(added: string, job: Job): string {
   return body;
 }
 
+/** The same; or the message that it came in, if the job has become too large. The table has what was achieved. */
+export function jobMessageOr(body: string, added: string, job: Job): string {
+  try {
+    return jobMessage(added, job);
+  } catch (error) {
+    if (error instanceof JobTooLarge) return body;
+    throw error;
+  }
+}
+
 /** Undefined when it is no message of ours. */
 export function readJobMessage(body: string): { key: JobKey; job: Job } | undefined {
   const message = parsed(body);
