@@ -12,6 +12,24 @@ const stampPath = join(modules, ".lazaret-setup.json");
 /** The Node that comes with the project, whatever the machine has. */
 export const ownNode = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
 
+/** Installs the packages of a folder that is no workspace, unless they are there already. */
+export function installPackagesOf(folder) {
+  const path = join(root, folder);
+  const stamp = join(path, "node_modules", ".lazaret-setup");
+  const lock = createHash("sha256")
+    .update(readFileSync(join(path, "package-lock.json")))
+    .digest("hex");
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
+  say(`installing npm packages of ${folder}…`);
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const args = [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error"];
+  const { status } = spawnSync(command, args, { cwd: path, stdio: ["ignore", "ignore", "inherit"] });
+  if (status !== 0)
+    fail(`could not install the packages of ${folder}`, "check that this machine reaches the npm registry");
+  writeFileSync(stamp, lock);
+}
+
 /**
  * Installs npm packages unless they are there already: `run` what the server needs, `all` also what tests need.
  * @param {"run" | "all"} scope

@@ -3,17 +3,19 @@
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { installDebianPackages, installPackages, ownNode, root, say } from "./setup.mjs";
+import { installDebianPackages, installPackages, installPackagesOf, ownNode, root, say } from "./setup.mjs";
 
 const args = process.argv.slice(2);
 const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
-const files = args.length > 0 ? args : ["packages/**/*.test.ts"];
+const files = args.length > 0 ? args : ["packages/**/*.test.ts", "deploy/cdk/test/*.test.ts"];
 
 installPackages("all");
+installPackagesOf("deploy/cdk");
 const bin = (name) => join(root, "node_modules/.bin", name);
 const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
+  ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
   ["dead code", bin("knip"), ["--no-progress"]],
 ];
 const tests = [

@@ -6,6 +6,7 @@ import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
 import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
+import { tellSignatureAge } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { api } from "./receive/api.ts";
@@ -61,6 +62,7 @@ export async function startService(
   const { platform, objects, guard } = scanning;
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
+  undo.use(tellSignatureAge(scanning.engine, log));
   measured.watch(queueGauges(platform.queue));
   if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
 

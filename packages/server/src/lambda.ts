@@ -1,5 +1,5 @@
 import { startAsyncApi } from "./compose/async-api.ts";
-import { gathered, log } from "./log.ts";
+import { log } from "./log.ts";
 import type { LambdaEvent, LambdaResult } from "./receive/lambda/lambda-event.ts";
 import { lambdaHandler } from "./receive/lambda/lambda-handler.ts";
 import { readSettings } from "./settings/read-settings.ts";
@@ -24,7 +24,8 @@ async function start(): Promise<(event: LambdaEvent) => Promise<LambdaResult>> {
     );
   }
   const { settings } = read;
-  const say = log({ level: settings.logLevel, format: "json", write: gathered((text) => process.stdout.write(text)) });
+  // Written at once: the function stands still as soon as it has answered.
+  const say = log({ level: settings.logLevel, format: "json", write: (line) => process.stdout.write(line) });
   const { handle } = await startAsyncApi(settings, say);
   return lambdaHandler({ handle, log: say });
 }

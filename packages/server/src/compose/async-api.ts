@@ -20,9 +20,9 @@ import { openPlatform } from "./platform.ts";
 export async function startAsyncApi(
   settings: Settings,
   log: Log,
+  now: () => number = Date.now,
 ): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
-  const now = Date.now;
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
   undo.defer(() => objects.close());

@@ -19,7 +19,7 @@ export interface Guarding extends AsyncDisposable {
   messageOf(result: GuardResult): FindingsMessage;
 }
 
-export interface GuardRun {
+interface GuardRun {
   bucket: string;
   filters: ObjectFilters;
   /** Goes on with objects as they come, until aborted. */

@@ -18,14 +18,14 @@ export interface FailedCallback {
   error: FailedError;
 }
 
-export interface FailuresQuery {
+interface FailuresQuery {
   callbackUrl?: string;
   /** `next` of the page before. */
   cursor?: string;
   limit: number;
 }
 
-export interface FailedCallbacks {
+interface FailedCallbacks {
   failures: FailedCallback[];
   next: string | undefined;
 }

@@ -17,7 +17,7 @@ export interface FamilyRoutesOptions {
   }): Promise<FailuresPage | undefined>;
 }
 
-export interface FailuresPage {
+interface FailuresPage {
   failures: readonly {
     id: string;
     /** Milliseconds since 1970. */

@@ -19,7 +19,7 @@ export interface Route {
 }
 
 /** Who asks, and in which words. */
-export interface Caller {
+interface Caller {
   /** Tells which key the request carries; empty on open endpoints. */
   keyDigest: string;
   dialect: Dialect;

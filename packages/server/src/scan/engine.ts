@@ -25,6 +25,8 @@ export interface EngineCheck {
   name: string;
   ok: boolean;
   detail: string;
+  /** Of the official signatures, where the part has some. */
+  signatureAgeSeconds?: number;
 }
 
 export { EngineUnavailable } from "../model/faults.ts";

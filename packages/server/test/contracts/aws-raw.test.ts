@@ -56,19 +56,24 @@ test("a message with many objects becomes as many jobs", async () => {
   assert.equal(new Set(leases.map(({ job }) => job.id)).size, 25);
 });
 
-test("no object is lost when the process dies between sending the jobs and deleting their message", async () => {
-  const sqs = await faultyProxy(servers.sqs.endpoint);
-  await using stores = await servers.stores({ endpoints: { sqs: sqs.endpoint, dynamodb: servers.dynamodb.endpoint } });
-  await sent(stores, objects("a", "b", "c"));
-  sqs.fault = (operation) => (operation === "DeleteMessageBatch" ? { kind: "cut" } : undefined);
-  await assert.rejects(stores.queue.take(1), QueueUnavailable);
-  sqs.fault = () => undefined;
-  await using other = await stores.another();
-  await stores.advance(stores.leaseSeconds + 1);
-  assert.deepEqual([...new Set(keysOf(await takeAll(other)))], ["a", "b", "c"]);
-  await stores.close();
-  await sqs[Symbol.asyncDispose]();
-});
+for (const [when, operation] of [
+  ["before all jobs are sent", "SendMessageBatch"],
+  ["between sending the jobs and deleting their message", "DeleteMessageBatch"],
+] as const) {
+  test(`no object is lost when the process dies ${when}`, async () => {
+    await using sqs = await faultyProxy(servers.sqs.endpoint);
+    await using stores = await servers.stores({
+      endpoints: { sqs: sqs.endpoint, dynamodb: servers.dynamodb.endpoint },
+    });
+    await sent(stores, objects("a", "b", "c"));
+    sqs.fault = (asked) => (asked === operation ? { kind: "cut" } : undefined);
+    await assert.rejects(stores.queue.take(1), QueueUnavailable);
+    sqs.fault = () => undefined;
+    await using other = await stores.another();
+    await stores.advance(stores.leaseSeconds + 1);
+    assert.deepEqual([...new Set(keysOf(await takeAll(other)))], ["a", "b", "c"]);
+  });
+}
 
 test("a job with a trace id can be asked for, though it came by the queue", async () => {
   await using stores = await servers.stores();

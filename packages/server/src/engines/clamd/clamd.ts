@@ -107,7 +107,13 @@ async function checkClamd(address: ClamdAddress, options: { signal: AbortSignal;
   try {
     const version = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
     const age = signatureAge(version, options.now);
-    return { name: "clamd", ok: age.fresh, detail: `${version.product} at ${where}, ${age.words}` };
+    const { signatures } = version;
+    return {
+      name: "clamd",
+      ok: age.fresh,
+      detail: `${version.product} at ${where}, ${age.words}`,
+      ...(signatures && { signatureAgeSeconds: Math.max(0, (options.now - signatures.builtAt) / 1000) }),
+    };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
     return { name: "clamd", ok: false, detail: `${error instanceof Error ? error.message : String(error)}${cause}` };

@@ -2,7 +2,7 @@
 export type LambdaEvent = HttpApiEvent | LoadBalancerEvent;
 
 /** API Gateway's HTTP API with payload 2.0, and function URLs. */
-export interface HttpApiEvent {
+interface HttpApiEvent {
   version: "2.0";
   rawPath: string;
   rawQueryString: string;

@@ -17,13 +17,13 @@ export interface JsonServices extends AsyncDisposable {
   readonly asked: readonly string[];
 }
 
-export interface Secret {
+interface Secret {
   value: string | undefined;
   /** ClientRequestToken of each version that was put. */
   tokens: Map<string, string>;
 }
 
-export interface PutEvent {
+interface PutEvent {
   EventBusName: string;
   Source: string;
   DetailType: string;

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+import { startAsyncApi } from "../../src/compose/async-api.ts";
+import { log } from "../../src/log.ts";
+import type { LambdaEvent, LambdaResult } from "../../src/receive/lambda/lambda-event.ts";
+import { lambdaHandler } from "../../src/receive/lambda/lambda-handler.ts";
+import { readSettings } from "../../src/settings/read-settings.ts";
+import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
+import { type FileServer, fileServer } from "../support/file-server.ts";
+import { atTheEnd } from "../support/leftovers.ts";
+import { until } from "../support/until.ts";
+
+const key = "key-of-the-function";
+let installation: AwsInstallation;
+let files: FileServer;
+let handler: (event: LambdaEvent) => Promise<LambdaResult>;
+const lines: Record<string, unknown>[] = [];
+const close = new AsyncDisposableStack();
+before(async () => {
+  installation = close.use(await awsInstallation());
+  files = close.use(await fileServer());
+  const read = readSettings({ flags: {}, env: {}, file: {} });
+  if (read.kind !== "ok") throw new Error("the defaults do not parse");
+  const settings = { ...read.settings, ...installation.settings, apiKeys: [key], allowNetworks: ["127.0.0.0/8"] };
+  const say = log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) });
+  const api = close.use(await startAsyncApi(settings, say, installation.aws.sqs.now));
+  handler = lambdaHandler({ handle: api.handle, log: say });
+  close.use(await installation.service({ role: "worker", apiKeys: [] }));
+});
+atTheEnd(() => close.disposeAsync());
+
+interface Call {
+  method?: string;
+  path: string;
+  query?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** As API Gateway's HTTP API and function URLs send it, recorded and cut down to what matters. */
+function httpApi({ method = "GET", path, query = "", headers = {}, body }: Call, stage = "$default"): LambdaEvent {
+  return {
+    version: "2.0",
+    routeKey: "$default",
+    rawPath: path,
+    rawQueryString: query,
+    headers: {
+      accept: "*/*",
+      authorization: `Bearer ${key}`,
+      "content-length": String(body?.length ?? 0),
+      host: "abcdefghij.execute-api.eu-central-1.amazonaws.com",
+      "x-amzn-trace-id": "Root=1-5f7d4f3a-1234567890abcdef12345678",
+      "x-forwarded-for": "203.0.113.7",
+      ...headers,
+    },
+    requestContext: {
+      accountId: "123456789012",
+      apiId: "abcdefghij",
+      domainName: "abcdefghij.execute-api.eu-central-1.amazonaws.com",
+      http: { method, path, protocol: "HTTP/1.1", sourceIp: "203.0.113.7", userAgent: "curl/8.5.0" },
+      requestId: "JKJaXmPLvHcESHA=",
+      stage,
+      time: "10/Mar/2026:05:16:23 +0000",
+      timeEpoch: 1_773_119_783_636,
+    },
+    ...(body !== undefined && { body: Buffer.from(body).toString("base64") }),
+    isBase64Encoded: body !== undefined,
+  } as LambdaEvent;
+}
+
+/** As an application load balancer sends it; with `multi` as it does when a target group has multi value headers. */
+function loadBalancer({ method = "GET", path, query = "", headers = {}, body = "" }: Call, multi = false): LambdaEvent {
+  const all = {
+    accept: "*/*",
+    authorization: `Bearer ${key}`,
+    host: "scanner.example.com",
+    "x-forwarded-for": "198.51.100.1, 203.0.113.7",
+    "x-forwarded-port": "443",
+    "x-forwarded-proto": "https",
+    ...headers,
+  };
+  const parameters =
+    query === ""
+      ? []
+      : query
+          .split("&")
+          .map((pair): [string, string] => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]);
+  const lists = (entries: [string, string][]): Record<string, string[]> =>
+    Object.fromEntries(entries.map(([name, value]) => [name, [value]]));
+  return {
+    requestContext: {
+      elb: { targetGroupArn: "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/x/0" },
+    },
+    httpMethod: method,
+    path,
+    ...(multi
+      ? { multiValueHeaders: lists(Object.entries(all)), multiValueQueryStringParameters: lists(parameters) }
+      : { headers: all, queryStringParameters: Object.fromEntries(parameters) }),
+    body,
+    isBase64Encoded: false,
+  } as LambdaEvent;
+}
+
+const senders: Record<string, (call: Call) => LambdaEvent> = {
+  "API Gateway": (call) => httpApi(call),
+  "API Gateway with a named stage": (call) => httpApi({ ...call, path: `/prod${call.path}` }, "prod"),
+  "a load balancer": (call) => loadBalancer(call),
+  "a load balancer with multi value headers": (call) => loadBalancer(call, true),
+};
+const json = { "content-type": "application/json" };
+
+function headersOf({ headers, multiValueHeaders }: LambdaResult): Record<string, string> {
+  const all =
+    headers ??
+    Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, [value]]) => [name, value ?? ""]));
+  return Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+for (const [sender, event] of Object.entries(senders)) {
+  test(`behind ${sender}: the key is checked, a job is taken in, and its result is polled`, async () => {
+    assert.equal((await handler(event({ path: "/api/v1/test" }))).statusCode, 204);
+    const refused = await handler(event({ path: "/api/v1/test", headers: { authorization: "Bearer wrong-key" } }));
+    assert.deepEqual([refused.statusCode, JSON.parse(refused.body).code], [401, "invalid_api_key"]);
+    assert.equal(headersOf(refused)["www-authenticate"], "Bearer");
+
+    const traceId = `ü & ${sender}`;
+    const body = JSON.stringify({ download_url: `${files.origin}/clean`, trace_id: traceId });
+    const accepted = await handler(event({ method: "POST", path: "/api/v1/scan/async/download", headers: json, body }));
+    assert.deepEqual([accepted.statusCode, accepted.body, accepted.isBase64Encoded], [201, "", false]);
+    const { location = "", "content-length": length } = headersOf(accepted);
+    assert.equal(length, "0");
+    const [path = "", query = ""] = location.split("?");
+    const finished = async (): Promise<boolean> => (await handler(event({ path, query }))).statusCode === 200;
+    await until("the worker has run it", finished, { limitMs: 60_000 });
+    const result = await handler(event({ path, query }));
+    assert.deepEqual(JSON.parse(result.body), { status: "clean", size: 10, realfiletype: "ASCII text" });
+    assert.match(headersOf(result)["content-type"] ?? "", /^application\/json/);
+    assert.equal(lines.at(-1)?.remote, "203.0.113.7");
+  });
+}
+
+test("the function has the asynchronous endpoints and no others", async () => {
+  for (const path of ["/api/v1/scan/sync/binary", "/api/v1/scan/sync/download", "/nothing"]) {
+    assert.equal((await handler(httpApi({ method: "POST", path, headers: json, body: "{}" }))).statusCode, 404);
+  }
+  assert.equal(
+    (await handler(httpApi({ path: "/v1/test", headers: { authorization: "", "x-api-key": key } }))).statusCode,
+    204,
+  );
+});
+
+test("a header that came twice, a body that is no JSON and one that is too large are refused in our own words", async () => {
+  const path = "/api/v1/scan/async/download";
+  const twice = loadBalancer({ path: "/api/v1/test" }, true) as LambdaEvent & {
+    multiValueHeaders: Record<string, string[]>;
+  };
+  twice.multiValueHeaders.authorization = [`Bearer ${key}`, "Bearer other"];
+  assert.equal((await handler(twice)).statusCode, 400);
+  const wrong = await handler(httpApi({ method: "POST", path, headers: json, body: "{" }));
+  assert.deepEqual([wrong.statusCode, JSON.parse(wrong.body).code], [400, "invalid_json"]);
+  const large = await handler(httpApi({ method: "POST", path, headers: json, body: `"${"x".repeat(262_144)}"` }));
+  assert.deepEqual([large.statusCode, JSON.parse(large.body).code], [413, "body_too_large"]);
+});
