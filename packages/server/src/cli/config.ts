@@ -1,19 +1,39 @@
 import { Command } from "commander";
 import { envName, settingNames } from "../settings/read-settings.ts";
 import { settingsTable } from "../settings.ts";
-import { loadSettings } from "./load-settings.ts";
-import { addSettingFlags } from "./setting-flags.ts";
+import { withExamples } from "./examples.ts";
+import { loadSettings } from "./flags/load-settings.ts";
+import { addSettingFlags } from "./flags/setting-flags.ts";
+import { out } from "./terminal/output.ts";
 
 export function configCommand(): Command {
-  return addSettingFlags(new Command("config"))
+  const show = new Command("show")
+    .description("every setting and its value")
+    .option("--origin", "also where the value comes from, and what it means");
+  addSettingFlags(show).action(({ origin = false, ...flags }: Record<string, string | boolean>) =>
+    showSettings(flags as Record<string, string>, Boolean(origin)),
+  );
+  withExamples(show, [
+    ["config show", "as a .env file has them"],
+    ["config show --origin", "and where each comes from"],
+  ]);
+  const command = addSettingFlags(new Command("config"))
     .description("show every setting, its value and where the value comes from")
-    .action((flags: Record<string, string>) => {
-      const { settings, origins } = loadSettings(flags, {});
-      for (const name of settingNames) {
-        const value = settingsTable[name].secret ? masked(settings[name]) : shown(settings[name]);
-        process.stdout.write(`${envName(name)}=${value}  # ${origins[name]}: ${settingsTable[name].doc}\n`);
-      }
-    });
+    .enablePositionalOptions()
+    .action((flags: Record<string, string>) => showSettings(flags, true))
+    .addCommand(show);
+  return withExamples(command, [
+    ["config", "the same as lazaret config show --origin"],
+    ["config | grep -v '# default'", "what somebody has set"],
+  ]);
+}
+
+function showSettings(flags: Record<string, string>, withOrigin: boolean): void {
+  const { settings, origins } = loadSettings(flags, {});
+  for (const name of settingNames) {
+    const value = settingsTable[name].secret ? masked(settings[name]) : shown(settings[name]);
+    out(`${envName(name)}=${value}${withOrigin ? `  # ${origins[name]}: ${settingsTable[name].doc}` : ""}\n`);
+  }
 }
 
 function shown(value: unknown): string {

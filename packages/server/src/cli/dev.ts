@@ -3,16 +3,16 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { startService } from "../app.ts";
 import { findClamd } from "../engines/clamd/address.ts";
 import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd.ts";
 import { log } from "../log.ts";
 import type { Settings } from "../settings.ts";
-import { banner } from "./banner.ts";
-import { devKey } from "./dev-key.ts";
-import { loadSettings } from "./load-settings.ts";
-import { runUntilSignal, stopSignal } from "./run-service.ts";
-import { addSettingFlags } from "./setting-flags.ts";
+import { withExamples } from "./examples.ts";
+import { loadSettings } from "./flags/load-settings.ts";
+import { addSettingFlags } from "./flags/setting-flags.ts";
+import { devKey } from "./reach/dev-key.ts";
+import { banner } from "./service/banner.ts";
+import { runUntilSignal, stopSignal } from "./service/run-service.ts";
 
 const LOOPBACK = "127.0.0.0/8,::1/128";
 /** Where Debian's freshclam puts ClamAV's official signatures. */
@@ -20,7 +20,12 @@ const OFFICIAL_SIGNATURES = "/var/lib/clamav";
 const TEST_SIGNATURES = fileURLToPath(new URL("../../signatures", import.meta.url));
 
 export function devCommand(): Command {
-  return addSettingFlags(new Command("dev"))
+  const command = new Command("dev");
+  withExamples(command, [
+    ["dev", "on http://127.0.0.1:8040; prints lines to paste"],
+    ["dev --port 9000 --engine Q", "clamd alone; starts one if none runs"],
+  ]);
+  return addSettingFlags(command)
     .description("run the service for trying it out: a key of its own, loopback only, loopback allowed as a target")
     .action(async (flags: Record<string, string>) => {
       const { settings } = loadSettings(flags, {
@@ -33,6 +38,7 @@ export function devCommand(): Command {
       const key = settings.apiKeys[0] ?? devKey(settings.dataDir);
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
+      const { startService } = await import("../app.ts");
       const service = await startService(
         { ...settings, apiKeys: [key], ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
         say,

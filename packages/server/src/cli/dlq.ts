@@ -1,7 +1,9 @@
 import { Command } from "commander";
-import { CannotStart } from "../compose/cannot-start.ts";
-import { found, localStore, pageLimit, print } from "./local-store.ts";
-import { ago, table } from "./table.ts";
+import { withExamples } from "./examples.ts";
+import { wrongUsage } from "./outcome/command-failed.ts";
+import { found, localStore, pageLimit } from "./reach/local-store.ts";
+import { print, say } from "./terminal/output.ts";
+import { ago, table } from "./terminal/table.ts";
 
 interface Flags {
   dataDir?: string;
@@ -40,10 +42,11 @@ export function dlqCommand(): Command {
         reason,
       ]);
       print(table(["ID", "BURIED", "TRACE ID", "CALLBACK", "REASON"], rows));
-      if (next) process.stderr.write(`more: lazaret dlq list --after ${next}\n`);
+      if (next) say(`more: lazaret dlq list --after ${next}\n`);
     });
   command
-    .command("show <id>")
+    .command("show")
+    .argument("<id>", "as lazaret dlq list shows it")
     .description("one dead letter, without its secrets")
     .option(...DATA_DIR)
     .action(async (id: string, flags: Flags) => {
@@ -52,7 +55,8 @@ export function dlqCommand(): Command {
     });
   for (const verb of ["redrive", "purge"] as const) {
     command
-      .command(`${verb} [id...]`)
+      .command(verb)
+      .argument("[id...]", "as lazaret dlq list shows them")
       .description(verb === "redrive" ? "put dead letters back into the queue" : "delete dead letters for good")
       .option(...DATA_DIR)
       .option("--all", "every one of them")
@@ -61,17 +65,21 @@ export function dlqCommand(): Command {
         await using store = await localStore({ dataDir: flags.dataDir });
         const count = await store.deadLetters[verb](chosen);
         const wanted = chosen === "all" ? count : chosen.length;
-        print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}
-`);
+        print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}\n`);
         if (count < wanted) process.exitCode = 1;
       });
   }
-  return command;
+  return withExamples(command, [
+    ["dlq list", "what was given up, and why"],
+    ["dlq show 0198a7c4-…", "one of them"],
+    ["dlq redrive --all", "once the receivers are back"],
+    ["dlq purge 0198a7c4-…", "delete one for good"],
+  ]);
 }
 
 function choose(ids: readonly string[], all: boolean, verb: string): readonly string[] | "all" {
   if (all === ids.length > 0) {
-    throw new CannotStart(`say which dead letters to ${verb}`, `lazaret dlq ${verb} ID…, or lazaret dlq ${verb} --all`);
+    throw wrongUsage(`say which dead letters to ${verb}`, `lazaret dlq ${verb} ID…, or lazaret dlq ${verb} --all`);
   }
   return all ? "all" : ids;
 }

@@ -1,8 +1,10 @@
 import { Command, Option } from "commander";
 import type { JobCard } from "../queue/job-card.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
-import { found, localStore, pageLimit, print } from "./local-store.ts";
-import { ago, table } from "./table.ts";
+import { withExamples } from "./examples.ts";
+import { found, localStore, pageLimit } from "./reach/local-store.ts";
+import { print, say } from "./terminal/output.ts";
+import { ago, table } from "./terminal/table.ts";
 
 interface Flags {
   dataDir?: string;
@@ -33,17 +35,22 @@ export function jobsCommand(): Command {
       const now = Date.now();
       const rows = entries.map((entry) => row(entry, now));
       print(table(["ID", "STATE", "AGE", "ATTEMPTS", "TRACE ID", "SOURCE"], rows));
-      if (next) process.stderr.write(`more: lazaret jobs list --after ${next}\n`);
+      if (next) say(`more: lazaret jobs list --after ${next}\n`);
     });
   command
-    .command("show <id>")
+    .command("show")
+    .argument("<id>", "as lazaret jobs list shows it")
     .description("one job, without its secrets")
     .option("--data-dir <path>", "the server's data folder")
     .action(async (id: string, flags: Flags) => {
       await using store = await localStore({ dataDir: flags.dataDir });
       print(found(await store.browser.show(id), `job ${id}`, "lazaret jobs list"));
     });
-  return command;
+  return withExamples(command, [
+    ["jobs list --state delayed", "those that wait for another try"],
+    ["jobs show 0198a7c4-…", "one of them"],
+    ["jobs list --json --data-dir /var/lib/lazaret", ""],
+  ]);
 }
 
 function row(entry: JobEntry, now: number): string[] {

@@ -1,14 +1,19 @@
 import { Command } from "commander";
-import { startService } from "../app.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { gathered, log } from "../log.ts";
 import { version } from "../version.ts";
-import { loadSettings } from "./load-settings.ts";
-import { runUntilSignal, stopSignal } from "./run-service.ts";
-import { addSettingFlags } from "./setting-flags.ts";
+import { withExamples } from "./examples.ts";
+import { loadSettings } from "./flags/load-settings.ts";
+import { addSettingFlags } from "./flags/setting-flags.ts";
+import { runUntilSignal, stopSignal } from "./service/run-service.ts";
 
 export function serveCommand(): Command {
-  return addSettingFlags(new Command("serve"))
+  const command = new Command("serve");
+  withExamples(command, [
+    ["serve", "with LAZARET_API_KEYS and further settings in the environment"],
+    ["serve --role api --port 8080", "takes requests, and leaves jobs to a worker"],
+  ]);
+  return addSettingFlags(command)
     .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
     .action(async (flags: Record<string, string>) => {
       const { settings } = loadSettings(flags, {});
@@ -27,6 +32,7 @@ export function serveCommand(): Command {
         write: gathered((text) => process.stdout.write(text)),
       });
       const until = stopSignal();
+      const { startService } = await import("../app.ts");
       const service = await startService(settings, say);
       const health = await service.engine.health(AbortSignal.timeout(5000));
       say("listening", {

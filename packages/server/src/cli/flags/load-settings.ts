@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { CannotStart } from "../compose/cannot-start.ts";
-import { type Origin, readSettings, type SettingsSources } from "../settings/read-settings.ts";
-import { type SettingName, type Settings, settingsTable } from "../settings.ts";
+import { CannotStart } from "../../compose/cannot-start.ts";
+import { type Origin, readSettings, type SettingsSources } from "../../settings/read-settings.ts";
+import { type SettingName, type Settings, settingsTable } from "../../settings.ts";
 
 export interface LoadedSettings {
   settings: Settings;
@@ -13,7 +13,7 @@ export function loadSettings(
   flags: SettingsSources["flags"],
   defaults: Partial<Record<SettingName, string>>,
 ): LoadedSettings {
-  const read = readSettings({ flags, env: process.env, file: readFile("lazaret.json"), defaults });
+  const read = readSettings({ flags, env: process.env, file: readSettingsFile(), defaults });
   if (read.kind === "ok") return read;
   const lines = read.problems.map(
     ({ name, problem, hint }) => `  ${name} ${problem}${hint ? `\n    hint: ${hint}` : ""}`,
@@ -21,7 +21,9 @@ export function loadSettings(
   throw new CannotStart(`the settings have problems:\n${lines.join("\n")}`, "lazaret config lists every setting");
 }
 
-function readFile(path: string): Record<string, unknown> {
+/** lazaret.json in the working folder, if there is one. */
+export function readSettingsFile(): Record<string, unknown> {
+  const path = "lazaret.json";
   let text: string;
   try {
     text = readFileSync(path, "utf8");

@@ -19,12 +19,25 @@ export function moment(text: string, now: number = Date.now()): number {
   return date;
 }
 
+/** `500ms`, `90s`, `15m`, `1h`: milliseconds. */
+export function duration(text: string): number {
+  const [, number, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  if (number === undefined) throw new InvalidArgumentError("It must be a time, such as 30s, 10m or 1h.");
+  return Number(number) * (unit === "ms" ? 1 : (SECONDS[unit] ?? 1) * 1000);
+}
+
+/** A whole number that is at least 1. */
+export function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 1 on.");
+}
+
 /** 1,536 bytes as `1.5 KB`. */
 export function inBytes(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   const value = bytes / 1024 ** power;
-  return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`;
+  return `${value.toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
 }
 
 /** 3,725 seconds as `1h 2m`. */

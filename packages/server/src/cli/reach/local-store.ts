@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
-import { CannotStart } from "../compose/cannot-start.ts";
-import { type JobStore, openJobStore } from "../platforms/embedded/job-store.ts";
-import { loadSettings } from "./load-settings.ts";
+import { CannotStart } from "../../compose/cannot-start.ts";
+import type { JobStore } from "../../platforms/embedded/job-store.ts";
+import { loadSettings } from "../flags/load-settings.ts";
 
 /** The jobs of the local data folder, whether or not a server runs on it. */
 export async function localStore(flags: Record<string, string | undefined>): Promise<JobStore & AsyncDisposable> {
@@ -14,6 +14,7 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
       "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
     );
   }
+  const { openJobStore } = await import("../../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
@@ -25,10 +26,6 @@ export function pageLimit(text: string): number {
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit >= 1 && limit <= LONGEST_PAGE) return limit;
   throw new InvalidArgumentError(`It must be a whole number from 1 to ${LONGEST_PAGE}.`);
-}
-
-export function print(value: unknown): void {
-  process.stdout.write(typeof value === "string" ? value : `${JSON.stringify(value, null, 2)}\n`);
 }
 
 /** The one that was asked for, or the error that says how to find it. */

@@ -1,6 +1,6 @@
-import type { EngineCheck } from "../scan/engine.ts";
-import type { Settings } from "../settings.ts";
-import { version } from "../version.ts";
+import type { EngineCheck } from "../../scan/engine.ts";
+import type { Settings } from "../../settings.ts";
+import { version } from "../../version.ts";
 
 export interface BannerFacts {
   settings: Settings;

@@ -1,5 +1,5 @@
-import type { RunningService } from "../app.ts";
-import type { Log } from "../log.ts";
+import type { RunningService } from "../../app.ts";
+import type { Log } from "../../log.ts";
 
 /** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
 const SAME_SIGNAL_MS = 1000;

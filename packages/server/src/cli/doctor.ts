@@ -1,0 +1,75 @@
+import { Command } from "commander";
+import { readSettings } from "../settings/read-settings.ts";
+import type { Check } from "./doctor/check.ts";
+import { clamdChecks } from "./doctor/clamd-checks.ts";
+import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
+import { serverCheck } from "./doctor/server-check.ts";
+import { meaningChecks, readingChecks } from "./doctor/settings-checks.ts";
+import { withExamples } from "./examples.ts";
+import { readSettingsFile } from "./flags/load-settings.ts";
+import { addSettingFlags } from "./flags/setting-flags.ts";
+import { addServerFlags, type ServerFlags, serverUrl } from "./reach/server-connection.ts";
+import { coloured, out, print } from "./terminal/output.ts";
+
+interface DoctorFlags extends ServerFlags, Record<string, unknown> {
+  clamdConf?: string;
+  json?: boolean;
+}
+
+const EXIT_FAILED = 1;
+
+export function doctorCommand(): Command {
+  const command = new Command("doctor")
+    .description(
+      "look at settings, clamd and its limits, signatures, disk, clock and permissions, and say what to mend",
+    )
+    .option("--clamd-conf <path>", "clamd's configuration, if it is not found by itself")
+    .option("--json", "as JSON");
+  addServerFlags(command);
+  withExamples(
+    command,
+    [
+      ["doctor", "before the first start, and when something is odd"],
+      ["doctor --json | jq '.[] | select(.level != \"ok\")'", ""],
+    ],
+    ["Exit code: 0 nothing fails, 1 something does."],
+  );
+  return addSettingFlags(command).action((flags: DoctorFlags) => doctor(flags));
+}
+
+async function doctor({ clamdConf, json = false, url, ...flags }: DoctorFlags): Promise<void> {
+  const checks = await lookAt(flags as Record<string, string>, { clamdConf, url });
+  if (json) print(checks);
+  else for (const check of checks) out(shown(check));
+  if (checks.some(({ level }) => level === "fail")) process.exitCode = EXIT_FAILED;
+}
+
+async function lookAt(
+  flags: Record<string, string>,
+  { clamdConf, url }: { clamdConf: string | undefined; url: string | undefined },
+): Promise<Check[]> {
+  const read = readSettings({ flags, env: process.env, file: readSettingsFile() });
+  const reading = readingChecks(read);
+  // Without settings nobody knows which folder and which clamd to look at.
+  if (read.kind === "problems") return reading;
+  const { settings } = read;
+  const { dataDir } = settings;
+  const now = Date.now();
+  const expected = url !== undefined || Boolean(process.env.LAZARET_URL);
+  const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }), expected });
+  return [
+    ...reading,
+    ...meaningChecks(settings),
+    ...(await clamdChecks({ settings, confPath: clamdConf, now })),
+    await diskCheck(dataDir),
+    await clockCheck(dataDir, now, server.time),
+    ...(await permissionChecks(dataDir)),
+    server.check,
+  ];
+}
+
+/** `warn  clock         it says …` and below it what to do. */
+function shown({ level, name, detail, fix }: Check): string {
+  const line = `${coloured(level, level.padEnd(4))}  ${name.padEnd(12)}  ${detail}\n`;
+  return fix === undefined ? line : `${line}${" ".repeat(20)}fix: ${fix}\n`;
+}

@@ -1,0 +1,111 @@
+import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
+import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
+import { concurrencyOf } from "../../engines/variants.ts";
+import type { Settings } from "../../settings.ts";
+import { inBytes } from "../terminal/quantities.ts";
+import { type Check, fail, ok, warn } from "./check.ts";
+import { type ClamdConf, findClamdConf, readClamdConf } from "./clamd-conf.ts";
+
+export interface ClamdChecksOptions {
+  settings: Settings;
+  /** Where clamd's configuration is, if it is not found by itself. */
+  confPath?: string | undefined;
+  now: number;
+}
+
+const TIMEOUT_MS = 15_000;
+const MIB = 1024 * 1024;
+
+/** Is there a clamd, how old are its signatures, and do its limits go with ours? */
+export async function clamdChecks({ settings, confPath, now }: ClamdChecksOptions): Promise<Check[]> {
+  const address = settings.clamd === "auto" ? findClamd() : parseClamdAddress(settings.clamd);
+  if (!address) return [missing(settings)];
+  const where = describeAddress(address);
+  try {
+    const version = await askVersion(address, TIMEOUT_MS, AbortSignal.timeout(TIMEOUT_MS));
+    const conf = confPath === undefined ? findClamdConf(address) : readClamdConf(confPath);
+    return [
+      ok("clamd", `${version.product} at ${where}`),
+      ageCheck(version, now),
+      ...addressChecks(address),
+      ...(conf ? limitChecks(conf, settings) : [unseen(where)]),
+    ];
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+    const message = `${error instanceof Error ? error.message : String(error)}${cause}`;
+    return [fail("clamd", message, "start clamd, and see that this user may reach its socket (group clamav)")];
+  }
+}
+
+function missing({ engine, clamd }: Settings): Check {
+  const why = clamd === "none" ? "LAZARET_CLAMD is none" : "no clamd socket in any of the usual places";
+  const fix = "start clamd (Debian: apt-get install clamav-daemon), or say where it listens with LAZARET_CLAMD";
+  if (engine === "Q") return fail("clamd", `${why}, and engine Q is clamd alone`, fix);
+  return warn("clamd", `${why}: engine P knows test files and your rules, not the world's malware`, fix);
+}
+
+function ageCheck(version: Awaited<ReturnType<typeof askVersion>>, now: number): Check {
+  const { fresh, words } = signatureAge(version, now);
+  if (!version.signatures) return warn("signatures", words, "run freshclam to fetch ClamAV's official signatures");
+  return fresh ? ok("signatures", words) : fail("signatures", words, "run freshclam, and see that it runs by itself");
+}
+
+function addressChecks(address: ClamdAddress): Check[] {
+  if (address.kind === "unix") return [];
+  const detail = "it listens on TCP, where whoever can connect may scan any path or shut it down";
+  return [warn("clamd", detail, "use a unix socket, or a network that only Lazaret is in")];
+}
+
+function unseen(where: string): Check {
+  const detail = `cannot find the configuration of the clamd at ${where}`;
+  return warn("clamd limits", detail, "name it with --clamd-conf, or compare it with deploy/clamd.conf");
+}
+
+/** Every difference that could make a file look cleaner than it is, or a scan fail. */
+function limitChecks(conf: ClamdConf, settings: Settings): Check[] {
+  const bytes = settings.jobMaxMib * MIB;
+  const atOnce = settings.concurrency || concurrencyOf(settings.engine);
+  const threads = atOnce + (settings.workers || atOnce);
+  const checks: Check[] = [];
+  const wrong = (level: typeof fail, detail: string, line: string): unknown =>
+    checks.push(level("clamd limits", detail, `set ${line} in ${conf.path}, and start clamd again`));
+
+  if (conf.number("StreamMaxLength") < bytes) {
+    const limit = inBytes(conf.number("StreamMaxLength"));
+    wrong(
+      fail,
+      `StreamMaxLength is ${limit}, our largest file ${inBytes(bytes)}: such scans fail`,
+      "StreamMaxLength 2047M",
+    );
+  }
+  for (const name of ["MaxFileSize", "MaxScanSize"] as const) {
+    if (conf.number(name) < bytes) {
+      const detail = `${name} is ${inBytes(conf.number(name))}, our largest file ${inBytes(bytes)}: the rest is not looked at`;
+      wrong(fail, detail, `${name} 2000M`);
+    }
+  }
+  if (!conf.says("AlertExceedsMax")) {
+    wrong(fail, "AlertExceedsMax is no: what a limit kept it from looking at is called OK", "AlertExceedsMax yes");
+  }
+  if (!conf.says("AlertEncrypted")) {
+    wrong(fail, "AlertEncrypted is no: archives that it cannot open are called OK", "AlertEncrypted yes");
+  }
+  if (conf.number("MaxThreads") < threads) {
+    const detail = `MaxThreads is ${conf.number("MaxThreads")}, and up to ${threads} files are scanned at once: some wait twice`;
+    wrong(warn, detail, `MaxThreads ${threads}`);
+  }
+  if (conf.number("MaxScanTime") > 60_000) {
+    wrong(warn, "MaxScanTime is longer than the 60 s of a synchronous request", "MaxScanTime 45000");
+  }
+  if (!conf.says("DisableCache")) {
+    wrong(warn, "DisableCache is no: clean files are remembered by MD5, which can be forged", "DisableCache yes");
+  }
+  if (!conf.says("ConcurrentDatabaseReload")) {
+    wrong(
+      warn,
+      "ConcurrentDatabaseReload is no: scans under way during a reload are never answered",
+      "ConcurrentDatabaseReload yes",
+    );
+  }
+  return checks.length > 0 ? checks : [ok("clamd limits", `those in ${conf.path} go with ours`)];
+}

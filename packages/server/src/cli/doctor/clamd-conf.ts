@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ClamdAddress } from "../../engines/clamd/address.ts";
+
+/** clamd's configuration: what is not written there has clamd's own default. */
+export interface ClamdConf {
+  path: string;
+  number(name: keyof typeof defaults): number;
+  says(name: keyof typeof switches): boolean;
+}
+
+const MIB = 1024 * 1024;
+/** Of ClamAV 1.4. */
+const defaults = {
+  StreamMaxLength: 100 * MIB,
+  MaxFileSize: 100 * MIB,
+  MaxScanSize: 400 * MIB,
+  MaxScanTime: 120_000,
+  MaxThreads: 10,
+  MaxRecursion: 17,
+};
+const switches = { AlertExceedsMax: false, AlertEncrypted: false, DisableCache: false, ConcurrentDatabaseReload: true };
+
+/** Debian and Alpine, Fedora, others, Homebrew. */
+const USUAL_FILES = [
+  "/etc/clamav/clamd.conf",
+  "/etc/clamd.d/scan.conf",
+  "/etc/clamd.conf",
+  "/opt/homebrew/etc/clamav/clamd.conf",
+  "/usr/local/etc/clamav/clamd.conf",
+];
+
+/** The file of the clamd that listens at this address: beside its socket, or in one of the usual places. */
+export function findClamdConf(address: ClamdAddress): ClamdConf | undefined {
+  const beside = address.kind === "unix" ? [join(dirname(address.path), "clamd.conf")] : [];
+  for (const path of [...beside, ...USUAL_FILES]) {
+    const lines = readLines(path);
+    if (lines && listensAt(lines, address)) return clamdConf(path, lines);
+  }
+  return undefined;
+}
+
+/** Undefined when the file cannot be read. */
+export function readClamdConf(path: string): ClamdConf | undefined {
+  const lines = readLines(path);
+  return lines && clamdConf(path, lines);
+}
+
+function clamdConf(path: string, lines: ReadonlyMap<string, string>): ClamdConf {
+  return {
+    path,
+    number(name) {
+      const value = lines.get(name);
+      return value === undefined ? defaults[name] : inUnits(value);
+    },
+    says(name) {
+      const value = lines.get(name);
+      return value === undefined ? switches[name] : /^(?:yes|true|1)$/i.test(value);
+    },
+  };
+}
+
+function readLines(path: string): Map<string, string> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+  const lines = text.split("\n").map((line) => /^\s*([A-Za-z]\w*)\s+(.*?)\s*$/.exec(line));
+  return new Map(lines.flatMap((match) => (match?.[1] ? [[match[1], match[2] ?? ""] as const] : [])));
+}
+
+function listensAt(lines: ReadonlyMap<string, string>, address: ClamdAddress): boolean {
+  if (address.kind === "unix") return lines.get("LocalSocket") === address.path;
+  return lines.get("TCPSocket") === String(address.port);
+}
+
+/** `2000M`; 0 is no limit. */
+function inUnits(value: string): number {
+  const [, number = "0", unit = ""] = /^(\d+)([kKmMgG]?)/.exec(value) ?? [];
+  const bytes = Number(number) * ({ k: 1024, m: MIB, g: 1024 * MIB }[unit.toLowerCase()] ?? 1);
+  return bytes === 0 ? Number.POSITIVE_INFINITY : bytes;
+}

@@ -1,0 +1,41 @@
+import { type Check, fail, ok, warn } from "./check.ts";
+
+export interface ServerAnswer {
+  check: Check;
+  /** Milliseconds since 1970, by its clock. */
+  time?: number;
+}
+
+export interface ServerCheckOptions {
+  url: string;
+  /** Somebody said that there is one. */
+  expected: boolean;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/** Is a server there, and ready? */
+export async function serverCheck({ url, expected }: ServerCheckOptions): Promise<ServerAnswer> {
+  let response: Response;
+  try {
+    response = await fetch(`${url}/readyz?verbose`, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "error" });
+  } catch {
+    const detail = `none at ${url}`;
+    if (!expected) return { check: ok("server", `${detail}, which is fine if none should run`) };
+    return { check: fail("server", detail, "start it, or set LAZARET_URL to where it is") };
+  }
+  const time = Date.parse(response.headers.get("date") ?? "");
+  const about = Number.isNaN(time) ? {} : { time };
+  const state = (await response.json().catch(() => undefined)) as ReadyAnswer | undefined;
+  if (typeof state?.ready !== "boolean") {
+    return { check: fail("server", `what answers at ${url} is no Lazaret`, "set LAZARET_URL to where it is") };
+  }
+  if (state.ready) return { check: ok("server", `ready at ${url}`), ...about };
+  const bad = (state.checks ?? []).filter((each) => !each.ok).map(({ name, detail }) => `${name}: ${detail}`);
+  return { check: warn("server", `not ready at ${url}: ${bad.join("; ")}`, "see what it says, and its log"), ...about };
+}
+
+interface ReadyAnswer {
+  ready: boolean;
+  checks?: readonly { name: string; ok: boolean; detail: string }[];
+}

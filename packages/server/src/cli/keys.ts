@@ -1,0 +1,96 @@
+import { createHash, createPublicKey } from "node:crypto";
+import { Command } from "commander";
+import { rotateKeys } from "../platforms/embedded/signing-keys.ts";
+import { withExamples } from "./examples.ts";
+import { keySettings, localKeys } from "./reach/local-keys.ts";
+import { out, print, say } from "./terminal/output.ts";
+
+interface KeyFlags {
+  dataDir?: string;
+  json?: boolean;
+  pkcs1?: boolean;
+  all?: boolean;
+}
+
+const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
+
+export function keysCommand(): Command {
+  const command = new Command("keys").description(
+    "the key pair that callbacks are signed with, in the local data folder",
+  );
+  command
+    .command("show")
+    .description("fingerprint, where it is, when it was made")
+    .option(...DATA_DIR)
+    .option("--json", "as JSON")
+    .action(show);
+  command
+    .command("public")
+    .description("the public key as PEM (X509), for receivers")
+    .option(...DATA_DIR)
+    .option("--pkcs1", "as PKCS1 instead")
+    .option("--all", "also the ones before it, so that a receiver takes both")
+    .action(showPublic);
+  command
+    .command("rotate")
+    .description("make a new key pair; a running server signs with it within a minute")
+    .option(...DATA_DIR)
+    .action(rotate);
+  return withExamples(
+    command,
+    [
+      ["keys show", ""],
+      ["keys public > callback-key.pem", "what a receiver verifies with"],
+      ["keys rotate", "a new pair"],
+      ["keys public --all > callback-keys.pem", "both, while they are exchanged"],
+    ],
+    [
+      "The private key is callback-signing-key.pem in the data folder, for its owner only. Public keys of before stay beside it until you delete them.",
+      "Receivers that fetch the key from the server need no change.",
+    ],
+  );
+}
+
+async function show(flags: KeyFlags): Promise<void> {
+  const { path, madeAt, pair, earlier } = await localKeys(flags);
+  const facts = {
+    fingerprint: fingerprint(pair.publicKeys.x509),
+    kind: `RSA ${pair.privateKey.asymmetricKeyDetails?.modulusLength}`,
+    made: madeAt.toISOString(),
+    file: path,
+    earlier: earlier.map((key) => ({ fingerprint: fingerprint(key.pem), file: key.path })),
+  };
+  if (flags.json) return print(facts);
+  const lines = [facts.fingerprint, facts.kind, facts.made, facts.file].map((value, index) => {
+    return `${["fingerprint", "kind", "made", "file"][index]?.padEnd(11)}  ${value}\n`;
+  });
+  out(lines.join(""));
+  for (const key of facts.earlier) out(`${"earlier".padEnd(11)}  ${key.fingerprint}  ${key.file}\n`);
+}
+
+async function showPublic(flags: KeyFlags): Promise<void> {
+  const { pair, earlier } = await localKeys(flags);
+  const pems = [pair.publicKeys.x509, ...(flags.all ? earlier.map(({ pem }) => pem) : [])];
+  for (const pem of pems) {
+    out(flags.pkcs1 ? createPublicKey(pem).export({ type: "pkcs1", format: "pem" }).toString() : pem);
+  }
+}
+
+async function rotate(flags: KeyFlags): Promise<void> {
+  const { dataDir, scannerStackName: stackName } = keySettings(flags);
+  await rotateKeys({ dataDir, stackName }, new Date());
+  const { pair, earlier } = await localKeys(flags);
+  out(`${fingerprint(pair.publicKeys.x509)}\n`);
+  const [before] = earlier;
+  if (!before) return;
+  say(
+    `the public key of before is kept in ${before.path}: receivers should take both for a while\n` +
+      "hint: lazaret keys public --all prints both; delete the old one when no callback of before can come any more\n",
+  );
+}
+
+/** As ssh-keygen writes it, over the X509 form. */
+function fingerprint(pem: string): string {
+  const der = createPublicKey(pem).export({ type: "spki", format: "der" });
+  return `SHA256:${createHash("sha256").update(der).digest("base64").replace(/=+$/, "")}`;
+}

@@ -1,0 +1,26 @@
+import { type ExitCode, exitCodes } from "./exit-codes.ts";
+
+/** A command that cannot do what it was asked to: why, what to do about it, and its exit code. */
+export class CommandFailed extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string;
+
+  constructor(exitCode: ExitCode, message: string, options: ErrorOptions & { hint: string }) {
+    super(message, options);
+    this.name = "CommandFailed";
+    this.exitCode = exitCode;
+    this.hint = options.hint;
+  }
+}
+
+/** For what commander cannot see in the arguments. */
+export function wrongUsage(message: string, hint: string): CommandFailed {
+  return new CommandFailed(exitCodes.usage, message, { hint });
+}
+
+/** An error's message, and that of what lies below it where that tells more: fetch hides everything there. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
+}

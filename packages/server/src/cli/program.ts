@@ -1,0 +1,64 @@
+import { Command } from "commander";
+import { version } from "../version.ts";
+import { completionCommand } from "./completion.ts";
+import { configCommand } from "./config.ts";
+import { devCommand } from "./dev.ts";
+import { dlqCommand } from "./dlq.ts";
+import { doctorCommand } from "./doctor.ts";
+import { eicarCommand } from "./eicar.ts";
+import { withExamples } from "./examples.ts";
+import { guardCommand } from "./guard.ts";
+import { jobsCommand } from "./jobs.ts";
+import { keysCommand } from "./keys.ts";
+import { listenCommand } from "./listen.ts";
+import { openapiCommand } from "./openapi.ts";
+import { resultCommand } from "./result.ts";
+import { scanCommand } from "./scan.ts";
+import { serveCommand } from "./serve.ts";
+import { submitCommand } from "./submit.ts";
+import { triggerCommand } from "./trigger.ts";
+import { verifyCommand } from "./verify.ts";
+
+/** `lazaret` with all its commands, in the order of its help. */
+export function lazaret(): Command {
+  const program = new Command("lazaret")
+    .description("malware scanning as a service that you run yourself")
+    .version(version)
+    // What stands after a command is for it, also where its parent has a flag of the same name.
+    .enablePositionalOptions()
+    .commandsGroup("Run the service:")
+    .addCommand(devCommand())
+    .addCommand(serveCommand())
+    .addCommand(doctorCommand())
+    .addCommand(configCommand())
+    .commandsGroup("Scan:")
+    .addCommand(scanCommand())
+    .addCommand(submitCommand())
+    .addCommand(resultCommand())
+    .addCommand(guardCommand())
+    .addCommand(eicarCommand())
+    .commandsGroup("Look after jobs:")
+    .addCommand(jobsCommand())
+    .addCommand(dlqCommand())
+    .commandsGroup("Receive callbacks:")
+    .addCommand(listenCommand())
+    .addCommand(triggerCommand())
+    .addCommand(verifyCommand())
+    .addCommand(keysCommand())
+    .commandsGroup("Other:")
+    .addCommand(openapiCommand())
+    .addCommand(completionCommand())
+    .helpCommand("help [command]", "show the help of a command");
+  return withExamples(
+    program,
+    [
+      ["dev", "a server to try it out, on http://127.0.0.1:8040"],
+      ["scan ~/Downloads", "scan files by it"],
+      ["scan --local report.pdf", "scan with no server"],
+    ],
+    [
+      "lazaret COMMAND --help tells more.",
+      "Exit codes: 0 clean or done, 1 infected, 2 something not scanned, 3 no server, 4 refused, 64 wrong usage, 78 wrong settings.",
+    ],
+  );
+}

@@ -1,0 +1,78 @@
+import {
+  Lazaret,
+  LazaretError,
+  ResultTimeoutError,
+  UnauthorizedError,
+  UnreachableError,
+  UnreadableFileError,
+} from "@lazaret/client";
+import type { Command } from "commander";
+import { CannotStart } from "../../compose/cannot-start.ts";
+import { loadSettings } from "../flags/load-settings.ts";
+import { CommandFailed } from "../outcome/command-failed.ts";
+import { type ExitCode, exitCodes } from "../outcome/exit-codes.ts";
+import { knownDevKey } from "./dev-key.ts";
+
+/** Where `lazaret dev` listens. */
+const DEFAULT_URL = "http://127.0.0.1:8040";
+
+export interface ServerFlags {
+  url?: string;
+}
+
+export function addServerFlags(command: Command): Command {
+  return command.option("--url <address>", `the server; LAZARET_URL, or ${DEFAULT_URL}`);
+}
+
+export function serverUrl({ url }: ServerFlags): string {
+  return (url ?? (process.env.LAZARET_URL || DEFAULT_URL)).replace(/\/+$/, "");
+}
+
+/** The server that flags and environment name. Its key has no flag: command lines are seen by the whole machine. */
+export function connect(flags: ServerFlags): Lazaret {
+  const baseUrl = serverUrl(flags);
+  const apiKey = process.env.LAZARET_API_KEY || devKeyFor(baseUrl);
+  if (!apiKey) {
+    throw new CannotStart(
+      `no API key for ${baseUrl}`,
+      "set LAZARET_API_KEY, or run lazaret dev in this folder: its key is found in the data folder",
+    );
+  }
+  try {
+    return new Lazaret({ baseUrl, apiKey });
+  } catch (cause) {
+    throw new CannotStart((cause as Error).message, "set LAZARET_URL to http://host:port or https://host", { cause });
+  }
+}
+
+/** The key of `lazaret dev` is never sent to another machine. */
+function devKeyFor(url: string): string | undefined {
+  const host = URL.parse(url)?.hostname ?? "";
+  if (!/^(?:127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(host)) return undefined;
+  return knownDevKey(loadSettings({}, {}).settings.dataDir);
+}
+
+/** For `catch`: throws what the client threw as a failed command, with its hint and exit code. */
+export function failed(error: unknown): never {
+  if (!(error instanceof LazaretError)) throw error;
+  throw new CommandFailed(exitCodeFor(error), withoutHint(error), { hint: hintFor(error), cause: error });
+}
+
+/** A client's message carries its hint at the end. */
+export function withoutHint({ message, hint }: LazaretError): string {
+  return hint === undefined ? message : message.replace(` (hint: ${hint})`, "");
+}
+
+function exitCodeFor(error: LazaretError): ExitCode {
+  if (error instanceof ResultTimeoutError || error instanceof UnreadableFileError) return exitCodes.notScanned;
+  const { status = 0 } = error;
+  return status >= 400 && status < 500 ? exitCodes.refused : exitCodes.unreachable;
+}
+
+function hintFor(error: LazaretError): string {
+  if (error instanceof UnauthorizedError) return "set LAZARET_API_KEY to one of the server's keys";
+  if (error instanceof UnreachableError) {
+    return "start one with lazaret dev, or say where it is with --url or LAZARET_URL; lazaret scan --local needs none";
+  }
+  return error.hint ?? "try again; lazaret doctor looks at what may be wrong";
+}

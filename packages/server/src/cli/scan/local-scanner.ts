@@ -1,0 +1,88 @@
+import { open } from "node:fs/promises";
+import { CannotStart } from "../../compose/cannot-start.ts";
+import type { LocalScan } from "../../compose/local-scan.ts";
+import { EngineUnavailable } from "../../model/faults.ts";
+import type { Report } from "../../model/report.ts";
+import type { Source } from "../../model/source.ts";
+import { statusOf } from "../../model/verdict.ts";
+import { CommandFailed } from "../outcome/command-failed.ts";
+import { exitCodes } from "../outcome/exit-codes.ts";
+import type { OnBytes, ScanItem, Scanned, Scanner } from "./scanned.ts";
+
+/** Scans in this process, with the engine of the settings. */
+export function localScanner(local: LocalScan): Scanner {
+  return {
+    async scan(item, onBytes, signal) {
+      let source: Source & Partial<AsyncDisposable>;
+      try {
+        source = await sourceOf(item, onBytes);
+      } catch (error) {
+        return unreadable(error);
+      }
+      try {
+        return asScanned(await local.inspect(source, signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof CannotStart) throw error;
+        // What the file system says about the file.
+        if (error instanceof Error && "syscall" in error) return unreadable(error);
+        if (!(error instanceof EngineUnavailable)) throw error;
+        if (error.whileLooking) return { status: "no", finding: "scanner:engine-error", message: error.message };
+        throw new CommandFailed(exitCodes.unreachable, error.message, {
+          hint: "start clamd, or say where it listens with --clamd; lazaret doctor tells more",
+          cause: error,
+        });
+      } finally {
+        await source[Symbol.asyncDispose]?.();
+      }
+    },
+    [Symbol.asyncDispose]: () => local[Symbol.asyncDispose](),
+  };
+}
+
+type Openable = Exclude<ScanItem, { kind: "unreadable" }>;
+
+async function sourceOf(item: Openable, onBytes: OnBytes): Promise<Source & Partial<AsyncDisposable>> {
+  switch (item.kind) {
+    case "stdin":
+      return { kind: "upload", bytes: counted(process.stdin, onBytes) };
+    case "url":
+      return { kind: "url", url: item.url, headers: {} };
+    case "object":
+      return { kind: "object", bucket: item.bucket, key: item.key };
+    case "file": {
+      const handle = await open(item.path);
+      const stats = await handle.stat();
+      return {
+        kind: "upload",
+        bytes: counted(handle.createReadStream({ autoClose: false }), onBytes),
+        // Files that are made while they are read say 0, and pipes do too.
+        ...(stats.isFile() && stats.size > 0 && { announcedBytes: stats.size }),
+        [Symbol.asyncDispose]: () => handle.close(),
+      };
+    }
+  }
+}
+
+async function* counted(bytes: AsyncIterable<Uint8Array>, onBytes: OnBytes): AsyncGenerator<Uint8Array> {
+  let read = 0;
+  for await (const chunk of bytes) {
+    read += chunk.byteLength;
+    onBytes(read);
+    yield chunk;
+  }
+}
+
+function asScanned({ verdict, sizeBytes, failure }: Report): Scanned {
+  return {
+    status: statusOf(verdict),
+    ...(verdict.kind !== "clean" && { finding: verdict.finding }),
+    ...(failure && { message: failure.message }),
+    size: sizeBytes,
+    ...(verdict.fileType !== undefined && { realfiletype: verdict.fileType }),
+  };
+}
+
+function unreadable(error: unknown): Scanned {
+  return { status: "no", finding: "unreadable_file", message: error instanceof Error ? error.message : String(error) };
+}
