@@ -147,8 +147,7 @@ function scansNow(settings: Settings, scanning: Scanning, timeoutMs = SYNC_TIMEO
       const leave = await slots.enter(signal);
       try {
         const report = await scanning.inspect(source, SYNC_MAX_FILE_BYTES, signal);
-        if (source.kind === "object") await objectScans.finish(source, report);
-        return report;
+        return source.kind === "object" ? (await objectScans.finish(source, report)).report : report;
       } finally {
         leave();
       }

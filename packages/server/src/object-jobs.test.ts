@@ -26,9 +26,13 @@ function tried(parts: Partial<JobStages> = {}) {
       steps.push("scan");
       return infected;
     },
-    async act() {
-      steps.push("act");
-      return "delete";
+    async act(_, __, { stale }) {
+      steps.push(stale ? "act late" : "act");
+      return { action: "delete", changed: false };
+    },
+    async actInstead() {
+      steps.push("act instead");
+      return "tag";
     },
     async announce({ action }) {
       steps.push(`tell ${action}`);
@@ -69,7 +73,7 @@ describe("a job about an object", () => {
   test("has its report saved before the object is touched, and is told together with that fact", async () => {
     const { steps, run } = tried();
     assert.deepEqual(await run(polled), done);
-    assert.deepEqual(steps, ["scan", "save", "keep", "act", "tell delete", "save told"]);
+    assert.deepEqual(steps, ["scan", "save", "act", "keep", "tell delete", "save told"]);
   });
 
   test("that died after the delete is not scanned again: the file is gone, the verdict is not", async () => {
@@ -77,16 +81,38 @@ describe("a job about an object", () => {
     await first.run(polled);
     const second = tried();
     assert.deepEqual(await second.run(first.saved[0] ?? polled), done);
-    assert.deepEqual(second.steps, ["keep", "act", "tell delete", "save told"]);
+    assert.deepEqual(second.steps, ["act late", "keep", "tell delete", "save told"]);
+  });
+
+  test("is not told of when telling fails, and then tells again", async () => {
+    const failing = tried({ announce: () => Promise.reject(new Error("the topic is away")) });
+    await assert.rejects(failing.run(polled), /the topic is away/);
+    assert.deepEqual(
+      failing.saved.map(({ told }) => told),
+      [undefined],
+    );
+  });
+
+  test("that was replaced while it was scanned is kept and told as not scanned, not as clean", async () => {
+    const { version: _, ...unversioned } = seen;
+    const clean: Report = { ...infected, verdict: { kind: "clean" }, object: unversioned };
+    const kept: Report[] = [];
+    const replaced = tried({
+      inspect: async () => clean,
+      act: async () => ({ action: "no", changed: true }),
+      keep: async ({ report }) => void kept.push(report),
+    });
+    assert.deepEqual(await replaced.run(polled), done);
+    assert.deepEqual([kept[0]?.verdict.kind, replaced.saved[1]?.report?.verdict.kind], ["unscannable", "unscannable"]);
   });
 
   test("that was told is not acted on again when its callback is repeated", async () => {
     const { steps, run } = tried();
     await run({ ...sampleJob({ source: polled.source }), report: infected, action: "tag", told: true });
-    assert.deepEqual(steps, ["keep", "deliver", "call back"]);
+    assert.deepEqual(steps, ["deliver", "call back"]);
   });
 
-  test("whose tag fails is tried again after 5, 10 and 15 s, then told with action no and the same verdict", async () => {
+  test("whose tag fails is tried again after 5, 10 and 15 s, then something else is tried and told, with the same verdict", async () => {
     const told: Job[] = [];
     const failing = tried({
       act: () => Promise.reject(new Error("cannot tag the object")),
@@ -101,6 +127,6 @@ describe("a job about an object", () => {
       assert.deepEqual(told, []);
     }
     assert.deepEqual(await failing.run(job), done);
-    assert.deepEqual([told[0]?.action, told[0]?.report], ["no", infected]);
+    assert.deepEqual([told[0]?.action, told[0]?.report], ["tag", infected]);
   });
 });

@@ -1,4 +1,5 @@
 import { findings } from "@lazaret/contract";
+import { type Acted, standingReport } from "./deliver/act-on-object.ts";
 import type { CallbackFailure } from "./deliver/callback/failure.ts";
 import type { Delivery } from "./deliver/callback.ts";
 import {
@@ -14,7 +15,7 @@ import type { Job, JobSource, ObjectAction } from "./model/job.ts";
 import type { Report } from "./model/report.ts";
 import { noteOf } from "./model/report-note.ts";
 import { done, type Settlement } from "./model/settlement.ts";
-import { type OpenedSource, type Source, SourceFailed } from "./model/source.ts";
+import { type ObjectRef, type OpenedSource, type Source, SourceFailed } from "./model/source.ts";
 import type { Verdict } from "./model/verdict.ts";
 import type { JobRun } from "./queue/worker.ts";
 import type { Engine } from "./scan/engine.ts";
@@ -38,7 +39,9 @@ export interface Stages {
 export interface JobStages {
   inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
   /** Tags or deletes the object that was scanned. Throws when that cannot be done now. */
-  act(report: Report): Promise<ObjectAction>;
+  act(object: ObjectRef, report: Report, options: { stale: boolean }): Promise<Acted>;
+  /** Tags an object that could not be deleted. Never throws. */
+  actInstead(object: ObjectRef, report: Report): Promise<ObjectAction>;
   /** Tells topic and event bus. Durable when it resolves; may tell the same again after a crash. */
   announce(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
   /** Keeps the result for polling, if the job has a trace id. */
@@ -56,7 +59,6 @@ export interface JobStages {
 export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   const scanned = hasReport(run.job) ? run.job : await scanJob(run, stages, signal);
   if (!hasReport(scanned)) return scanned;
-  await stages.keep(scanned);
   const told = scanned.told ? scanned : await tell(run, scanned, stages);
   if (!hasReport(told)) return told;
   if (!told.callback) return done;
@@ -96,16 +98,20 @@ async function scanJob(run: JobRun, stages: JobStages, signal: AbortSignal): Pro
   return scanned;
 }
 
-/** Acts on the object, and tells topic and bus. What is told is written together with the fact that it was. */
+/** Acts on the object, keeps the result, and tells topic and bus; then notes that this is done. */
 async function tell(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<ScannedJob | Settlement> {
   const told: ScannedJob = { ...scanned, told: true };
   if (scanned.source.kind === "object") {
     const acted = await actOn(run, scanned, stages);
-    if (acted.kind === "again") return acted;
+    if ("kind" in acted) return acted;
     told.action = acted.action;
-    run.note({ action: acted.action });
+    told.report = standingReport(scanned.report, acted);
+    run.note({ ...noteOf(told.report), action: acted.action });
   }
-  await Promise.all([stages.announce(told), run.save(told)]);
+  await stages.keep(told);
+  // Not together: should telling fail and saving not, nobody would ever be told.
+  await stages.announce(told);
+  await run.save(told);
   return told;
 }
 
@@ -114,13 +120,17 @@ async function actOn(
   run: JobRun,
   scanned: ScannedJob,
   stages: JobStages,
-): Promise<Extract<Settlement, { kind: "again" }> | { kind: "acted"; action: ObjectAction }> {
+): Promise<Extract<Settlement, { kind: "again" }> | Acted> {
+  const { source, report } = scanned;
+  if (source.kind !== "object") return { action: "no", changed: false };
   try {
-    return { kind: "acted", action: await stages.act(scanned.report) };
+    // A report that this run did not make may be old: what was found since then stands.
+    return await stages.act(source, report, { stale: hasReport(run.job) });
   } catch (error) {
     run.note({ error: error instanceof Error ? error.message : String(error) });
     const next = afterFailedAction(scanned);
-    return next.kind === "again" ? next : { kind: "acted", action: "no" };
+    if (next.kind === "again") return { ...next };
+    return { action: await stages.actInstead(source, report), changed: false };
   }
 }
 

@@ -4,7 +4,7 @@ import { findingsMessage } from "../deliver/render.ts";
 import type { ListedObject } from "../fetch/object-lister.ts";
 import { bookmarkFile } from "../guard/bookmark.ts";
 import { type ObjectFilters, wanted } from "../guard/filters.ts";
-import { type GuardResult, guardBucket } from "../guard/guard-bucket.ts";
+import { type GuardResult, guardBucket, isDone } from "../guard/guard-bucket.ts";
 import { scanObject } from "../guard/scan-object.ts";
 import type { Log } from "../log.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -22,6 +22,8 @@ export interface Guarding extends AsyncDisposable {
 interface GuardRun {
   bucket: string;
   filters: ObjectFilters;
+  /** The filters as they were asked for, by which an interrupted run is found again: "7d" stays, the time it means does not. */
+  named?: Readonly<Record<string, string | number | undefined>>;
   /** Goes on with objects as they come, until aborted. */
   watch: boolean;
   /** Forgets how far an interrupted run came. */
@@ -38,10 +40,11 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
     inspect: scanning.inspectJob,
     finish: objectScans.finish,
     onEngineAway: (error) => log.error("engine", { error: error.message }),
+    onQueueAway: (error) => log.error("queue", { error: error.message }),
   });
 
   return {
-    async guard({ bucket, filters, watch, restart, onResult, onTotal }, signal) {
+    async guard({ bucket, filters, named, watch, restart, onResult, onTotal }, signal) {
       if (watch && !objects.watch) {
         throw new CannotStart(
           "this object storage cannot be watched",
@@ -49,21 +52,28 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
         );
       }
       const common = { filters, scan, atOnce: jobsAtOnce, onResult };
+      const watching = new AbortController();
+      const stop = AbortSignal.any([signal, watching.signal]);
       // Called before the listing, so that nothing comes between the two unseen.
-      const coming = watch ? objects.watch?.(bucket, signal) : undefined;
-      const bookmark = bookmarkFile(settings.dataDir, bucket, filters);
-      if (restart) await bookmark.clear();
-      const after = await bookmark.read();
-      const listing = {
-        ...(filters.prefix !== undefined && { prefix: filters.prefix }),
-        ...(after !== undefined && { after }),
-      };
-      const counting = counted(objects.list(bucket, listing), filters, signal);
-      // Whatever is wrong with the listing is told by the pass itself.
-      counting.then(onTotal, () => {});
-      await guardBucket({ ...common, objects: objects.list(bucket, listing), bookmark }, signal);
-      await counting.catch(() => {});
-      if (coming) await guardBucket({ ...common, objects: coming }, signal);
+      const coming = watch ? objects.watch?.(bucket, stop) : undefined;
+      try {
+        const bookmark = bookmarkFile(settings.dataDir, bucket, named ?? filters);
+        if (restart) await bookmark.clear();
+        const reached = await bookmark.read();
+        const pass = { ...common, bookmark, ...(reached && { reached }) };
+        const listing = filters.prefix === undefined ? {} : { prefix: filters.prefix };
+        const left = (object: ListedObject): boolean => wanted(object, filters) && !isDone(object, reached);
+        const counting = counted(objects.list(bucket, listing), left, stop);
+        // Whatever is wrong with the listing is told by the pass itself.
+        counting.then(onTotal, () => {});
+        await guardBucket({ ...pass, objects: objects.list(bucket, listing) }, signal);
+        await counting.catch(() => {});
+        if (coming) await guardBucket({ ...common, objects: coming }, signal);
+      } finally {
+        // A watch that nobody reads would keep the process alive.
+        watching.abort();
+        await coming?.[Symbol.asyncIterator]().return?.();
+      }
     },
 
     messageOf: ({ object, report, action }) => findingsMessage({ id: "", object, report, action }),
@@ -78,13 +88,13 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
 
 async function counted(
   objects: AsyncIterable<ListedObject>,
-  filters: ObjectFilters,
+  left: (object: ListedObject) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   for await (const object of objects) {
     if (signal.aborted) break;
-    if (wanted(object, filters)) count += 1;
+    if (left(object)) count += 1;
   }
   return count;
 }

@@ -95,6 +95,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
       }
     },
     act: options.objectScans.act,
+    actInstead: options.objectScans.actInstead,
     async announce(job, callbackFailure) {
       const { id, traceId, customData, source, report, action = "no" } = job;
       if (source.kind === "url" || callbackFailure) return options.announcer.downloadScan(job, callbackFailure);

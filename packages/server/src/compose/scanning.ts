@@ -88,7 +88,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     platform,
     objects,
     announcer: told,
-    objectScans: objectScans({ actions: objects, announcer: told, policy: settings, log }),
+    objectScans: objectScans({ objects, announcer: told, policy: settings, log }),
     guard,
     concurrency,
     jobsAtOnce,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
-import { actOnObject, plannedAction } from "./act-on-object.ts";
+import { actOnObject, plannedAction, standingReport } from "./act-on-object.ts";
 import type { ActionOutcome, ObjectActions } from "./object-actions.ts";
 
 const verdicts: Record<string, Verdict> = {
@@ -49,17 +49,36 @@ test("what is told is what was done: nothing, when the object is another by now 
       return outcome;
     },
   });
-  assert.equal(await actOnObject(report("no"), store("done"), policy), "tag");
-  assert.equal(
-    await actOnObject(report("infected"), store("done"), { ...policy, deleteInfectedFiles: true }),
-    "delete",
-  );
-  assert.equal(await actOnObject(report("clean"), store("changed"), policy), "no");
+  const acted = (on: Report, outcome: ActionOutcome, options: { stale?: boolean; deletes?: boolean } = {}) =>
+    actOnObject(on, {
+      actions: store(outcome),
+      policy: { ...policy, deleteInfectedFiles: options.deletes ?? false },
+      stale: options.stale ?? false,
+    });
+  assert.deepEqual(await acted(report("no"), "done"), { action: "tag", changed: false });
+  assert.deepEqual(await acted(report("infected"), "done", { deletes: true }), { action: "delete", changed: false });
+  assert.deepEqual(await acted(report("clean"), "changed"), { action: "no", changed: true });
+  assert.deepEqual(await acted(report("clean"), "kept", { stale: true }), { action: "no", changed: false });
   const { object: _, ...unopened } = report("no");
-  assert.equal(await actOnObject(unopened, store("done"), policy), "no");
+  assert.deepEqual(await acted(unopened, "done"), { action: "no", changed: false });
   assert.deepEqual(asked, [
     [object, { key: "scanner", value: "no" }],
     [object],
     [object, { key: "scanner", value: "clean" }],
+    [object, { key: "scanner", value: "clean", over: "clean" }],
   ]);
+});
+
+test("an object that was replaced while it was scanned is not clean, where only its name tells which one is meant", () => {
+  const changed = { action: "no", changed: true } as const;
+  const { version: _, ...unversioned } = object;
+  const clean = report("clean", { object: unversioned });
+  assert.equal(standingReport(clean, { ...changed, changed: false }), clean);
+  const infected = report("infected", { object: unversioned });
+  assert.equal(standingReport(infected, changed), infected);
+  const versioned = report("clean");
+  assert.equal(standingReport(versioned, changed), versioned);
+  const { verdict, failure } = standingReport(clean, changed);
+  assert.deepEqual(verdict, { kind: "unscannable", finding: "scanner:download-failed" });
+  assert.equal(failure?.code, "object_changed");
 });

@@ -7,11 +7,21 @@ import type { SeenObject } from "../model/source.ts";
  * Both may be called again after a crash.
  */
 export interface ObjectActions {
-  /** Sets one tag; other tags stay. Throws when the store cannot be reached or forbids it. */
-  tag(object: SeenObject, tag: { key: string; value: string }): Promise<ActionOutcome>;
+  /**
+   * Sets one tag; other tags stay. One that has a value other than `over`, where that is given, stays too. Throws when the
+   * store cannot be reached or forbids it.
+   */
+  tag(object: SeenObject, tag: ObjectTag): Promise<ActionOutcome>;
   /** Deletes that version, and no other. One that is gone already counts as done. Throws as `tag` does. */
   delete(object: SeenObject): Promise<ActionOutcome>;
 }
 
-/** `changed`: the object is gone, or is another by now. Nothing was done to it. */
-export type ActionOutcome = "done" | "changed";
+export interface ObjectTag {
+  key: string;
+  value: string;
+  /** The only value that this one may take the place of. */
+  over?: string;
+}
+
+/** `changed`: the object is gone, or is another by now. `kept`: the tag has another value. Either way nothing was done. */
+export type ActionOutcome = "done" | "changed" | "kept";

@@ -1,19 +1,25 @@
-import { hash } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ObjectFilters } from "./filters.ts";
 
 /** How far a pass over a bucket has come, so that one that was interrupted goes on where it was. */
 export interface Bookmark {
-  /** The key up to which everything was scanned; undefined when there is no pass to go on with. */
-  read(): Promise<string | undefined>;
-  write(key: string): Promise<void>;
+  /** Undefined when there is no pass to go on with. */
+  read(): Promise<Reached | undefined>;
+  write(reached: Reached): Promise<void>;
   /** The pass is finished, or is to start anew. */
   clear(): Promise<void>;
 }
 
+export interface Reached {
+  /** Up to this key everything was scanned that was there when the pass began. */
+  key: string;
+  /** When that was, in milliseconds since 1970. */
+  startedAt: number;
+}
+
 /** One file in the data folder for each bucket and set of filters. */
-export function bookmarkFile(dataDir: string, bucket: string, filters: ObjectFilters): Bookmark {
+export function bookmarkFile(dataDir: string, bucket: string, filters: object): Bookmark {
   const path = join(dataDir, "guard", `${hash("sha256", JSON.stringify([bucket, filters])).slice(0, 32)}.json`);
   return {
     async read() {
@@ -21,15 +27,16 @@ export function bookmarkFile(dataDir: string, bucket: string, filters: ObjectFil
         if (error.code === "ENOENT") return undefined;
         throw error;
       });
-      return text === undefined ? undefined : keyIn(text);
+      return text === undefined ? undefined : reachedIn(text);
     },
 
-    async write(key) {
+    async write({ key, startedAt }) {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      const next = `${path}.next`;
+      // A name of its own: another run may be writing, too.
+      const next = `${path}.${randomUUID()}`;
       const file = await open(next, "w", 0o600);
       try {
-        await file.writeFile(JSON.stringify({ bucket, key }));
+        await file.writeFile(JSON.stringify({ bucket, key, startedAt }));
         await file.datasync();
       } finally {
         await file.close();
@@ -42,10 +49,10 @@ export function bookmarkFile(dataDir: string, bucket: string, filters: ObjectFil
 }
 
 /** A file that cannot be understood is as good as none: the pass starts anew, and scans some objects again. */
-function keyIn(text: string): string | undefined {
+function reachedIn(text: string): Reached | undefined {
   try {
-    const { key } = JSON.parse(text) as { key?: unknown };
-    return typeof key === "string" ? key : undefined;
+    const { key, startedAt } = JSON.parse(text) as Partial<Record<keyof Reached, unknown>>;
+    return typeof key === "string" && typeof startedAt === "number" ? { key, startedAt } : undefined;
   } catch {
     return undefined;
   }

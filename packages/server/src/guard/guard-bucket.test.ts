@@ -5,20 +5,20 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import type { ListedObject } from "../fetch/object-lister.ts";
-import { EngineUnavailable } from "../model/faults.ts";
+import { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
-import { bookmarkFile } from "./bookmark.ts";
+import { bookmarkFile, type Reached } from "./bookmark.ts";
 import { type GuardResult, guardBucket } from "./guard-bucket.ts";
 import { scanObject } from "./scan-object.ts";
 
 const clean: Report = { verdict: { kind: "clean" }, sizeBytes: 1, downloadSeconds: 0, scanSeconds: 0 };
 const keys = Array.from({ length: 40 }, (_, index) => `key-${String(index).padStart(2, "0")}`);
+/** Longer after the first change than clocks may be apart. */
+const NOW = 1e9;
 const never = new AbortController().signal;
 
-async function* listed(after?: string): AsyncIterable<ListedObject> {
-  for (const key of keys) {
-    if (after === undefined || key > after) yield { bucket: "b", key, sizeBytes: 1, modifiedAt: 0 };
-  }
+async function* listed(changed: readonly string[] = []): AsyncIterable<ListedObject> {
+  for (const key of keys) yield { bucket: "b", key, sizeBytes: 1, modifiedAt: changed.includes(key) ? NOW : 0 };
 }
 
 /** Scans that take as many turns of the event loop as they are told. */
@@ -43,11 +43,11 @@ test("a pass that is interrupted anywhere and started again leaves no object out
       fc.integer({ min: 1, max: 8 }),
       fc.nat(keys.length),
       async (turns, atOnce, stopAfter) => {
-        let mark: string | undefined;
+        let mark: Reached | undefined;
         const bookmark = {
           read: async () => mark,
-          async write(key: string) {
-            mark = key;
+          async write(reached: Reached) {
+            mark = reached;
           },
           async clear() {
             mark = undefined;
@@ -58,10 +58,11 @@ test("a pass that is interrupted anywhere and started again leaves no object out
         const onResult = (): void => {
           if (all.done.length >= stopAfter) stop.abort();
         };
-        const options = { filters: {}, scan: all.scan, atOnce, bookmark, now: () => 0 };
+        const options = { filters: {}, scan: all.scan, atOnce, bookmark, now: () => NOW };
         await guardBucket({ ...options, objects: listed(), onResult }, stop.signal);
         const interrupted = all.done.length < keys.length;
-        await guardBucket({ ...options, objects: listed(mark), onResult: () => {} }, never);
+        const rest = { ...options, objects: listed(), onResult: () => {}, ...(mark && { reached: mark }) };
+        await guardBucket(rest, never);
         assert.deepEqual([...new Set(all.done)].toSorted(), keys);
         if (interrupted) assert.ok(all.done.length <= keys.length + atOnce, "only what was under way is scanned twice");
         assert.equal(mark, undefined, "a finished pass leaves no bookmark");
@@ -69,6 +70,24 @@ test("a pass that is interrupted anywhere and started again leaves no object out
     ),
     { numRuns: 200 },
   );
+});
+
+test("what came or changed since an interrupted pass began is scanned, wherever it stands", async () => {
+  const all = scans([0]);
+  const reached = { key: "key-30", startedAt: NOW - 1 };
+  const options = { filters: {}, scan: all.scan, atOnce: 2, reached, onResult: () => {}, now: () => NOW };
+  await guardBucket({ ...options, objects: listed(["key-03", "key-30"]) }, never);
+  assert.deepEqual(all.done, ["key-03", "key-30", ...keys.slice(31)]);
+});
+
+test("a scan that cannot go on ends a pass that waits for more objects", async () => {
+  async function* coming(): AsyncIterable<ListedObject> {
+    yield* listed();
+    await new Promise(() => {});
+  }
+  const scan = (): Promise<GuardResult> => Promise.reject(new Error("the database is gone"));
+  const options = { filters: {}, scan, atOnce: 100, onResult: () => {} };
+  await assert.rejects(guardBucket({ ...options, objects: coming() }, never), /the database is gone/);
 });
 
 test("a scan that cannot go on ends the pass, and the bookmark stands before it", async () => {
@@ -81,14 +100,14 @@ test("a scan that cannot go on ends the pass, and the bookmark stands before it"
   };
   const options = { filters: {}, scan: failing, atOnce: 1, bookmark, onResult: () => {} };
   await assert.rejects(guardBucket({ ...options, objects: listed() }, never), /the database is gone/);
-  assert.equal(await bookmark.read(), "key-06");
+  assert.equal((await bookmark.read())?.key, "key-06");
 });
 
 test("a bookmark is of one bucket and one set of filters; one that cannot be understood is as good as none", async () => {
   using folder = temporaryFolder();
   const bookmark = bookmarkFile(folder.path, "b", { prefix: "a" });
-  await bookmark.write("k\n💾");
-  assert.equal(await bookmark.read(), "k\n💾");
+  await Promise.all([1, 2, 3].map(() => bookmark.write({ key: "k\n💾", startedAt: 7 })));
+  assert.deepEqual(await bookmark.read(), { key: "k\n💾", startedAt: 7 });
   assert.equal(await bookmarkFile(folder.path, "b", {}).read(), undefined);
   assert.equal(await bookmarkFile(folder.path, "c", { prefix: "a" }).read(), undefined);
   const [name = ""] = readdirSync(join(folder.path, "guard"));
@@ -111,7 +130,7 @@ test("an engine that is away is waited for; a store that fails in passing is tri
         if (answer instanceof Error) throw answer;
         return answer ?? clean;
       },
-      finish: async () => "tag",
+      finish: async (_, report) => ({ report, action: "tag" }),
       sleep: async (ms) => void waits.push(ms / 1000),
     });
     return [(await scan(object, never)).report, waits];
@@ -119,6 +138,17 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   assert.deepEqual(await outcome(away, away, away, away, away, clean), [clean, [5, 5, 5, 5, 5]]);
   assert.deepEqual(await outcome(lost, lost, clean), [clean, [5, 10]]);
   assert.deepEqual(await outcome(lost), [lost, [5, 10, 15]]);
+  let locked = 2;
+  const told = scanObject({
+    inspect: async () => clean,
+    async finish(_, report) {
+      locked -= 1;
+      if (locked >= 0) throw new QueueUnavailable("the database is locked");
+      return { report, action: "delete" };
+    },
+    sleep: async () => {},
+  });
+  assert.deepEqual(await told(object, never), { object, report: clean, action: "delete" });
   const [report, waits] = await outcome(broken);
   assert.deepEqual([report.verdict, waits], [{ kind: "unscannable", finding: "scanner:engine-error" }, [5, 10, 15]]);
 });

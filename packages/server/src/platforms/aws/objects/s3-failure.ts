@@ -23,6 +23,7 @@ const reasons: Readonly<Record<string, Reason>> = {
   NoSuchVersion: missing("there is no such version"),
   NoSuchBucket: missing("there is no such bucket"),
   InvalidBucketName: missing("there can be no such bucket"),
+  EndpointError: missing("there can be no such bucket here"),
   KeyTooLongError: missing("there can be no such key"),
   MethodNotAllowed: missing("that version marks that the object was deleted"),
   AccessDenied: denied("access is denied"),

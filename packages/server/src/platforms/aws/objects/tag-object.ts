@@ -6,7 +6,7 @@ import {
   type S3Client,
   type Tag,
 } from "@aws-sdk/client-s3";
-import type { ActionOutcome } from "../../../deliver/object-actions.ts";
+import type { ActionOutcome, ObjectTag } from "../../../deliver/object-actions.ts";
 import type { SeenObject } from "../../../model/source.ts";
 import { etagOf, hasLastingVersion, isSame } from "./object-mark.ts";
 import { namedObject } from "./object-names.ts";
@@ -22,13 +22,15 @@ const MAX_TAGS = 10;
 export async function tagObject(
   client: S3Client,
   object: SeenObject,
-  options: { tag: { key: string; value: string }; signal: AbortSignal },
+  options: { tag: ObjectTag; signal: AbortSignal },
 ): Promise<ActionOutcome> {
   const { tag, signal } = options;
   const lasting = hasLastingVersion(object);
   if (!lasting && !isSame(await headObject(client, object, signal), object)) return "changed";
 
   const tags = await tagsOf(client, object, signal);
+  const before = tags.find(({ Key }) => Key === tag.key)?.Value;
+  if (tag.over !== undefined && before !== undefined && before !== tag.over) return "kept";
   const others = tags.filter(({ Key }) => Key !== tag.key);
   if (others.length >= MAX_TAGS) {
     throw new Error(`cannot tag the object: it has ${others.length} other tags, and S3 allows ${MAX_TAGS} in all`);
@@ -36,13 +38,26 @@ export async function tagObject(
   if (!tags.some((each) => isTag(each, tag))) {
     await putTags(client, object, { tags: [...others, { Key: tag.key, Value: tag.value }], signal });
   }
+  if (lasting) return "done";
   // Only the entity tag this time: there are servers for which a new tag makes a new time.
-  if (lasting || (await headObject(client, object, signal)).ETag === etagOf(object)) return "done";
-
-  const newer = await tagsOf(client, object, signal);
-  const left = newer.filter((each) => !isTag(each, tag));
-  if (left.length < newer.length) await putTags(client, object, { tags: left, signal });
+  const after = await headObject(client, object, signal).catch(async (error) => {
+    // Whether the tag is on the right one cannot be told. The next try puts it on again.
+    await takeOff(client, object, { tag, signal });
+    throw error;
+  });
+  if (after.ETag === etagOf(object)) return "done";
+  await takeOff(client, object, { tag, signal });
   return "changed";
+}
+
+async function takeOff(
+  client: S3Client,
+  object: SeenObject,
+  { tag, signal }: { tag: ObjectTag; signal: AbortSignal },
+): Promise<void> {
+  const tags = await tagsOf(client, object, signal);
+  const left = tags.filter((each) => !isTag(each, tag));
+  if (left.length < tags.length) await putTags(client, object, { tags: left, signal });
 }
 
 export function headObject(
@@ -75,6 +90,6 @@ async function putTags(
   await client.send(command, { abortSignal: options.signal });
 }
 
-function isTag({ Key, Value }: Tag, tag: { key: string; value: string }): boolean {
+function isTag({ Key, Value }: Tag, tag: ObjectTag): boolean {
   return Key === tag.key && Value === tag.value;
 }

@@ -33,8 +33,11 @@ export async function newestVersion(buckets: Buckets, object: ObjectRef): Promis
 
 async function openNewest(buckets: Buckets, object: ObjectRef): Promise<FoundVersion> {
   await using parent = await buckets.holdParent(object);
-  const { file, stat } = await parent.openFile(fileNameOf(object));
+  const { file } = await parent.openFile(fileNameOf(object));
   try {
+    // Who has mapped the file into memory can write without a change to its record, until what was written is on disk.
+    await file.datasync();
+    const stat = await file.stat({ bigint: true });
     const waitMs = reliableInMs(stat, Date.now());
     if (waitMs > 0) await pause(waitMs);
     const reliable = waitMs > 0 ? await file.stat({ bigint: true }) : stat;

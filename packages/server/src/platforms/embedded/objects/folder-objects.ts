@@ -86,7 +86,8 @@ export function folderObjects(options: FolderObjectsOptions): FolderObjects {
     async tag(object, tag) {
       try {
         if (!(await exists(object, object.mark))) return "changed";
-        await tags.set(object, object.mark, tag);
+        const set = await tags.set(object, object.mark, tag);
+        if (!set) return "kept";
       } catch (error) {
         throw failedAction("tag", object, error);
       }

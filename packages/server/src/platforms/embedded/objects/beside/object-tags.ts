@@ -1,5 +1,6 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import type { ObjectTag } from "../../../../deliver/object-actions.ts";
 import type { ObjectRef } from "../../../../model/source.ts";
 import { type Buckets, digestOf } from "../buckets.ts";
 import { type HeldFolder, unless } from "../files/held-folder.ts";
@@ -15,8 +16,8 @@ interface Tag {
  * that several processes can set different ones at the same moment. What took the place of a version has none of its tags.
  */
 export interface ObjectTags {
-  /** Durable when it resolves. */
-  set(object: ObjectRef, version: string, tag: Tag): Promise<void>;
+  /** Durable when it resolves. False, and nothing is written, when there is another value than `over` allows. */
+  set(object: ObjectRef, version: string, tag: ObjectTag): Promise<boolean>;
   of(object: ObjectRef, version: string): Promise<Tag[]>;
   drop(object: ObjectRef, version: string): Promise<void>;
   /** Removes a few tags whose versions are gone. */
@@ -70,9 +71,14 @@ export function objectTags(
     async set({ bucket, key }, version, tag) {
       const digest = digestOf(key);
       await using folder = await hold(bucket, shardOf(digest), { make: true });
-      const kept: Kept = { key, version, tag };
+      const kept: Kept = { key, version, tag: { key: tag.key, value: tag.value } };
       const name = `${digest}.${version}.${digestOf(JSON.stringify(tag.key)).slice(0, 16)}.json`;
+      const before = (await readKept(folder, name))?.tag.value;
+      if (tag.over !== undefined && before !== undefined && before !== tag.over) return false;
+      // Where there is no room for the new value, the old one must not stay either.
+      if (before !== undefined && before !== tag.value) await unless("ENOENT", unlink(folder.at(name)));
       await write(folder, name, JSON.stringify(kept));
+      return true;
     },
 
     async of(object, version) {

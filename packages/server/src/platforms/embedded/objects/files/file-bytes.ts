@@ -44,11 +44,17 @@ async function* read(open: () => Promise<OpenFile>): AsyncGenerator<Uint8Array, 
       const { bytesRead } = await file.read(chunk, 0, chunk.length);
       if (bytesRead === 0) throw changedMeanwhile();
       left -= bytesRead;
+      // Before the last piece is given away, so that who counts bytes does not take it for the end.
+      if (left === 0) await mustBe(stat, file);
       yield chunk.subarray(0, bytesRead);
     }
-    if (versionOf(await file.stat({ bigint: true })) !== versionOf(stat)) throw changedMeanwhile();
+    await mustBe(stat, file);
     return undefined;
   } catch (error) {
     throw failedBy(error, "cannot read the object");
   }
+}
+
+async function mustBe(stat: OpenFile["stat"], file: OpenFile["file"]): Promise<void> {
+  if (versionOf(await file.stat({ bigint: true })) !== versionOf(stat)) throw changedMeanwhile();
 }

@@ -42,6 +42,7 @@ export function listed(bucket: string, { key, stat }: FoundFile): ListedObject {
     key,
     version: versionOf(stat),
     sizeBytes: Number(stat.size),
-    modifiedAt: Number(stat.mtimeMs),
+    // Anybody can set back the time of the last change to the bytes, and nobody that to the record.
+    modifiedAt: Math.max(Number(stat.mtimeMs), Number(stat.ctimeMs)),
   };
 }
