@@ -20,7 +20,7 @@ export interface ObjectScans {
   finish(object: ObjectRef, report: Report): Promise<FinishedScan>;
 }
 
-export interface FinishedScan {
+interface FinishedScan {
   /** As it stands: that of an object which was replaced meanwhile is clean no more. */
   report: Report;
   action: ObjectAction;

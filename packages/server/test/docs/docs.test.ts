@@ -4,55 +4,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { settingsPage } from "../../src/settings/settings-page.ts";
-import { temporaryFolder } from "../support/leftovers.ts";
-import { runCli } from "../support/run-cli.ts";
+import { root } from "./place.ts";
 
-const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 async function markdown(): Promise<string[]> {
-  const docs = (await readdir(join(root, "docs"), { recursive: true })).map((name) => join("docs", name));
-  return [...docs, "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].filter((name) =>
-    name.endsWith(".md"),
+  const folders = ["docs", "examples"].map(async (folder) =>
+    (await readdir(join(root, folder), { recursive: true })).map((name) => join(folder, name)),
   );
-}
-
-/** A command of the README and the answer that stands below it, if one does. */
-function examples(page: string): { command: string; answer: unknown }[] {
-  const blocks = [...page.matchAll(/```(sh|json)\n([\s\S]*?)```/g)].map(([, kind, text = ""]) => ({ kind, text }));
-  return blocks.flatMap(({ kind, text }, index) => {
-    const next = blocks[index + 1];
-    const answer = next?.kind === "json" ? JSON.parse(next.text) : undefined;
-    return kind === "sh" ? [{ command: text.trim(), answer }] : [];
-  });
-}
-
-test("the README's commands answer as shown", async () => {
-  using folder = temporaryFolder();
-  await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_CLAMD: "none" } });
-  const [, url = ""] = await run.says(/export URL=(\S+)/);
-  const exports =
-    read("README.md")
-      .match(/^export URL=.*$/m)?.[0]
-      .replace("http://127.0.0.1:8040", url) ?? "";
-  assert.match(exports, /data\/dev-key/);
-  const shown = examples(read("README.md"));
-  assert.ok(shown.length >= 4, `only ${shown.length} examples found`);
-  for (const { command, answer } of shown) {
-    const script = `cd ${folder.path}\n${exports}\ncd ${root}\n${command}`;
-    const output = execFileSync("sh", ["-c", script], { stdio: ["ignore", "pipe", "ignore"] }).toString();
-    if (answer) assert.deepEqual(blurred(JSON.parse(output), answer), answer, command);
-  }
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
-});
-
-/** What the page shows as "…" may be anything. */
-function blurred(actual: Record<string, unknown>, shown: unknown): object {
-  const anything = Object.entries(shown as object).filter(([, value]) => value === "…");
-  return { ...actual, ...Object.fromEntries(anything.filter(([name]) => name in actual)) };
+  const pages = [...(await Promise.all(folders)).flat(), "README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+  return pages.filter((name) => name.endsWith(".md") && !name.includes("node_modules"));
 }
 
 test("docs/settings.md is what the settings table says", () => {
@@ -69,6 +31,23 @@ test("every link inside the docs leads somewhere", async () => {
     }
   }
   assert.deepEqual(broken, []);
+});
+
+test("the examples ask for the versions that they are tested with", async () => {
+  const dependencies = (path: string): Record<string, string> => {
+    const manifest = JSON.parse(read(path));
+    return { ...manifest.dependencies, ...manifest.devDependencies };
+  };
+  const tested = { ...dependencies("package.json"), ...dependencies("packages/server/package.json") };
+  const examples = (await readdir(join(root, "examples"), { withFileTypes: true })).filter((each) =>
+    each.isDirectory(),
+  );
+  assert.ok(examples.length >= 5, `only ${examples.length} examples`);
+  for (const { name } of examples) {
+    for (const [wanted, version] of Object.entries(dependencies(`examples/${name}/package.json`))) {
+      assert.equal(version, tested[wanted], `${wanted} in examples/${name}`);
+    }
+  }
 });
 
 test("every test that docs/spec-map.md names is there, and every row of it has one, a decision or a reason", () => {
