@@ -17,7 +17,7 @@ const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
 export function dlqCommand(): Command {
   const command = new Command("dlq").description(
-    "look at the dead letters of the local data folder, and put them back",
+    "look at the dead letters of the local data folder or of AWS, and put them back",
   );
   command
     .command("list")

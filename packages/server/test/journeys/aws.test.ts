@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, verify } from "node:crypto";
+import { tmpdir } from "node:os";
 import { before, test } from "node:test";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { eicar } from "../support/eicar.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
+import { type CliRun, runCli } from "../support/run-cli.ts";
 import type { TestService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -142,6 +144,28 @@ test("API keys come from a secret, and are exchanged without a restart", async (
     [await status("first-key-1"), await status("second-key-2"), await status("wrong-key")],
     [204, 204, 401],
   );
+});
+
+test("an operator sees the dead letters of AWS with lazaret dlq", async () => {
+  await installation.aws.sqs.send(String(installation.settings.awsQueueUrl), "neither JSON nor a job");
+  const run = (): CliRun =>
+    runCli(["dlq", "list", "--json"], {
+      cwd: tmpdir(),
+      env: {
+        LAZARET_PLATFORM: "aws",
+        LAZARET_AWS_ENDPOINT: installation.aws.endpoint,
+        LAZARET_AWS_QUEUE_URL: String(installation.settings.awsQueueUrl),
+        LAZARET_AWS_DEAD_LETTERS_URL: String(installation.settings.awsDeadLettersUrl),
+        LAZARET_AWS_TABLE: String(installation.settings.awsTable),
+        LAZARET_AWS_TOPIC_ARN: String(installation.settings.awsTopicArn),
+      },
+    });
+  const seen = async (): Promise<string> => {
+    await using listing = run();
+    assert.equal(await listing.ended(), 0, listing.stderr);
+    return listing.stdout;
+  };
+  await until("it is buried and seen", async () => /not a JSON|not JSON/i.test(await seen()), { limitMs: 90_000 });
 });
 
 test("a signing key that is exchanged in its secret is used without a restart", async () => {

@@ -5,9 +5,15 @@ import { CannotStart } from "../../compose/cannot-start.ts";
 import type { JobStore } from "../../platforms/embedded/job-store.ts";
 import { loadSettings } from "../flags/load-settings.ts";
 
-/** The jobs of the local data folder, whether or not a server runs on it. */
-export async function localStore(flags: Record<string, string | undefined>): Promise<JobStore & AsyncDisposable> {
+type OperatorStore = Pick<JobStore, "deadLetters" | "browser"> & AsyncDisposable;
+
+/** The jobs of the local data folder, whether or not a server runs on it; those of AWS on that platform. */
+export async function localStore(flags: Record<string, string | undefined>): Promise<OperatorStore> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
+  if (settings.platform === "aws") {
+    const { awsOperatorStore } = await import("../../compose/operator-store.ts");
+    return awsOperatorStore(settings);
+  }
   if (!existsSync(join(settings.dataDir, "jobs.db"))) {
     throw new CannotStart(
       `there are no jobs in ${settings.dataDir}`,
