@@ -121,17 +121,6 @@ for (const code of ["InternalError", undefined]) {
   });
 }
 
-test("jobs that are added together travel together", async () => {
-  await using faulty = await faultyStores();
-  const { stores } = faulty;
-  const jobs = Array.from({ length: 25 }, () => sampleJob());
-  await Promise.all(jobs.map((job) => stores.queue.add(job)));
-  const sends = faulty.sqs.asked.filter((operation) => operation === "SendMessageBatch").length;
-  assert.ok(sends < 25, `${sends} requests for 25 jobs`);
-  const taken = [...(await stores.queue.take(20)), ...(await stores.queue.take(20))];
-  assert.deepEqual(taken.map(({ job }) => job.id).toSorted(), jobs.map(({ id }) => id).toSorted());
-});
-
 test("a submission that is refused does not hide the result of the one before it", async () => {
   await using faulty = await faultyStores();
   const { stores, sqs } = faulty;

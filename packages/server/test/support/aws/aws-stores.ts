@@ -1,12 +1,14 @@
 import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/job-store.ts";
 import { LEASE_SECONDS } from "../../../src/queue/job-queue.ts";
 import type { Stores } from "../../contracts/stores.ts";
-import { type DynamoDbServer, startDynamoDb } from "./dynamodb.ts";
+import { type DynamoDbServer, dynamoDbElsewhere, startDynamoDb } from "./dynamodb.ts";
 import { rawChecks } from "./raw-checks.ts";
-import { type SqsServer, startSqs } from "./sqs.ts";
+import { type SqsServer, sqsElsewhere, startSqs } from "./sqs.ts";
 
-/** Queues and tables on loopback, and stores on them. */
+/** Queues and tables, and stores on them. */
 export interface AwsServers extends AsyncDisposable {
+  /** Their clock is told, and not that of the machine. */
+  toldClock: boolean;
   sqs: SqsServer;
   dynamodb: DynamoDbServer;
   /** On queues and a table of their own. */
@@ -19,15 +21,26 @@ export interface AwsStores extends Stores {
   another(): Promise<AwsStores>;
 }
 
+/** Where time cannot be told to pass, leases are short. */
+const SHORT_LEASE_SECONDS = 3;
+
+/** However slow the machine is: a send that is given up and tried again arrives twice. */
+const PATIENT_MS = 60_000;
+
+/** Servers on loopback; or those at LAZARET_AWS_ENDPOINT, which only the contract suites are made for. */
 export async function startAws(): Promise<AwsServers> {
-  const [sqs, dynamodb] = await Promise.all([startSqs(), startDynamoDb()]);
+  const elsewhere = process.env.LAZARET_AWS_ENDPOINT;
+  const leaseSeconds = elsewhere ? SHORT_LEASE_SECONDS : LEASE_SECONDS;
+  const [sqs, dynamodb] = elsewhere
+    ? [sqsElsewhere(elsewhere), dynamoDbElsewhere(elsewhere)]
+    : await Promise.all([startSqs(), startDynamoDb()]);
 
   function open(options: JobStoreOptions): AwsStores {
     const store = openJobStore(options);
     return {
       ...store,
       options,
-      leaseSeconds: LEASE_SECONDS,
+      leaseSeconds,
       advance: sqs.advance,
       another: async () => open(options),
       [Symbol.asyncDispose]: store.close,
@@ -35,6 +48,7 @@ export async function startAws(): Promise<AwsServers> {
   }
 
   return {
+    toldClock: elsewhere === undefined,
     sqs,
     dynamodb,
 
@@ -48,6 +62,8 @@ export async function startAws(): Promise<AwsServers> {
         region: "us-east-1",
         checks: rawChecks,
         now: sqs.now,
+        leaseSeconds,
+        requestTimeoutMs: PATIENT_MS,
         ...options,
       });
     },

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import {
@@ -13,7 +13,7 @@ import { useCredentials } from "./credentials.ts";
 
 const dynalite: (options: { createTableMs: number }) => Server = createRequire(import.meta.url)("dynalite");
 
-/** A real endpoint of DynamoDB on loopback. It knows no TTL: nothing in it goes by itself. */
+/** A real endpoint of DynamoDB. The one on loopback knows no TTL: nothing in it goes by itself. */
 export interface DynamoDbServer extends AsyncDisposable {
   endpoint: string;
   /** The name of a new table, as the stack makes it. */
@@ -26,9 +26,33 @@ let tables = 0;
 
 export async function startDynamoDb(): Promise<DynamoDbServer> {
   const server = dynalite({ createTableMs: 0 });
+  // Else an idle connection may be closed just when a client uses it again.
+  server.keepAliveTimeout = 0;
+  survive(server);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return dynamoDbAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  });
+}
+
+/** It throws when a client goes away in mid-request, which would end this process. */
+function survive(server: Server): void {
+  const [answer] = server.listeners("request") as ((request: IncomingMessage, response: ServerResponse) => void)[];
+  server.removeAllListeners("request");
+  server.on("request", (request, response) => {
+    answer?.(request, response);
+    request.removeAllListeners("error").on("error", () => response.destroy());
+  });
+}
+
+export function dynamoDbElsewhere(endpoint: string): DynamoDbServer {
+  return dynamoDbAt(endpoint, async () => {});
+}
+
+function dynamoDbAt(endpoint: string, stop: () => Promise<void>): DynamoDbServer {
   useCredentials();
   const client = new DynamoDBClient({ endpoint, region: "us-east-1" });
 
@@ -37,7 +61,7 @@ export async function startDynamoDb(): Promise<DynamoDbServer> {
 
     async table() {
       tables += 1;
-      const TableName = `lazaret-${tables}`;
+      const TableName = `lazaret-${process.pid}-${tables}`;
       await client.send(
         new CreateTableCommand({
           TableName,
@@ -63,9 +87,7 @@ export async function startDynamoDb(): Promise<DynamoDbServer> {
 
     async [Symbol.asyncDispose]() {
       client.destroy();
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await stop();
     },
   };
 }

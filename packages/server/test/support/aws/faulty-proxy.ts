@@ -25,10 +25,15 @@ export interface FaultyProxy extends AsyncDisposable {
 
 /** Stands between a client of AWS and its endpoint. */
 export async function faultyProxy(upstream: string): Promise<FaultyProxy> {
-  const agent = new Agent({ keepAlive: true });
+  // Connections that are kept may be closed by the other side just when they are needed.
+  const agent = new Agent({ keepAlive: false });
   const sockets = new Set<Socket>();
   const asked: string[] = [];
-  const server = createServer((incoming, response) => void handle(incoming, response));
+  const server = createServer((incoming, response) => {
+    // A client that gave up, or a service that was stopped: that is no answer, either.
+    void handle(incoming, response).catch(() => incoming.socket.destroy());
+  });
+  server.keepAliveTimeout = 0;
   server.on("connection", (socket) => {
     sockets.add(socket);
     socket.on("error", () => {});

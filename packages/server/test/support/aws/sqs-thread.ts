@@ -21,6 +21,8 @@ const { S3Store } = await import(new URL("./s3/s3Store.js", app).href);
 const sqsStore = new SqsStore();
 const stores = { sqsStore, snsStore: new SnsStore(), s3Store: new S3Store() };
 const server = buildApp({ logger: false, stores: stores as never });
+// Else an idle connection may be closed just when a client uses it again, and what it sends then be sent twice.
+server.server.keepAliveTimeout = 0;
 await server.listen({ host: "127.0.0.1", port: 0 });
 
 parentPort?.on("message", (advanceMs: number) => {

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
   CreateQueueCommand,
@@ -10,12 +11,9 @@ import {
 } from "@aws-sdk/client-sqs";
 import { useCredentials } from "./credentials.ts";
 
-/** A real endpoint of SQS on loopback. Its clock stands still unless it is told to advance. */
-export interface SqsServer extends AsyncDisposable {
+/** A real endpoint of SQS. The clock of the one on loopback stands still unless it is told to advance. */
+export interface SqsServer extends SqsClock, AsyncDisposable {
   endpoint: string;
-  /** Milliseconds since 1970. */
-  now(): number;
-  advance(seconds: number): Promise<void>;
   /** A new pair: one that moves a message to the other when it was received too often. */
   queues(maxReceiveCount?: number): Promise<{ queueUrl: string; deadLetterQueueUrl: string }>;
   /** As other producers do. */
@@ -24,15 +22,37 @@ export interface SqsServer extends AsyncDisposable {
   move(fromUrl: string, toUrl: string): Promise<number>;
 }
 
+interface SqsClock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  advance(seconds: number): Promise<void>;
+}
+
 const MAX_RECEIVE_COUNT = 3;
 let pairs = 0;
 
 export async function startSqs(): Promise<SqsServer> {
   const thread = new Worker(new URL("./sqs-thread.ts", import.meta.url), { execArgv: [] });
   let [{ now, port }] = await once(thread, "message");
-  const endpoint = `http://127.0.0.1:${port}`;
+  const clock: SqsClock = {
+    now: () => now,
+    async advance(seconds) {
+      const advanced = once(thread, "message");
+      thread.postMessage(seconds * 1000);
+      [{ now }] = await advanced;
+    },
+  };
+  return sqsAt(`http://127.0.0.1:${port}`, clock, () => thread.terminate());
+}
+
+/** At another address, where time passes by itself. */
+export function sqsElsewhere(endpoint: string): SqsServer {
+  return sqsAt(endpoint, { now: Date.now, advance: (seconds) => pause(seconds * 1000) }, async () => {});
+}
+
+function sqsAt(endpoint: string, clock: SqsClock, stop: () => Promise<unknown>): SqsServer {
   useCredentials();
-  const client = new SQSClient({ endpoint, region: "us-east-1" });
+  const client = new SQSClient({ endpoint, region: "us-east-1", useQueueUrlAsEndpoint: false });
 
   async function queue(name: string, attributes: Record<string, string>): Promise<{ url: string; arn: string }> {
     const { QueueUrl: url = "" } = await client.send(
@@ -44,20 +64,15 @@ export async function startSqs(): Promise<SqsServer> {
   }
 
   return {
+    ...clock,
     endpoint,
-    now: () => now,
-
-    async advance(seconds) {
-      const advanced = once(thread, "message");
-      thread.postMessage(seconds * 1000);
-      [{ now }] = await advanced;
-    },
 
     async queues(maxReceiveCount = MAX_RECEIVE_COUNT) {
       pairs += 1;
-      const dead = await queue(`dead-${pairs}`, {});
+      const pair = `${process.pid}-${pairs}`;
+      const dead = await queue(`lazaret-dead-${pair}`, {});
       const policy = JSON.stringify({ deadLetterTargetArn: dead.arn, maxReceiveCount });
-      const jobs = await queue(`jobs-${pairs}`, { RedrivePolicy: policy });
+      const jobs = await queue(`lazaret-jobs-${pair}`, { RedrivePolicy: policy });
       return { queueUrl: jobs.url, deadLetterQueueUrl: dead.url };
     },
 
@@ -77,7 +92,7 @@ export async function startSqs(): Promise<SqsServer> {
 
     async [Symbol.asyncDispose]() {
       client.destroy();
-      await thread.terminate();
+      await stop();
     },
   };
 }

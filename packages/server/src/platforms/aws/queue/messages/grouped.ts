@@ -17,8 +17,8 @@ interface Waiting<Entry, Result> {
   reject(error: unknown): void;
 }
 
-/** Beyond so many, entries wait, and travel in fuller batches. */
-const REQUESTS_AT_ONCE = 8;
+/** Beyond so many, entries wait, and travel in fuller batches: at most for as long as one request takes. */
+const REQUESTS_AT_ONCE = 4;
 
 /** Calls that come within one turn of the event loop, or while many requests are under way, share requests. */
 export function grouped<Entry, Result>(options: GroupOptions<Entry, Result>): (entry: Entry) => Promise<Result> {
