@@ -1,15 +1,18 @@
 import { connect, type Socket } from "node:net";
 
-/** One request, ready to be sent again and again. */
+/** One request, to be sent again and again. */
 export interface Load {
   port: number;
   path: string;
   contentType: string;
-  /** Sent as they are, in this order. */
-  body: readonly Uint8Array[];
+  /** Sent as they are, in this order; or made for each request. */
+  body: readonly Uint8Array[] | ((index: number) => readonly Uint8Array[]);
+  /** What every answer must look like. */
+  answer: RegExp;
   connections: number;
-  /** Goes on for this long, and for at least one request on each connection. */
+  /** Goes on for this long, and for at least one request on each connection; and no further than so many requests. */
   forMs: number;
+  atMost?: number;
 }
 
 export interface LoadResult {
@@ -19,14 +22,14 @@ export interface LoadResult {
   latencies: number[];
 }
 
-/** Sends the same request over keep-alive connections, each as soon as the one before it is answered 200 and clean. */
+const SMALL_BYTES = 256 * 1024;
+
+/** Sends requests over keep-alive connections, each as soon as the one before it is answered as it should be. */
 export async function run(load: Load): Promise<LoadResult> {
-  const length = load.body.reduce((sum, part) => sum + part.byteLength, 0);
-  const head = Buffer.from(
-    `POST ${load.path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer bench-key\r\nContent-Type: ${load.contentType}\r\nContent-Length: ${length}\r\n\r\n`,
-  );
-  const small = length < 256 * 1024 ? [Buffer.concat([head, ...load.body])] : [head, ...load.body];
+  const { body, atMost = Number.POSITIVE_INFINITY } = load;
+  const same = typeof body === "function" ? undefined : request(load, body);
   const latencies: number[] = [];
+  let sent = 0;
   const started = performance.now();
   const until = started + load.forMs;
 
@@ -34,11 +37,14 @@ export async function run(load: Load): Promise<LoadResult> {
     const socket = connect({ host: "127.0.0.1", port: load.port, noDelay: true });
     await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
     try {
-      do {
+      while (sent < atMost) {
+        const parts = typeof body === "function" ? request(load, body(sent)) : (same ?? []);
+        sent += 1;
         const asked = performance.now();
-        await exchange(socket, small);
+        await exchange(socket, parts, load.answer);
         latencies.push(performance.now() - asked);
-      } while (performance.now() < until);
+        if (performance.now() >= until) return;
+      }
     } finally {
       socket.destroy();
     }
@@ -51,7 +57,16 @@ export async function run(load: Load): Promise<LoadResult> {
   };
 }
 
-function exchange(socket: Socket, parts: readonly Uint8Array[]): Promise<void> {
+/** As it goes over the wire, in one piece if it is small. */
+function request({ path, contentType }: Load, body: readonly Uint8Array[]): readonly Uint8Array[] {
+  const length = body.reduce((sum, part) => sum + part.byteLength, 0);
+  const head = Buffer.from(
+    `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer bench-key\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n`,
+  );
+  return length < SMALL_BYTES ? [Buffer.concat([head, ...body])] : [head, ...body];
+}
+
+function exchange(socket: Socket, parts: readonly Uint8Array[], expected: RegExp): Promise<void> {
   return new Promise((resolve, reject) => {
     let text = "";
     const done = (error?: Error): void => {
@@ -66,7 +81,7 @@ function exchange(socket: Socket, parts: readonly Uint8Array[]): Promise<void> {
       if (end === -1) return;
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (text.length < end + 4 + length) return;
-      if (text.startsWith("HTTP/1.1 200") && text.includes('"status":"clean"')) done();
+      if (expected.test(text)) done();
       else done(new Error(`unexpected answer: ${text.slice(0, 500)}`));
     };
     socket.on("data", onData).once("error", done).once("close", onClose);

@@ -9,15 +9,24 @@ const TICKS_PER_SECOND = 100;
 export interface Measured {
   child: ChildProcess;
   lines: Interface;
+  /** Throws away what it still says, without looking at it. */
+  ignoreOutput(): void;
   stop(): Promise<void>;
 }
 
+/** Starts a program that does not outlive the benchmark, however that ends. */
 export function start(program: string, args: readonly string[], env: Record<string, string> = {}): Measured {
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, ...env } });
   const exited = once(child, "exit");
+  process.setMaxListeners(100).once("exit", () => child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout });
   return {
     child,
-    lines: createInterface({ input: child.stdout as NodeJS.ReadableStream }),
+    lines,
+    ignoreOutput() {
+      lines.close();
+      child.stdout.resume();
+    },
     async stop() {
       child.kill("SIGTERM");
       await exited;
@@ -47,5 +56,11 @@ export function cpuSeconds(pid: number): number {
 /** The most memory that a process has held so far, in MB. */
 export function peakMb(pid: number): number {
   const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kb) / 1024;
+}
+
+/** The memory that a process holds now, in MB. */
+export function rssMb(pid: number): number {
+  const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kb) / 1024;
 }

@@ -43,6 +43,10 @@ export function addressGuard(policy: OutboundPolicy): AddressGuard {
   const networks = policy.allowNetworks.map(readNetwork);
   const hosts = new Set(policy.allowHosts.map(readAllowedHost));
 
+  function isAllowed(host: string, port: number): boolean {
+    return hosts.size > 0 && hosts.has(hostAndPort(host, port));
+  }
+
   function mayReach(address: AddressBytes, hostIsAllowed: boolean): boolean {
     if (isMetadata(address)) return networks.some((network) => isExact(network) && covers(network, address));
     const carried = carriedIpv4(address);
@@ -52,18 +56,18 @@ export function addressGuard(policy: OutboundPolicy): AddressGuard {
 
   function mayDial(address: string, host: string, port: number): boolean {
     const bytes = addressBytes(address);
-    const hostIsAllowed = hosts.has(hostAndPort(host, port));
+    const hostIsAllowed = isAllowed(host, port);
     return bytes !== undefined && (hostIsAllowed || !isBadPort(port)) && mayReach(bytes, hostIsAllowed);
   }
 
   function checkLink(text: string, base?: URL): Destination {
-    if (!URL.canParse(text, base?.href)) return invalid("the URL is not valid");
-    const url = new URL(text, base);
+    const url = URL.parse(text, base?.href);
+    if (!url) return invalid("the URL is not valid");
     if (url.protocol !== "http:" && url.protocol !== "https:") return blocked("the URL is neither http nor https");
     if (url.username !== "" || url.password !== "") return invalid("the URL has credentials in it");
     const host = withoutBrackets(url.hostname);
     const port = portOf(url);
-    if (isBadPort(port) && !hosts.has(hostAndPort(host, port))) return blocked(`port ${port} is not for downloads`);
+    if (isBadPort(port) && !isAllowed(host, port)) return blocked(`port ${port} is not for downloads`);
     if (isIP(host) !== 0 && !mayDial(host, host, port))
       return blocked("the URL leads to an address that is not public");
     return { kind: "allowed", url };

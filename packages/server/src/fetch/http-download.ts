@@ -34,7 +34,8 @@ const notTheFile: ReadonlySet<number> = new Set([204, 205, 206, 226]);
 
 export function httpDownload(options: DownloadOptions): HttpDownload {
   const { guard, version, headersTimeoutMs = HEADERS_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
-  const closing = new AbortController();
+  const underWay = new Set<AbortController>();
+  let closed: Error | undefined;
 
   /** Follows redirects by hand: each hop is checked, and has a connection of its own. */
   async function follow(source: UrlSource, signal: AbortSignal): Promise<GetAnswer> {
@@ -57,17 +58,29 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
 
   return {
     async open(source, signal) {
-      const answer = await follow(source, AbortSignal.any([signal, closing.signal]));
+      signal.throwIfAborted();
+      if (closed) throw closed;
+      const download = new AbortController();
+      const abort = (): void => download.abort(signal.reason);
+      signal.addEventListener("abort", abort, { once: true });
+      underWay.add(download);
+      let answer: GetAnswer | undefined;
+      const release = async (): Promise<void> => {
+        signal.removeEventListener("abort", abort);
+        underWay.delete(download);
+        await answer?.release();
+      };
       try {
-        const bytes = releasing(wholeFile(answer), answer.release);
-        return { bytes, ...announcedLength(answer) };
+        answer = await follow(source, download.signal);
+        return { bytes: releasing(wholeFile(answer), release), ...announcedLength(answer) };
       } catch (error) {
-        await answer.release();
+        await release();
         throw error;
       }
     },
     async close() {
-      closing.abort(new Error("the downloader is closed"));
+      closed = new Error("the downloader is closed");
+      for (const download of underWay) download.abort(closed);
     },
   };
 }

@@ -82,6 +82,12 @@ describe("the connection of a download", () => {
     assert.equal(`${await read(at(server))}`, "all there is");
   });
 
+  it("takes the answer that follows informational ones", async () => {
+    const early = "HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n";
+    await using server = await rawAnswer(`${early}${early}${head}Content-Length: 5\r\n\r\nhello`);
+    assert.equal(`${await read(at(server))}`, "hello");
+  });
+
   it("fails when a body without a length ends in a reset", async () => {
     let socket: Socket | undefined;
     await using server = await rawServer((accepted) => {

@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
-import { type buildConnector, Client, type Dispatcher } from "undici";
+import { type buildConnector, Client } from "undici";
 import { failed, failedBy } from "./download-failure.ts";
 import { type ConnectorOptions, guardedConnector } from "./guarded-connector.ts";
+import { type RequestAnswer, requestAnswer } from "./request-answer.ts";
 
 export interface GetOptions extends ConnectorOptions {
   headers: Readonly<Record<string, string>>;
@@ -21,6 +22,9 @@ export interface GetAnswer {
   /** Closes the connection, wherever the reading has got to. May be called again. */
   release(): Promise<void>;
 }
+
+/** Every download ends with it, and an error made anew costs its stack. */
+const stopped = new Error("the download was stopped");
 
 /**
  * One GET over a new connection, so that each is resolved and checked anew. Throws `SourceFailed` when there is no
@@ -47,18 +51,16 @@ export async function httpGet(url: URL, options: GetOptions, signal: AbortSignal
   signal.addEventListener("abort", abort, { once: true });
   const release = (): Promise<void> => {
     signal.removeEventListener("abort", abort);
-    return destroy(new Error("the download was stopped"));
+    return destroy(stopped);
   };
   const explain = (error: unknown, stage: "answer" | "body"): unknown =>
     signal.aborted ? signal.reason : failedBy(error, stage);
 
   const path = `${url.pathname}${url.search}`;
-  const answer = await client.request({ path, method: "GET", headers: options.headers }).catch(async (error) => {
+  const answer = await requestAnswer(client, { path, headers: options.headers }).catch(async (error) => {
     await release();
     throw explain(error, "answer");
   });
-  // A body that is let go before it is read reports that to nobody.
-  answer.body.on("error", () => {});
   const header = (name: string): string => [answer.headers[name] ?? []].flat().join(", ");
 
   async function* body(): AsyncGenerator<Uint8Array> {
@@ -101,6 +103,6 @@ function singleConnection(options: ConnectorOptions): {
 }
 
 /** Without a length such a body is whole only if the other side closed the connection and did not reset it. */
-function endsWithConnection({ headers }: Dispatcher.ResponseData): boolean {
+function endsWithConnection({ headers }: RequestAnswer): boolean {
   return headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
 }

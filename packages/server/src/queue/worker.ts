@@ -113,9 +113,16 @@ export function startWorker(options: WorkerOptions): Worker {
 
   async function workOn(lease: Lease): Promise<void> {
     const started = performance.now();
-    const lost = new AbortController();
-    const beat = setInterval(() => void heartbeat(lease, lost), (leaseSeconds * 1000) / 3);
-    const signal = AbortSignal.any([lost.signal, stopRunning.signal]);
+    const end = new AbortController();
+    let lost = false;
+    const lose = (): void => {
+      lost = true;
+      end.abort(new LeaseLost());
+    };
+    // Not AbortSignal.any, which is dear: there is one of these for every job.
+    const stop = (): void => end.abort(stopRunning.signal.reason);
+    stopRunning.signal.addEventListener("abort", stop, { once: true });
+    const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
     let progress = lease.job;
     let inSlot = true;
@@ -144,11 +151,11 @@ export function startWorker(options: WorkerOptions): Worker {
       note: (fields) => void Object.assign(notes, fields),
     };
     const outcome = await options
-      .run(run, signal)
+      .run(run, end.signal)
       .then(
         async (settlement) => ((await lease.settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
         async (error) => {
-          if (lost.signal.aborted || error instanceof LeaseLost) return { settlement: "lease lost" };
+          if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
           const stopped = stopRunning.signal.aborted;
           await lease.settle({ kind: "again", afterSeconds: stopped ? 0 : AFTER_FAULT_SECONDS, job: progress });
           if (stopped) return { settlement: "put back" };
@@ -157,6 +164,7 @@ export function startWorker(options: WorkerOptions): Worker {
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
+    stopRunning.signal.removeEventListener("abort", stop);
     leave();
     if (delivers) delivering -= 1;
     const say = outcome.settlement === "fault" ? log.error : log;
@@ -169,10 +177,10 @@ export function startWorker(options: WorkerOptions): Worker {
     });
   }
 
-  async function heartbeat(lease: Lease, lost: AbortController): Promise<void> {
+  async function heartbeat(lease: Lease, lose: () => void): Promise<void> {
     // A queue that cannot be asked right now has not taken the job from us; the next beat will tell.
     const kept = await lease.extend().catch(() => true);
-    if (!kept) lost.abort(new LeaseLost());
+    if (!kept) lose();
   }
 
   const taking = takeForever();

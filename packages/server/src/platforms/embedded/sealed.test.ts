@@ -20,6 +20,15 @@ test("the same text is sealed differently each time, and cannot be read", () => 
   assert.equal(Buffer.from(first).includes("a secret"), false);
 });
 
+test("no nonce is used twice, however many are sealed, and all of it opens again", () => {
+  const one = sealer(key);
+  const sealed = Array.from({ length: 2000 }, (_, index) => one.seal(`text ${index}`, label));
+  // Format and salt come first, then the 12 bytes of the nonce.
+  const nonces = sealed.map((bytes) => Buffer.from(bytes.subarray(17, 29)).toString("hex"));
+  assert.equal(new Set(nonces).size, 2000);
+  assert.ok(sealed.every((bytes, index) => one.unseal(bytes, label) === `text ${index}`));
+});
+
 test("it does not open with another key, or as something else than it was", () => {
   const one = sealer(key);
   const sealed = one.seal("text", label);
