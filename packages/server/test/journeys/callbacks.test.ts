@@ -3,6 +3,7 @@ import { createPublicKey, verify } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { createCallbackVerifier } from "@lazaret/client";
 import type { DownloadScanResultEvent as BusEvent } from "@lazaret/contract";
 import type { Settings } from "../../src/settings.ts";
 import { jsonLines } from "../support/buckets.ts";
@@ -131,7 +132,8 @@ test("a callback that is answered 2xx at the third try is delivered, and not pos
 });
 
 test("signed callbacks verify with the public key that the service shows, over the bytes that were sent", async () => {
-  await using service = await startAt(toldClock(), { signCallbackInvocations: true });
+  const clock = toldClock();
+  await using service = await startAt(clock, { signCallbackInvocations: true });
   await using receiver = await callbackReceiver(inTurn(answering(500), answering(204)));
   const callbackUrl = `${receiver.origin}/signed?a=b`;
   await submit(service, {
@@ -142,8 +144,13 @@ test("signed callbacks verify with the public key that the service shows, over t
   for (const path of ["callback-key.pem", "callback-key.pkcs1.pem"]) {
     const response = await fetch(`${service.url}/.well-known/lazaret/${path}`);
     assert.equal(response.headers.get("content-type"), "application/x-pem-file");
-    const publicKey = createPublicKey(await response.text());
+    const pem = await response.text();
+    const publicKey = createPublicKey(pem);
+    const verifier = createCallbackVerifier({ publicKey: pem, callbackUrl, now: clock.now });
     for (const request of receiver.requests) {
+      const { body, headers } = request;
+      const { result } = await verifier.verifyRaw({ body, headers: Object.fromEntries(headers) });
+      assert.equal(result.status, "clean", "the client's verifier takes it, too");
       const [timestamp = ""] = request.values("x-timestamp");
       const signatures = request.values("x-signature");
       assert.equal(signatures.length, 1);
