@@ -19,7 +19,7 @@ export function snsTopic(options: AwsOptions & { topicArn: string }): SnsTopic {
         Subject: subjectOf(message),
         MessageStructure: "json",
         Message: JSON.stringify({ default: text, email: emailText(message) }),
-        MessageAttributes: attributeValues(attributes),
+        MessageAttributes: snsAttributes(attributes),
       });
       await client.send(command).catch((error) => {
         throw new QueueUnavailable(awsFailure("publish to the findings topic", error).message);
@@ -36,14 +36,16 @@ function subjectOf(message: PublishedFinding["message"]): string {
     .slice(0, 100);
 }
 
-/** An attribute without a value is none: SNS refuses it. */
-function attributeValues(attributes: PublishedFinding["attributes"]): Record<string, MessageAttributeValue> {
+/** SNS refuses an attribute without a value, and characters that XML cannot carry: these become `#`, as surrogates do. */
+export function snsAttributes(attributes: PublishedFinding["attributes"]): Record<string, MessageAttributeValue> {
   return Object.fromEntries(
     Object.entries(attributes)
       .filter(([, value]) => value !== "")
       .map(([name, value]) => [
         name,
-        { DataType: typeof value === "number" ? "Number" : "String", StringValue: String(value) },
+        typeof value === "number"
+          ? { DataType: "Number", StringValue: String(value) }
+          : { DataType: "String", StringValue: value.replace(/[\p{Cc}\ufffe\uffff]/gu, "#") },
       ]),
   );
 }
