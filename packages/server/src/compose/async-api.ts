@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import { addressGuard } from "../fetch/address-guard.ts";
 import type { Log } from "../log.ts";
+import { newJobId } from "../queue/job-id.ts";
 import { api } from "../receive/api.ts";
 import { asyncRoutes } from "../receive/async-routes.ts";
 import { inBothDialects } from "../receive/dialect.ts";
@@ -38,7 +38,7 @@ export async function startAsyncApi(
         objectAddress: objectAddress(objects),
         allowHttpCallbacks: settings.allowHttpCallbacks,
         tenantId: platform.tenantId,
-        submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
+        submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
         installation,
         downloads: settings.downloads,
         findResult: platform.results.find,

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { fitCallback, supports } from "@lazaret/contract";
 import type { Announcer } from "../deliver/announce.ts";
@@ -13,6 +12,7 @@ import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type JobStages, runJob } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
+import { newJobId } from "../queue/job-id.ts";
 import { startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
@@ -131,7 +131,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const worker = settings.role === "api" ? undefined : startWorking();
 
   return {
-    submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: randomUUID, now }),
+    submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
     publicKeys: () => signing?.publicKeys(),
     async stop(graceMs) {
       closing.abort();

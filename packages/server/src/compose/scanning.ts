@@ -95,13 +95,24 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     usage,
     inspect: (source, maxBytes, signal) => counted({ maxBytes, signal }, source),
     async inspectJob(source, signal) {
-      const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
-      const limits = { maxBytes: settings.jobMaxMib * MIB, signal: AbortSignal.any([signal, limit]) };
+      // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.
+      const limit = new AbortController();
+      const giveUp = (): void => limit.abort(signal.reason);
+      signal.addEventListener("abort", giveUp, { once: true });
+      if (signal.aborted) giveUp();
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        limit.abort(new Error("the job took too long"));
+      }, settings.jobTimeoutSeconds * 1000);
       try {
-        return await counted(limits, source);
+        return await counted({ maxBytes: settings.jobMaxMib * MIB, signal: limit.signal }, source);
       } catch (error) {
-        if (limit.aborted && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
+        if (late && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
         throw error;
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", giveUp);
       }
     },
     engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
