@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +10,8 @@ import { until } from "./until.ts";
  * Imported by every test file that starts something: its last act is to check that no server, socket, child process
  * or temporary folder is left behind.
  */
-const PREFIX = `lazaret-test-${process.pid}-`;
+/** Numbers of processes come again, and one that was killed may have left a folder behind. */
+const PREFIX = `lazaret-test-${process.pid}-${randomUUID().slice(0, 8)}-`;
 const before = tally();
 const children = new Set<number>();
 const stops: (() => unknown)[] = [];

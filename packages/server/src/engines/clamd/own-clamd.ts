@@ -79,7 +79,9 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
   if (child.pid === undefined) await exited;
   const pid = child.pid ?? 0;
   const watcher = endWithUs(pid);
-  child.once("exit", () => watcher.kill("SIGKILL"));
+  // By the promise, which also knows of an end that came while the output was closed.
+  const unwatch = (): unknown => watcher.kill("SIGKILL");
+  exited.then(unwatch, unwatch);
 
   const gone = (): boolean => child.exitCode !== null || child.signalCode !== null;
   async function end(by: NodeJS.Signals): Promise<void> {
