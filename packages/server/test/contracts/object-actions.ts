@@ -22,6 +22,18 @@ export function objectActionsContract({ name, make, keepsOlder }: ObjectStoreKin
       assert.deepEqual(await stores.tagsOf(object), { owner: "somebody", scanner: "infected" });
     });
 
+    test("a late tag that may stand over its own value alone leaves what was found since", async () => {
+      await using stores = await make();
+      await stores.put("object", "bytes");
+      const { object } = await opened(stores, "object");
+      const late = { ...clean, over: "clean" };
+      assert.equal(await stores.actions.tag(object, late), "done", "there is none yet");
+      assert.equal(await stores.actions.tag(object, late), "done");
+      assert.equal(await stores.actions.tag(object, infected), "done");
+      assert.equal(await stores.actions.tag(object, late), "kept");
+      assert.deepEqual(await stores.tagsOf(object), { scanner: "infected" });
+    });
+
     test("a tag changes neither the object nor its mark", async () => {
       await using stores = await make();
       await stores.put("object", "bytes");

@@ -169,6 +169,18 @@ test("an object over the limit is no, too big; its size is told and it is tagged
   assert.deepEqual([message.size, message.action], [200 * 1024 * 1024 + 1, "tag"]);
 });
 
+test("an object whose scan is given up does not keep the clean of an earlier one", async () => {
+  buckets.put("given-up", "big.bin", Buffer.alloc(20 * 1024 * 1024, "x"));
+  const settings = { engine: "P", clamd: "none", bucketsDir: buckets.path } as const;
+  assert.equal((await scanNow(service, "given-up", "big.bin")).status, "clean");
+  assert.deepEqual(await buckets.tagsOf("given-up", "big.bin"), { scanner: "clean" });
+  await using impatient = await testService({ ...settings, jobTimeoutSeconds: 0 });
+  await submit(impatient, { bucket: "given-up", key: "big.bin", trace_id: "given up" });
+  const { status, finding } = (await resultOf(impatient, "given up")) as Record<string, string>;
+  assert.deepEqual([status, finding], ["no", "scanner:timeout"]);
+  assert.deepEqual(await buckets.tagsOf("given-up", "big.bin"), { scanner: "no" });
+});
+
 const badObjects: Record<string, object> = {
   "no bucket": { key: "k" },
   "an empty bucket": { bucket: "", key: "k" },
