@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { until } from "../../test/support/until.ts";
@@ -25,6 +26,58 @@ async function decoded(encoding: string, ...chunks: readonly Uint8Array[]): Prom
 
 const isBadEncoding = (error: unknown): boolean =>
   error instanceof SourceFailed && error.failure.code === "bad_encoding";
+
+const MIB = 1 << 20;
+
+/** As fast as the compressor can, which is dense enough for zeros. */
+const packers: Record<string, (content: Uint8Array) => Buffer> = {
+  gzip: (content) => gzipSync(content, { level: 1 }),
+  deflate: (content) => deflateSync(content, { level: 1 }),
+  br: (content) => brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+  zstd: (content) => zstdCompressSync(content),
+};
+
+/** How many bytes came out, and how it ended. Nothing is kept. */
+async function sizeDecoded(encoding: string, encoded: Buffer): Promise<{ bytes: number; code?: string }> {
+  const decode = decoderFor(encoding);
+  assert.ok(decode);
+  let bytes = 0;
+  try {
+    for await (const chunk of decode(pieces(encoded))) bytes += chunk.byteLength;
+  } catch (error) {
+    assert.ok(error instanceof SourceFailed, `${error}`);
+    assert.deepEqual([error.failure.finding, error.failure.passing], ["scanner:limits-exceeded", false]);
+    return { bytes, code: error.failure.code };
+  }
+  return { bytes };
+}
+
+/** As a network hands them over: the whole is not there before most of it has been decoded. */
+async function* pieces(encoded: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < encoded.length; at += 16_384) yield encoded.subarray(at, at + 16_384);
+}
+
+describe("a body that decodes to much more than was sent", () => {
+  for (const [name, pack] of Object.entries(packers)) {
+    it(`is read up to 64 MiB, and not a chunk further, from ${name}`, async () => {
+      assert.deepEqual(await sizeDecoded(name, pack(Buffer.alloc(64 * MIB))), { bytes: 64 * MIB });
+      const { bytes, code } = await sizeDecoded(name, pack(Buffer.alloc(80 * MIB)));
+      assert.equal(code, "encoding_bomb");
+      assert.ok(bytes <= 64 * MIB, `${bytes} bytes came out`);
+    });
+  }
+
+  it("is read past 64 MiB as long as it is at most 200 times what was sent", async () => {
+    const noise = randomBytes(512 * 1024);
+    const pack = packers.br ?? assert.fail();
+    const fine = Buffer.concat([noise, Buffer.alloc(70 * MIB)]);
+    assert.deepEqual(await sizeDecoded("br", pack(fine)), { bytes: fine.length });
+    const bomb = pack(Buffer.concat([noise, Buffer.alloc(120 * MIB)]));
+    const { bytes, code } = await sizeDecoded("br", bomb);
+    assert.equal(code, "encoding_bomb");
+    assert.ok(bytes > 64 * MIB && bytes <= 200 * bomb.length, `${bytes} of ${bomb.length} bytes`);
+  });
+});
 
 describe("a body that arrives encoded", () => {
   for (const [name, encoded] of Object.entries(encodings)) {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { zstdCompressSync } from "node:zlib";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
@@ -14,6 +15,8 @@ let service: TestService;
 const clock = toldClock();
 const gate = Promise.withResolvers<void>();
 let flaky = 0;
+/** A few kilobytes on the wire, 100 MiB in the hands of whoever decodes them. */
+const bomb = zstdCompressSync(Buffer.alloc(100 * 1024 * 1024));
 before(async () => {
   clamd = await testClamd();
   files = await fileServer({
@@ -25,6 +28,7 @@ before(async () => {
       flaky += 1;
       response.writeHead(flaky <= 3 ? 503 : 200).end("flaky file");
     },
+    "/bomb": (_, response) => response.writeHead(200, { "Content-Encoding": "zstd" }).end(bomb),
     "/down": (_, response) => response.writeHead(500).end(),
   });
   service = await testService({ clamd: `unix:${clamd.socketPath}`, allowHttpCallbacks: true }, {}, clock);
@@ -139,6 +143,12 @@ test("a download that goes on failing is `no` after the third retry", async () =
   });
   assert.deepEqual(await resultOf("down"), { status: "no", finding: "scanner:download-failed" });
   assert.equal(files.asked.filter((path) => path === "/down").length, 4);
+});
+
+test("a download whose encoding makes it more than 200 times larger is `no` at once, and not tried again", async () => {
+  await submit({ download_url: `${files.origin}/bomb`, trace_id: "bomb" });
+  assert.deepEqual(await resultOf("bomb"), { status: "no", finding: "scanner:limits-exceeded" });
+  assert.equal(files.asked.filter((path) => path === "/bomb").length, 1);
 });
 
 test("a trace_id that is submitted again has the newest submission's result", async () => {

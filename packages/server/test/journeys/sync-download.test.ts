@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { before, test } from "node:test";
+import { brotliCompressSync, constants } from "node:zlib";
 import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
@@ -15,6 +16,9 @@ let files: Server;
 let origin: string;
 let seen: Record<string, string | string[] | undefined>[] = [];
 
+/** A few bytes on the wire, 100 MiB in the hands of whoever decodes them. */
+const bomb = brotliCompressSync(Buffer.alloc(100 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } });
+
 const answers: Record<string, RequestListener> = {
   "/clean": (_, response) => response.end("clean file"),
   "/eicar": (_, response) => response.end(eicar()),
@@ -26,6 +30,8 @@ const answers: Record<string, RequestListener> = {
     response.write("half", () => response.destroy());
   },
   "/huge": (_, response) => response.writeHead(200, { "Content-Length": SYNC_MAX_FILE_BYTES + 1 }).write("x"),
+  "/bomb": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(bomb),
+  "/packed": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(brotliCompressSync(eicar())),
   "/endless": (_, response) => {
     const block = Buffer.alloc(1024 * 1024);
     const more = (): void => {
@@ -69,6 +75,8 @@ const results: [path: string, result: object][] = [
   ["/metadata", { status: "no", finding: "scanner:download-failed" }],
   ["/short", { status: "no", finding: "scanner:download-failed" }],
   ["/huge", { status: "no", finding: "scanner:too-big" }],
+  ["/bomb", { status: "no", finding: "scanner:limits-exceeded" }],
+  ["/packed", { status: "infected", finding: "Eicar-Test-Signature", size: 68 }],
   ["/endless", { status: "no", finding: "scanner:too-big" }],
 ];
 for (const [path, result] of results) {
@@ -89,6 +97,13 @@ test("download_headers are sent, with identity as the only encoding", async () =
     [seen[0]?.authorization, seen[0]?.["user-agent"], seen[0]?.["accept-encoding"]],
     ["Bearer t", "acme/1", "identity"],
   );
+});
+
+test("the log names a download that was stopped because of its encoding", async () => {
+  await post({ download_url: `${origin}/bomb` });
+  const line = service.lines.findLast(({ failure }) => failure !== undefined);
+  assert.deepEqual([line?.verdict, line?.failure], ["unscannable", "encoding_bomb"]);
+  assert.ok(Number(line?.bytes) <= 64 * 1024 * 1024, `${line?.bytes} bytes were decoded`);
 });
 
 test("fields the spec does not name are ignored", async () => {
