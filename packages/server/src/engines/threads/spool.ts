@@ -1,0 +1,68 @@
+import { closeSync, write } from "node:fs";
+import { promisify } from "node:util";
+import { EngineUnavailable } from "../../model/faults.ts";
+import { namelessFile, roomIn, type SpaceReader } from "../../unpack/temporary-files.ts";
+
+const writeAt = promisify(write);
+
+/** All bytes of one file, at rest. The file on disk has no name any more, so nothing stays when we are killed. */
+export type Spooled = { kind: "memory"; bytes: Uint8Array } | { kind: "file"; descriptor: number; size: number };
+
+interface SpoolOptions {
+  folder: string;
+  memoryBytes: number;
+  /** Where the free space of the folder is read; the operating system unless told otherwise. */
+  space?: SpaceReader;
+}
+
+/**
+ * Reads a stream to its end: small ones into memory, larger ones to disk. What the stream throws comes through. Throws
+ * `EngineUnavailable` when the disk is too full, and lets go of what was written: the room is there again at once.
+ */
+export async function spool(
+  bytes: AsyncIterable<Uint8Array>,
+  options: SpoolOptions,
+  signal: AbortSignal,
+): Promise<Spooled> {
+  const room = roomIn(options.folder, options.space);
+  const head: Uint8Array[] = [];
+  let size = 0;
+  let flushed = 0;
+  let descriptor: number | undefined;
+  try {
+    for await (const chunk of bytes) {
+      signal.throwIfAborted();
+      if (descriptor === undefined && size + chunk.length <= options.memoryBytes) {
+        // A source may use its buffer again.
+        head.push(Uint8Array.from(chunk));
+      } else {
+        await room.claim(size + chunk.length - flushed);
+        descriptor ??= namelessFile(options.folder);
+        await writeAll(descriptor, Buffer.concat([...head.splice(0), chunk]), flushed);
+        flushed = size + chunk.length;
+      }
+      size += chunk.length;
+    }
+    signal.throwIfAborted();
+  } catch (error) {
+    if (descriptor !== undefined) closeSync(descriptor);
+    throw error;
+  }
+  if (descriptor !== undefined) return { kind: "file", descriptor, size };
+  return { kind: "memory", bytes: head.length === 1 && head[0] ? head[0] : new Uint8Array(Buffer.concat(head)) };
+}
+
+export function release(spooled: Spooled): void {
+  if (spooled.kind === "file") closeSync(spooled.descriptor);
+}
+
+async function writeAll(descriptor: number, chunk: Uint8Array, position: number): Promise<void> {
+  let done = 0;
+  while (done < chunk.length) {
+    try {
+      done += (await writeAt(descriptor, chunk, done, chunk.length - done, position + done)).bytesWritten;
+    } catch (cause) {
+      throw new EngineUnavailable("cannot write to the temporary folder", { cause });
+    }
+  }
+}
