@@ -1,25 +1,45 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type OwnClamd, ownClamd } from "../../src/engines/clamd/own-clamd.ts";
+import { clamdBinary, type OwnClamd, ownClamd } from "../../src/engines/clamd/own-clamd.ts";
 import { temporaryFolder, watchChild } from "./leftovers.ts";
 
-const signaturesDir = fileURLToPath(new URL("../../signatures", import.meta.url));
+const testSignatures = fileURLToPath(new URL("../../signatures", import.meta.url));
 
 export interface TestClamd extends AsyncDisposable {
   readonly socketPath: string;
   readonly pid: number;
   folder: string;
+  /** Its temporary folder, as this process can reach it. */
+  readonly temporaryDir: string;
   /** Ends it as a crash would. */
   kill(): Promise<void>;
   /** Starts it again where it was. */
   start(): Promise<void>;
 }
 
+export interface TestClamdOptions {
+  /** Files by name, instead of our own signatures. */
+  signatures?: Readonly<Record<string, string>>;
+  /** Its temporary files go to a disk of their own, with so much room. */
+  disk?: { bytes: number; inodes: number };
+}
+
 /** A real clamd with the recommended configuration and our own signatures. */
-export async function testClamd(config: Record<string, string> = {}): Promise<TestClamd> {
+export async function testClamd(
+  config: Record<string, string> = {},
+  { signatures, disk }: TestClamdOptions = {},
+): Promise<TestClamd> {
   const folder = temporaryFolder();
+  const signaturesDir = signatures ? join(folder.path, "signatures") : testSignatures;
+  if (signatures) {
+    mkdirSync(signaturesDir);
+    for (const [name, content] of Object.entries(signatures)) writeFileSync(join(signaturesDir, name), content);
+  }
+  const binary = disk && { binary: onDiskOfItsOwn(folder.path, disk) };
   let clamd: OwnClamd;
   const start = async (): Promise<void> => {
-    clamd = await ownClamd({ folder: folder.path, signaturesDir, config });
+    clamd = await ownClamd({ folder: folder.path, signaturesDir, config, ...binary });
     watchChild(clamd.pid);
   };
   await start();
@@ -31,6 +51,9 @@ export async function testClamd(config: Record<string, string> = {}): Promise<Te
       return clamd.pid;
     },
     folder: folder.path,
+    get temporaryDir() {
+      return disk ? `/proc/${clamd.pid}/root${clamd.temporaryDir}` : clamd.temporaryDir;
+    },
     kill: () => clamd.kill(),
     start,
     async [Symbol.asyncDispose]() {
@@ -38,4 +61,21 @@ export async function testClamd(config: Record<string, string> = {}): Promise<Te
       folder[Symbol.dispose]();
     },
   };
+}
+
+/** A program that is clamd with a small tmpfs that only it has, and that ends with it. Needs no root where namespaces are allowed. */
+function onDiskOfItsOwn(folder: string, { bytes, inodes }: { bytes: number; inodes: number }): string {
+  const path = join(folder, "clamd-on-small-disk");
+  const mount = `mount -t tmpfs -o size=${bytes},nr_inodes=${inodes} none "${join(folder, "tmp")}"`;
+  writeFileSync(
+    path,
+    [
+      "#!/bin/sh",
+      '[ "$(id -u)" = 0 ] && flags=-m || flags=-Urm',
+      `exec unshare $flags sh -c '${mount} && exec "${clamdBinary()}" "$0"' "$1"`,
+      "",
+    ].join("\n"),
+  );
+  chmodSync(path, 0o755);
+  return path;
 }

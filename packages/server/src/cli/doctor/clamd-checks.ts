@@ -1,10 +1,10 @@
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
+import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
 import { concurrencyOf } from "../../engines/variants.ts";
 import type { Settings } from "../../settings.ts";
 import { inBytes } from "../terminal/quantities.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
-import { type ClamdConf, findClamdConf, readClamdConf } from "./clamd-conf.ts";
 
 export interface ClamdChecksOptions {
   settings: Settings;

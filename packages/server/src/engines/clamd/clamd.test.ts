@@ -43,9 +43,10 @@ describe("with a real clamd", () => {
     await using proxy = await clamdProxy(daemon.socketPath);
     await using engine = engineAt(proxy.address);
     assert.deepEqual(await engine.scan(bytes("hello"), never), { kind: "clean" });
+    const { connections } = proxy;
     assert.deepEqual(await engine.scan(bytes(eicar()), never), { kind: "infected", finding: "Eicar-Test-Signature" });
     assert.deepEqual(await engine.scan(bytes(), never), { kind: "clean" });
-    assert.equal(proxy.connections, 1);
+    assert.equal(proxy.connections, connections);
   });
 
   test("an empty chunk in mid-stream does not end the stream", async () => {
@@ -58,6 +59,8 @@ describe("with a real clamd", () => {
   test("each scan under way has a session of its own", async () => {
     await using proxy = await clamdProxy(daemon.socketPath);
     await using engine = engineAt(proxy.address);
+    await engine.scan(bytes("opens the first session, and those for canaries"), never);
+    const { connections } = proxy;
     const verdicts = await Promise.all(
       [bytes("a"), bytes(eicar()), bytes("b")].map((file) => engine.scan(file, never)),
     );
@@ -65,13 +68,14 @@ describe("with a real clamd", () => {
       verdicts.map((verdict) => verdict.kind),
       ["clean", "infected", "clean"],
     );
-    assert.equal(proxy.connections, 3);
+    assert.equal(proxy.connections, connections + 2);
   });
 
   test("a session that clamd closed while it was idle is not used again", async () => {
     await using proxy = await clamdProxy(daemon.socketPath);
     await using engine = engineAt(proxy.address);
     await engine.scan(bytes("a"), never);
+    const { connections } = proxy;
     proxy.cut();
     await until("the engine works again", async () =>
       engine.scan(bytes("b"), never).then(
@@ -79,7 +83,7 @@ describe("with a real clamd", () => {
         () => false,
       ),
     );
-    assert.equal(proxy.connections, 2);
+    assert.ok(proxy.connections > connections);
   });
 
   test("an error of the source ends the scan with that error and frees the slot", async () => {
@@ -213,17 +217,21 @@ describe("with something that lies", () => {
   ];
   for (const [what, reply] of lies) {
     test(`never reports clean when the engine ${what}`, async () => {
-      await using liar = await fakeClamd((socket, received) => {
-        if (received.subarray(-4).equals(Buffer.alloc(4))) socket.end(reply);
-      });
+      await using liar = await fakeClamd((socket) => socket.end(reply));
       await using engine = engineAt(liar.address);
       await assert.rejects(engine.scan(bytes("hello"), never), EngineUnavailable);
     });
   }
 
+  test("only the exact answer is believed", async () => {
+    await using honest = await fakeClamd((socket) => socket.write("1: stream: OK\0"));
+    await using engine = engineAt(honest.address);
+    assert.deepEqual(await engine.scan(bytes("hello"), never), { kind: "clean" });
+  });
+
   test("never reports clean when the engine answers before the end of the stream", async () => {
-    await using liar = await fakeClamd((socket, received) => {
-      if (received.includes("INSTREAM")) socket.write("1: stream: OK\0");
+    await using liar = await fakeClamd(() => false, {
+      onData: (socket, data) => data.subarray(-1000).equals(Buffer.alloc(1000)) && socket.write("1: stream: OK\0"),
     });
     await using engine = engineAt(liar.address);
     await assert.rejects(engine.scan(interrupted(new Promise(() => {})), never), /before the end of the stream/);
@@ -236,24 +244,36 @@ describe("with something that lies", () => {
   });
 
   test("health is not ready when what listens is not clamd", async () => {
-    await using liar = await fakeClamd((socket) => socket.end("220 mail.example.com ESMTP\r\n"));
+    await using liar = await fakeClamd(() => {}, {
+      onData: (socket) => socket.end("220 mail.example.com ESMTP\r\n"),
+    });
     await using engine = engineAt(liar.address);
     const health = await engine.health(never);
     assert.deepEqual([health.ready, /does not answer like clamd/.test(health.checks[0]?.detail ?? "")], [false, true]);
   });
 });
 
+interface ReceivedStream {
+  number: number;
+  content: Buffer;
+}
+
+/** Finds something in every stream, as if all were canaries; what it says to those with a "hello" is up to the test. */
 async function fakeClamd(
-  behave: (socket: Socket, received: Buffer) => void,
+  answer: (socket: Socket, stream: ReceivedStream) => unknown,
+  { onData }: { onData?: (socket: Socket, data: Buffer) => unknown } = {},
 ): Promise<{ address: ClamdAddress } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
-    let received = Buffer.alloc(0);
+    const take = streamReader((stream) => {
+      if (stream.content.includes("hello")) answer(socket, stream);
+      else socket.write(`${stream.number}: stream: Canary FOUND\0`);
+    });
     socket.on("error", () => {});
-    socket.on("data", (part) => {
-      received = Buffer.concat([received, part]);
-      behave(socket, received);
+    socket.on("data", (data) => {
+      onData?.(socket, data);
+      take(data);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -263,6 +283,33 @@ async function fakeClamd(
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
+  };
+}
+
+/** Reads IDSESSION as clamd does: commands, and chunks up to an empty one. */
+function streamReader(onStream: (stream: ReceivedStream) => void): (data: Buffer) => void {
+  let received = Buffer.alloc(0);
+  let chunks: Buffer[] | undefined;
+  let number = 0;
+  return (data) => {
+    received = Buffer.concat([received, data]);
+    for (;;) {
+      if (!chunks) {
+        const end = received.indexOf(0);
+        if (end === -1) return;
+        if (received.subarray(0, end).toString() === "zINSTREAM") chunks = [];
+        received = received.subarray(end + 1);
+        continue;
+      }
+      if (received.length < 4 || received.length < 4 + received.readUInt32BE()) return;
+      const length = received.readUInt32BE();
+      chunks.push(received.subarray(4, 4 + length));
+      received = received.subarray(4 + length);
+      if (length > 0) continue;
+      number += 1;
+      onStream({ number, content: Buffer.concat(chunks) });
+      chunks = undefined;
+    }
   };
 }
 

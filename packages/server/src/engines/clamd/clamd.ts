@@ -1,121 +1,218 @@
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Engine, EngineCheck } from "../../scan/engine.ts";
-import { gate } from "../../scan/gate.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
-import { openSession, type Session, type SessionOptions } from "./session.ts";
-import { askVersion, signatureAge } from "./version.ts";
+import { canaries, SMALL_STREAM_BYTES } from "./canaries.ts";
+import { SILENT_WHEN_FULL } from "./canary-files.ts";
+import { findClamdConf } from "./clamd-conf.ts";
+import { orAborted, type SessionOptions } from "./session.ts";
+import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
+import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
+import { freeIn, type Room, type RoomWatch, temporaryFolder } from "./temporary-folder.ts";
+import { askVersion, type ClamdVersion, signatureAge } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
   address: ClamdAddress;
-  /** Scans at once; clamd's MaxThreads should be no less. */
+  /** Scans at once; clamd's MaxThreads should be no less. As many files again may have their members shown. */
   concurrency: number;
+  /** clamd's TemporaryDirectory. If not given it is looked for in clamd's configuration, and clamd at work in it. */
+  temporaryDir?: string;
   /** Idle sessions are dropped after this long, well before clamd's IdleTimeout does it. */
   idleMs?: number;
+  /** How often clamd has to show what it can do. */
+  learnEveryMs?: number;
   now?: () => number;
+}
+
+/** ClamAV's daemon, over pooled sessions. Its OK counts only as far as it has shown what it can do. */
+export interface Clamd extends Engine {
+  /**
+   * The ways of packing that this clamd unpacks by itself, as far as it has shown that: what came out of them in the
+   * ordinary way need not be shown to it. To be asked while the whole file is being sent, not before.
+   */
+  opens(): ReadonlySet<string>;
+  /** Shows members of one file. Waits for no whole file that is being sent. */
+  show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
 }
 
 /** MaxScanTime is 45 s and checked between layers only, so clamd may need longer than that for its reply. */
 const REPLY_TIMEOUT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 10_000;
+const LEARN_EVERY_MS = 3 * 60_000;
+const CANARIES_AT_ONCE = 2;
 
-/** Engine part: ClamAV's daemon, over pooled sessions. */
-export function clamd(options: ClamdOptions): Engine {
-  const { address, concurrency, idleMs = IDLE_MS, now = Date.now } = options;
-  const sessionOptions: SessionOptions = {
-    connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    replyTimeoutMs: options.replyTimeoutMs ?? REPLY_TIMEOUT_MS,
-  };
-  const slots = gate(concurrency);
-  const open = new Set<Session>();
-  const idle = new Map<Session, NodeJS.Timeout>();
-  let closed = false;
+export function clamd(options: ClamdOptions): Clamd {
+  const { address, concurrency, now = Date.now } = options;
+  // A configuration of this machine says nothing about a clamd on another one.
+  const found = address.kind === "unix" ? findClamdConf(address)?.temporaryDir : undefined;
+  const folder = temporaryFolder(options.temporaryDir ?? found, { sure: options.temporaryDir !== undefined });
+  const closing = new AbortController();
+  let learning: NodeJS.Timeout | undefined;
+  let version: string | undefined;
+  /** When the ways were last given out that clamd is silent about in a full folder. */
+  let gaveSilentWays = Number.NEGATIVE_INFINITY;
 
-  async function takeSession(signal: AbortSignal): Promise<Session> {
-    // The most recently used first, so that the others grow old and are dropped.
-    for (const [session, timer] of [...idle].reverse()) {
-      clearTimeout(timer);
-      idle.delete(session);
-      if (session.idle) return session;
-      open.delete(session);
-    }
-    const session = await openSession(address, sessionOptions, signal);
-    open.add(session);
-    return session;
+  const pool = (slots: number, events: Pick<SessionPoolOptions, "onOpened" | "onGone" | "onFault">): SessionPool =>
+    sessionPool({
+      address,
+      slots,
+      connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+      replyTimeoutMs: options.replyTimeoutMs ?? REPLY_TIMEOUT_MS,
+      idleMs: options.idleMs ?? IDLE_MS,
+      ...events,
+    });
+  const shown = canaries({
+    ask: (canary) =>
+      forCanaries.use((session) => session.scan(once(canary), { signal: closing.signal }), closing.signal),
+    suspicion: () => (folder.room() === "full" ? fullFolder() : undefined),
+    observe: folder.observe,
+  });
+  const { distrust } = shown;
+  // While nobody was connected clamd may have become another one.
+  const onOpened = (): unknown => whole.open + members.open + forCanaries.open === 1 && distrust();
+  // Apart from each other, so that files which are held open while their members are shown cannot block these.
+  const whole = pool(concurrency, { onOpened, onGone: distrust, onFault: distrust });
+  const members = pool(concurrency, { onOpened, onGone: distrust, onFault: distrust });
+  // What happens to a canary is judged by the round.
+  const forCanaries = pool(CANARIES_AT_ONCE, { onOpened: ignore, onGone: distrust, onFault: ignore });
+
+  function fullFolder(): string {
+    const free = folder.path === undefined ? undefined : freeIn(folder.path);
+    const left = free ? ` (${Math.floor(free.bytes / 1024)} KiB and ${free.inodes} inodes left)` : "";
+    return `clamd's temporary folder ${folder.path} is full${left}: it would call anything OK; make room there`;
   }
 
-  function giveBack(session: Session): void {
-    if (!session.idle || closed) {
-      drop(session);
-      return;
-    }
-    const timer = setTimeout(() => {
-      idle.delete(session);
-      drop(session);
-    }, idleMs).unref();
-    idle.set(session, timer);
+  /** From the first use on clamd has to show every few minutes what it can do. */
+  function begin(): void {
+    if (closing.signal.aborted) throw new EngineUnavailable("the engine is closed");
+    if (learning) return;
+    learning = setInterval(() => void shown.learn().catch(ignore), options.learnEveryMs ?? LEARN_EVERY_MS).unref();
+    void shown.learn().catch(ignore);
   }
 
-  function drop(session: Session): void {
-    open.delete(session);
-    session.close();
+  /** All bytes of a stream are sent, and wait in clamd's folder. */
+  async function hasRoomFor(bytesSent: number, room: Room): Promise<void> {
+    if (room === "full") throw new EngineUnavailable(fullFolder());
+    if (room !== "enough" && bytesSent > SMALL_STREAM_BYTES) await shown.prove(bytesSent);
+  }
+
+  /** An OK has come: it counts when this does not throw. */
+  async function believe(watch: RoomWatch | undefined, { since, signal }: Believing): Promise<void> {
+    const room = watch?.end() ?? "unseen";
+    if (room === "full") {
+      shown.distrust();
+      throw new EngineUnavailable(fullFolder());
+    }
+    if (room === "short" && gaveSilentWays >= since) {
+      throw new EngineUnavailable(`clamd's temporary folder ${folder.path} ran short of room while it looked`);
+    }
+    if (room === "enough") await orAborted(shown.settle(), signal);
+    else await orAborted(shown.trusted ? shown.prove(0) : shown.learn(), signal);
   }
 
   return {
+    opens() {
+      const ways: ReadonlySet<string> = shown.opens();
+      if (folder.room() !== "enough") return ways.difference(SILENT_WHEN_FULL);
+      gaveSilentWays = performance.now();
+      return ways;
+    },
+
     async scan(bytes, signal) {
-      if (closed) throw new EngineUnavailable("the engine is closed");
-      const leave = await slots.enter(signal);
-      let session: Session;
+      begin();
+      const since = performance.now();
+      let watch: RoomWatch | undefined;
+      const beforeEnd = (bytesSent: number): Promise<void> => {
+        watch = folder.watch();
+        return hasRoomFor(bytesSent, watch.look());
+      };
       try {
-        session = await takeSession(signal);
-      } catch (error) {
-        leave();
-        throw error;
-      }
-      try {
-        const reply = await session.scan(bytes, signal);
+        const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd }), signal);
         if (reply.kind === "failure") {
+          shown.distrust();
           throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
         }
+        if (reply.verdict.kind === "clean") await believe(watch, { since, signal });
         return reply.verdict;
       } finally {
-        // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.
-        void session.settled().then(() => {
-          giveBack(session);
-          leave();
-        });
+        watch?.end();
+      }
+    },
+
+    async show(given, signal) {
+      begin();
+      const since = performance.now();
+      const watch = folder.watch();
+      const beforeEnd = (bytesSent: number): Promise<void> => hasRoomFor(bytesSent, watch.look());
+      try {
+        const byTar = shown.opens().has("tar");
+        const verdict = await members.use(
+          (session) => showMembers(given, { session, byTar, beforeEnd, signal }),
+          signal,
+        );
+        if (verdict.kind === "clean") await believe(watch, { since, signal });
+        return verdict;
+      } finally {
+        watch.end();
       }
     },
 
     async health(signal) {
-      const check = await checkClamd(address, { signal, now: now() });
-      return { ready: check.ok, checks: [check] };
+      const { check, version: asked } = await checkClamd(address, { signal, now: now() });
+      if (!check.ok) return { ready: false, checks: [check] };
+      try {
+        begin();
+        if (asked !== version) shown.distrust();
+        version = asked;
+        const watch = folder.watch();
+        await believe(watch, { since: Number.POSITIVE_INFINITY, signal });
+        return { ready: true, checks: [check] };
+      } catch (error) {
+        return { ready: false, checks: [{ ...check, ok: false, detail: `${check.detail}: ${wordsOf(error)}` }] };
+      }
     },
 
     async close() {
-      closed = true;
-      for (const timer of idle.values()) clearTimeout(timer);
-      idle.clear();
-      for (const session of open) session.close();
-      open.clear();
+      closing.abort(new EngineUnavailable("the engine is closed"));
+      clearInterval(learning);
+      for (const each of [whole, members, forCanaries]) each.close();
     },
   };
 }
 
-async function checkClamd(address: ClamdAddress, options: { signal: AbortSignal; now: number }): Promise<EngineCheck> {
-  const where = describeAddress(address);
+interface Believing {
+  /** When the scan began. */
+  since: number;
+  signal: AbortSignal;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function checkClamd(
+  address: ClamdAddress,
+  options: { signal: AbortSignal; now: number },
+): Promise<{ check: EngineCheck; version?: string }> {
   try {
-    const version = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
+    const version: ClamdVersion = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
     const age = signatureAge(version, options.now);
     const { signatures } = version;
-    return {
+    const check = {
       name: "clamd",
       ok: age.fresh,
-      detail: `${version.product} at ${where}, ${age.words}`,
+      detail: `${version.product} at ${describeAddress(address)}, ${age.words}`,
       ...(signatures && { signatureAgeSeconds: Math.max(0, (options.now - signatures.builtAt) / 1000) }),
     };
+    return { check, version: `${version.product} ${signatures?.number} ${signatures?.builtAt}` };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-    return { name: "clamd", ok: false, detail: `${error instanceof Error ? error.message : String(error)}${cause}` };
+    return { check: { name: "clamd", ok: false, detail: wordsOf(error) } };
   }
 }
+
+function wordsOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return `${error instanceof Error ? error.message : String(error)}${cause}`;
+}
+
+function ignore(): void {}

@@ -5,6 +5,7 @@ import { mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { sweepLeftovers } from "./temporary-folder.ts";
 
 /** Loading the official signatures takes 10 to 60 seconds; clamd answers nothing before that. */
 const START_LIMIT_MS = 180_000;
@@ -29,10 +30,14 @@ export interface OwnClamdOptions {
   signaturesDir: string;
   /** Lines of clamd.conf that replace the recommended ones. */
   config?: Readonly<Record<string, string>>;
+  /** The clamd to run, if not this machine's. */
+  binary?: string;
 }
 
 export interface OwnClamd extends AsyncDisposable {
   socketPath: string;
+  /** Where it writes streams and what it unpacks. */
+  temporaryDir: string;
   pid: number;
   /** Lets scans under way finish for a few seconds, then ends it. Resolves when the process is gone. */
   stop(): Promise<void>;
@@ -51,15 +56,18 @@ export function clamdBinary(): string | undefined {
  * it answers. It does not outlive this process, however that ends. Throws with clamd's own words when it does not start.
  */
 export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): Promise<OwnClamd> {
-  const binary = clamdBinary();
+  const binary = options.binary ?? clamdBinary();
   if (!binary) {
     throw new Error("cannot find clamd in PATH, /usr/sbin or /usr/local/sbin; hint: apt install clamav-daemon");
   }
   const socketPath = join(options.folder, "clamd.sock");
-  const temporaryDir = join(options.folder, "tmp");
+  const ownTemporaryDir = join(options.folder, "tmp");
+  const temporaryDir = options.config?.TemporaryDirectory ?? ownTemporaryDir;
   const configPath = join(options.folder, "clamd.conf");
   const outputPath = join(options.folder, "clamd.log");
-  await mkdir(temporaryDir, { recursive: true });
+  await mkdir(ownTemporaryDir, { recursive: true });
+  // A clamd that was killed leaves its files behind, and nobody else uses this folder.
+  await sweepLeftovers(ownTemporaryDir);
   const config = withLines(await readFile(RECOMMENDED_CONFIG, "utf8"), {
     LocalSocket: socketPath,
     LocalSocketMode: "600",
@@ -106,7 +114,7 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
   }
 
   const stop = (): Promise<void> => end("SIGTERM");
-  return { socketPath, pid, stop, kill: () => end("SIGKILL"), [Symbol.asyncDispose]: stop };
+  return { socketPath, temporaryDir, pid, stop, kill: () => end("SIGKILL"), [Symbol.asyncDispose]: stop };
 }
 
 /** The same configuration with some lines replaced or added, and those left out that make no sense in a private clamd. */

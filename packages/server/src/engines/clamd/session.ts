@@ -4,27 +4,45 @@ import { type ClamdAddress, connectOptions, describeAddress } from "./address.ts
 import { type Reply, readReply } from "./reply.ts";
 
 /**
- * One connection to clamd in IDSESSION mode, one scan at a time.
+ * One connection to clamd in IDSESSION mode. Streams are sent one after the other; clamd answers them by their number,
+ * in any order, while others are being sent.
  *
- *   idle ── INSTREAM ──▶ sending ── zero chunk ──▶ waiting ── reply ──▶ idle
- *     any error, a reply out of turn, an abort while sending ──▶ dead
+ *   each stream: its turn ── INSTREAM ──▶ sending ── zero chunk ──▶ waiting ── reply ──▶ done
+ *   the session: any error, a reply out of turn, an abort while sending ──▶ dead, and all its streams with it
  *
  * A dead session is never used again. clamd goes on scanning after a client has hung up, so an abort while waiting
  * lets the caller go but leaves the session waiting: `settled` tells when clamd is really done with it.
  */
 export interface Session {
   /** Sends the bytes and answers with clamd's reply. Throws what `bytes` throws, `signal.reason`, or a fault. */
-  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Reply>;
+  scan(bytes: StreamBytes, options: StreamOptions): Promise<Reply>;
   /** Resolves when clamd holds no thread for this session any more. */
   settled(): Promise<void>;
+  /** Nothing is sent or waited for, and it can be used. */
   readonly idle: boolean;
+  readonly alive: boolean;
   close(): void;
+}
+
+type StreamBytes = AsyncIterable<Uint8Array>;
+
+export interface StreamOptions {
+  signal: AbortSignal;
+  /** Called when all bytes are sent, but not yet the end: clamd has not begun to look at them. */
+  beforeEnd?: (bytesSent: number) => Promise<void> | void;
 }
 
 export interface SessionOptions {
   connectTimeoutMs: number;
   /** How long clamd may take for its reply once all bytes are sent. */
   replyTimeoutMs: number;
+}
+
+/** A stream that clamd has not answered yet. */
+interface Pending {
+  ended: boolean;
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
 }
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
@@ -44,41 +62,32 @@ export async function openSession(
 ): Promise<Session> {
   const socket = await dial(address, options.connectTimeoutMs, signal);
   const where = describeAddress(address);
-  let state: "idle" | "sending" | "waiting" | "dead" = "idle";
+  const pending = new Map<number, Pending>();
+  let dead = false;
   let commands = 0;
   let received = "";
-  let onReply: ((reply: string) => void) | undefined;
-  let onFault: ((error: Error) => void) | undefined;
+  let sending: number | undefined;
+  let turn: Promise<void> = Promise.resolve();
   let onDrain: (() => void) | undefined;
-  let repliedEarly = false;
-  let busy: Promise<void> = Promise.resolve();
+  let busy: Promise<unknown> = Promise.resolve();
 
   function die(reason: Error): void {
-    if (state === "dead") return;
-    state = "dead";
+    if (dead) return;
+    dead = true;
     socket.destroy();
-    onFault?.(reason);
+    for (const stream of pending.values()) stream.reject(reason);
+    pending.clear();
     onDrain?.();
   }
 
   socket.setEncoding("latin1");
   socket.on("data", (text: string) => {
     received += text;
-    const end = received.search(/[\0\n]/);
-    if (end === -1) {
-      if (received.length > LONGEST_REPLY)
-        die(new EngineUnavailable(`clamd at ${where} sent an endless reply`, LOOKING));
-      return;
-    }
-    const reply = received.slice(0, end);
-    const rest = received.slice(end + 1);
-    received = "";
-    if (!onReply || rest !== "") return die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
-    repliedEarly = state === "sending";
-    const answer = onReply;
-    onReply = undefined;
-    answer(reply);
-    onDrain?.();
+    const lines = received.split(/[\0\n]/);
+    received = lines.pop() ?? "";
+    if (received.length > LONGEST_REPLY)
+      return die(new EngineUnavailable(`clamd at ${where} sent an endless reply`, LOOKING));
+    takeReplies(lines);
   });
   socket.on("timeout", () =>
     die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING)),
@@ -92,17 +101,39 @@ export async function openSession(
   );
   socket.write(HELLO);
 
-  /** The reply to the running command, whenever it comes; also one that comes before all bytes are sent. */
-  function nextReply(): Promise<string> {
-    return new Promise((resolve, reject) => {
-      onReply = resolve;
-      onFault = reject;
-    });
+  /** None of the replies that came together counts unless all of them are in turn. */
+  function takeReplies(lines: readonly string[]): void {
+    const replies = new Map(lines.map((line) => [numberOf(line), line]));
+    if (replies.size < lines.length || [...replies.keys()].some((number) => !pending.has(number))) {
+      die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
+      return;
+    }
+    for (const [number, line] of replies) takeReply(number, line);
+  }
+
+  /** Some failures carry no number: they are about the stream that is being sent, or that was sent last. */
+  function numberOf(line: string): number {
+    const [, digits] = /^(\d{1,9}): /.exec(line) ?? [];
+    return digits === undefined ? (sending ?? commands) : Number(digits);
+  }
+
+  function takeReply(number: number, line: string): void {
+    const stream = pending.get(number);
+    // Gone with a failure that came together with this reply.
+    if (!stream) return;
+    pending.delete(number);
+    if (pending.size === 0) socket.setTimeout(0);
+    const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
+    stream.resolve(reply);
+    onDrain?.();
+    // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
+    if (reply.kind === "failure" || !stream.ended) die(givenUp());
   }
 
   /** Sends every chunk as it comes; stops as soon as `over` is settled, whether or not more chunks come. */
-  async function send(bytes: AsyncIterable<Uint8Array>, over: Promise<void>): Promise<void> {
+  async function send(bytes: StreamBytes, over: Promise<unknown>): Promise<number> {
     const iterator = bytes[Symbol.asyncIterator]();
+    let sent = 0;
     let ended = false;
     let interrupt: ((end: IteratorResult<Uint8Array>) => void) | undefined;
     void over.then(() => {
@@ -121,7 +152,7 @@ export async function openSession(
     for (;;) {
       const next = await nextChunk();
       if (ended) void iterator.return?.().catch(ignore);
-      if (next.done || ended) return;
+      if (next.done || ended) return sent;
       // To clamd an empty chunk is the end of the stream.
       if (next.value.byteLength === 0) continue;
       const length = Buffer.allocUnsafe(4);
@@ -129,6 +160,7 @@ export async function openSession(
       corkForThisTurn();
       socket.write(length);
       const room = socket.write(next.value);
+      sent += next.value.byteLength;
       if (next.value.byteLength >= LARGE_CHUNK_BYTES || !room) socket.uncork();
       if (!room && socket.writableNeedDrain) await drained();
     }
@@ -147,45 +179,66 @@ export async function openSession(
     });
   }
 
+  /** Resolves when the streams before this one are sent; the way out lets the next one begin. */
+  async function takeTurn(): Promise<() => void> {
+    const before = turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    turn = promise;
+    await before;
+    return resolve;
+  }
+
   return {
     get idle() {
-      return state === "idle";
+      return !dead && pending.size === 0 && sending === undefined;
     },
 
-    settled: () => busy,
+    get alive() {
+      return !dead;
+    },
 
-    async scan(bytes, scanSignal) {
+    settled: () => busy.then(ignore),
+
+    async scan(bytes, { signal: scanSignal, beforeEnd }) {
       scanSignal.throwIfAborted();
-      if (state !== "idle") throw new EngineUnavailable(`the session with clamd at ${where} is not idle`);
-      state = "sending";
+      if (dead) throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
+      const leaveTurn = await takeTurn();
+      if (dead || scanSignal.aborted) {
+        leaveTurn();
+        scanSignal.throwIfAborted();
+        throw givenUp();
+      }
       commands += 1;
       const number = commands;
-      const reply = nextReply();
-      busy = reply.then(ignore, ignore);
+      sending = number;
+      const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>();
+      const stream: Pending = { ended: false, resolve, reject };
+      pending.set(number, stream);
+      const over = reply.then(ignore, ignore);
+      busy = Promise.all([busy, over]);
       const abandon = (): void => {
-        if (state === "sending") die(givenUp());
+        if (sending === number) die(givenUp());
       };
       scanSignal.addEventListener("abort", abandon, { once: true });
       try {
-        await send(bytes, busy);
+        const sent = await send(bytes, over);
+        if (pending.has(number)) await beforeEnd?.(sent);
         scanSignal.throwIfAborted();
-        if (state === "sending") {
-          state = "waiting";
+        if (pending.has(number)) {
+          stream.ended = true;
           socket.write(END_OF_STREAM);
           socket.setTimeout(options.replyTimeoutMs);
         }
-        const text = await orAborted(reply, scanSignal);
-        socket.setTimeout(0);
-        const outcome = repliedEarly ? beforeTheEnd(readReply(text, number)) : readReply(text, number);
-        // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
-        if (outcome.kind === "failure" || repliedEarly) die(givenUp());
-        else state = "idle";
-        return outcome;
+        sending = undefined;
+        leaveTurn();
+        return await orAborted(reply, scanSignal);
       } catch (error) {
-        if (state === "sending") die(givenUp());
+        if (!stream.ended) die(givenUp());
         else void busy.then(() => die(givenUp()));
         throw error;
       } finally {
+        if (sending === number) sending = undefined;
+        leaveTurn();
         scanSignal.removeEventListener("abort", abandon);
       }
     },
@@ -224,7 +277,7 @@ async function dial(address: ClamdAddress, timeoutMs: number, signal: AbortSigna
   });
 }
 
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(signal.reason);
     if (signal.aborted) giveUp();

@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ClamdAddress } from "../../engines/clamd/address.ts";
+import type { ClamdAddress } from "./address.ts";
 
 /** clamd's configuration: what is not written there has clamd's own default. */
 export interface ClamdConf {
   path: string;
   number(name: keyof typeof defaults): number;
   says(name: keyof typeof switches): boolean;
+  /** Where it keeps streams and what it unpacks. An environment of clamd's own with another TMPDIR cannot be seen. */
+  readonly temporaryDir: string;
 }
 
 const MIB = 1024 * 1024;
@@ -57,6 +59,7 @@ function clamdConf(path: string, lines: ReadonlyMap<string, string>): ClamdConf 
       const value = lines.get(name);
       return value === undefined ? switches[name] : /^(?:yes|true|1)$/i.test(value);
     },
+    temporaryDir: lines.get("TemporaryDirectory") ?? "/tmp",
   };
 }
 
