@@ -9,6 +9,8 @@ export interface Load {
   body: readonly Uint8Array[] | ((index: number) => readonly Uint8Array[]);
   /** What every answer must look like. */
   answer: RegExp;
+  /** What was sent, for the error when the answer looks otherwise. */
+  nameOf?: (index: number) => string;
   connections: number;
   /** Goes on for this long, and for at least one request on each connection; and no further than so many requests. */
   forMs: number;
@@ -38,10 +40,13 @@ export async function run(load: Load): Promise<LoadResult> {
     await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
     try {
       while (sent < atMost) {
-        const parts = typeof body === "function" ? request(load, body(sent)) : (same ?? []);
+        const index = sent;
         sent += 1;
+        const parts = typeof body === "function" ? request(load, body(index)) : (same ?? []);
         const asked = performance.now();
-        await exchange(socket, parts, load.answer);
+        await exchange(socket, parts, load.answer).catch((error) => {
+          throw load.nameOf ? new Error(`${load.nameOf(index)}: ${error.message}`) : error;
+        });
         latencies.push(performance.now() - asked);
         if (performance.now() >= until) return;
       }

@@ -1,4 +1,4 @@
-// npm run bench [-- --only scan|queue]: Lazaret and what a team would build instead, side by side in one run. Prints
+// npm run bench [-- --only scan|mix|queue]: Lazaret and what a team would build instead, side by side in one run. Prints
 // Markdown tables; ratios carry over, numbers do not.
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { ownClamd } from "../packages/server/src/engines/clamd/own-clamd.ts";
+import { measureMix } from "./mix.ts";
 import { measureQueue } from "./queue/measure-queue.ts";
 import { measureScans } from "./scan.ts";
 
@@ -14,9 +15,10 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const TMPFS = 0x01021994;
 
 const { values } = parseArgs({ options: { only: { type: "string" } } });
-const parts = values.only === undefined ? ["scan", "queue"] : [values.only];
-if (!parts.every((part) => part === "scan" || part === "queue")) {
-  console.error(`lazaret: there is no benchmark ${values.only}\nhint: --only scan or --only queue; both without it`);
+const PARTS = ["scan", "mix", "queue"];
+const parts = values.only === undefined ? PARTS : [values.only];
+if (!parts.every((part) => PARTS.includes(part))) {
+  console.error(`lazaret: there is no benchmark ${values.only}\nhint: --only scan, mix or queue; all without it`);
   process.exit(2);
 }
 
@@ -32,4 +34,5 @@ await using clamd = await ownClamd({
 });
 const { socketPath: clamdSocket, pid: clamdPid } = clamd;
 if (parts.includes("scan")) await measureScans(folder, clamdSocket);
+if (parts.includes("mix")) await measureMix(folder, clamd);
 if (parts.includes("queue")) await measureQueue({ folder, clamdSocket, clamdPid });

@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Load, type LoadResult, run } from "./load.ts";
-import { cpuSeconds, lineWith, type Measured, peakMb, start } from "./processes.ts";
+import { lineWith, type Measured, start } from "./processes.ts";
 import { sample } from "./sample.ts";
+import { askRaw, binary, measure, peak, type Row, type Service, startRaw, startServices } from "./services.ts";
 import { head, percentile, rate, row } from "./table.ts";
 
 const KB = 1024;
@@ -16,54 +16,40 @@ const AT_ONCE = [1, 4, 16];
 const FOR_MS = Number(process.env.BENCH_MS ?? 3000);
 const LARGE_BYTES = 100 * 1024 * KB;
 
-interface Row extends LoadResult {
-  cpuMs: number;
-}
-
-interface Service {
-  measured: Measured;
-  port: number;
-}
-
 type System = [name: string, measured: Measured, work: (file: Buffer, connections: number) => Promise<LoadResult>];
-
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** One clamd, several ways to it. */
 export async function measureScans(folder: string, clamdSocket: string): Promise<void> {
   const address = `unix:${clamdSocket}`;
-  const raw = start(process.execPath, [here("raw-clamd.ts"), address]);
-  const peer = start(process.execPath, [here("peer.mjs"), clamdSocket]);
+  const raw = startRaw(address);
+  const peer = start(process.execPath, [fileURLToPath(new URL("peer.mjs", import.meta.url)), clamdSocket]);
   const peerPort = Number((await lineWith(peer, /listening (\d+)/))[1]);
-  const serviceQ = await startService("Q", address, join(folder, "data-q"));
-  const serviceBoth = await startService("P", address, join(folder, "data-both"));
-  const serviceP = await startService("P", "none", join(folder, "data-p"));
-  const services = { Q: serviceQ, "P with clamd": serviceBoth, "P alone": serviceP };
+  const services = await startServices(folder, address);
   const upload =
     ({ port }: Service) =>
     (file: Buffer, connections: number) =>
-      run(binary(port, file, connections));
+      run(binary(port, { body: [file], connections, forMs: FOR_MS }));
   const systems: System[] = [
-    ["raw clamd", raw, (file, connections) => askRaw(raw, file.length, connections)],
-    ["Lazaret Q", serviceQ.measured, upload(serviceQ)],
+    ["raw clamd", raw, (file, connections) => askRaw(raw, { bytes: file.length, connections, forMs: FOR_MS })],
+    ["Lazaret Q", services.Q.measured, upload(services.Q)],
     ["peer", peer, (file, connections) => run(form(peerPort, file, connections))],
-    ["Lazaret P with clamd", serviceBoth.measured, upload(serviceBoth)],
-    ["Lazaret P alone", serviceP.measured, upload(serviceP)],
+    ["Lazaret P with clamd", services["P with clamd"].measured, upload(services["P with clamd"])],
+    ["Lazaret P alone", services["P alone"].measured, upload(services["P alone"])],
   ];
 
   try {
     await printTable(systems);
     const large = sample(LARGE_BYTES);
     for (const [name, service] of Object.entries(services)) {
-      const before = mb(service.measured);
-      await run({ ...binary(service.port, large, 16), forMs: 0 });
-      const after = mb(service.measured);
+      const before = peak(service.measured);
+      await run(binary(service.port, { body: [large], connections: 16, forMs: 0 }));
+      const after = peak(service.measured);
       console.log(`\nPeak RSS of Lazaret ${name}: ${before} after the table, ${after} after 16 × 100 MB at once.`);
     }
     if (process.env.BENCH_PEER_LARGE !== "no") {
-      const before = mb(peer);
+      const before = peak(peer);
       await run({ ...form(peerPort, large, 16), forMs: 0 });
-      console.log(`\nPeak RSS of the peer: ${before} after the table, ${mb(peer)} after 16 × 100 MB at once.`);
+      console.log(`\nPeak RSS of the peer: ${before} after the table, ${peak(peer)} after 16 × 100 MB at once.`);
     }
   } finally {
     raw.child.stdin?.end();
@@ -90,49 +76,10 @@ async function printTable(systems: readonly System[]): Promise<void> {
   }
 }
 
-async function startService(engine: "P" | "Q", clamdAddress: string, dataDir: string): Promise<Service> {
-  const measured = start(process.execPath, [here("../packages/server/bin/lazaret.mjs"), "serve"], {
-    LAZARET_API_KEYS: "bench-key",
-    LAZARET_ENGINE: engine,
-    LAZARET_CLAMD: clamdAddress,
-    LAZARET_DATA_DIR: dataDir,
-    LAZARET_HOST: "127.0.0.1",
-    LAZARET_PORT: "0",
-    LAZARET_CONCURRENCY: "16",
-  });
-  const [, port] = await lineWith(measured, /"event":"listening".*"port":(\d+)/);
-  return { measured, port: Number(port) };
-}
-
-async function measure(measured: Measured, work: () => Promise<LoadResult>): Promise<Row> {
-  const pid = measured.child.pid ?? 0;
-  const before = cpuSeconds(pid);
-  const result = await work();
-  return { ...result, cpuMs: ((cpuSeconds(pid) - before) * 1000) / result.requests };
-}
-
-async function askRaw(raw: Measured, bytes: number, connections: number): Promise<LoadResult> {
-  const answer = new Promise<string>((resolve) => raw.lines.once("line", resolve));
-  raw.child.stdin?.write(`${JSON.stringify({ bytes, connections, forMs: FOR_MS })}\n`);
-  return JSON.parse(await answer);
-}
-
-function scanOf(port: number, connections: number): Pick<Load, "port" | "connections" | "answer" | "forMs"> {
-  return { port, connections, answer: /^HTTP\/1\.1 200 .*"status":"clean"/s, forMs: FOR_MS };
-}
-
-function binary(port: number, file: Buffer, connections: number): Load {
-  const path = "/api/v1/scan/sync/binary";
-  return { ...scanOf(port, connections), path, contentType: "application/octet-stream", body: [file] };
-}
-
 function form(port: number, file: Buffer, connections: number): Load {
   const partHead =
     '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
   const body = [Buffer.from(partHead), file, Buffer.from("\r\n--b0--\r\n")];
-  return { ...scanOf(port, connections), path: "/scan", contentType: "multipart/form-data; boundary=b0", body };
-}
-
-function mb(measured: Measured): string {
-  return `${peakMb(measured.child.pid ?? 0).toFixed(0)} MB`;
+  const load = binary(port, { body, connections, forMs: FOR_MS });
+  return { ...load, path: "/scan", contentType: "multipart/form-data; boundary=b0" };
 }
