@@ -1,0 +1,344 @@
+import { type Blob, memoryBlob } from "../blob.ts";
+import { emit, type Range, type Tools } from "../opener.ts";
+import {
+  decodeFilter,
+  decodeHex,
+  type Filter,
+  isDecodable,
+  isFlate,
+  PLAIN_FILTER,
+  undoPredictor,
+} from "./pdf-filters.ts";
+import { type InflateOptions, inflateBytes, inflateLeniently, looksCompressed } from "./pdf-inflate.ts";
+import { byteReader, decodeString, type Entries, parseObject, type Value } from "./pdf-objects.ts";
+
+/** What is known about a document while its streams are decoded. */
+export interface PdfDocument {
+  content: Blob;
+  tools: Pick<Tools, "sink" | "budget">;
+  at(position: number): number;
+  /** Objects that streams may refer to, by number: lengths, filters and their parameters; several if they were revised. */
+  objects: Map<number, Value[]>;
+  /** Where the next `endstream` stands, or the end of the document. */
+  nextEnd(position: number): number;
+  /** These bytes came out as members. */
+  cover(start: number, end: number): void;
+  tooLarge: boolean;
+}
+
+export interface PdfStream {
+  /** Where the word `stream` stands. */
+  at: number;
+  entries: Entries;
+  /** Where its object begins, if nothing about that is odd: only then another reader is sure to find it too. */
+  ordinaryFrom: number | undefined;
+}
+
+/** Strings up to this size are structure: names, dates, titles. */
+const LONG_STRING = 64;
+const PIECE_BYTES = 1024 * 1024;
+/** Taking words apart is so much slower than searching for some, or than zlib. */
+export const PARSING = 4;
+const READINGS_AT_MOST = 4;
+/** Less than this that comes out of bytes that merely look compressed is chance. */
+const SNIFFED_BYTES = 16;
+
+/** What a stream's dictionary says about it, in all the ways it can be read; undefined while it refers to what is not known. */
+export function chainsOf(document: PdfDocument, entries: Entries): Filter[][] | undefined {
+  const all = (...keys: string[]): Value[] => keys.flatMap((key) => entries.get(key) ?? []);
+  const named = all("Filter", "F").filter(({ kind }) => kind !== "dictionary" && kind !== "other");
+  const filters = named.flatMap((value) => resolve(document, value));
+  if (named.length > 0 && filters.length === 0) return undefined;
+  const given = all("DecodeParms", "DP").filter(({ kind }) => kind !== "other");
+  const parameters = given.flatMap((value) => resolve(document, value));
+  if (given.length > 0 && parameters.length === 0) return undefined;
+  if (filters.length === 0) return [[]];
+  return filters
+    .flatMap((filter) =>
+      (parameters.length > 0 ? parameters : [undefined]).map((parameter) => chainOf(document, filter, parameter)),
+    )
+    .slice(0, READINGS_AT_MOST);
+}
+
+function chainOf(document: PdfDocument, filters: Value, parameters: Value | undefined): Filter[] {
+  const names = filters.kind === "list" ? filters.items.flatMap((item) => resolve(document, item)) : [filters];
+  return names.map((name, index) => {
+    const given = parameters?.kind === "list" ? parameters.items[index] : parameters;
+    const [own] = given ? resolve(document, given) : [];
+    const entries = own?.kind === "dictionary" ? own.entries : undefined;
+    const number = (key: string, otherwise: number): number => {
+      const [value] = (entries?.get(key) ?? []).flatMap((one) => resolve(document, one));
+      return value?.kind === "number" ? value.value : otherwise;
+    };
+    return {
+      name: name.kind === "name" ? name.name : "",
+      predictor: number("Predictor", PLAIN_FILTER.predictor),
+      colors: number("Colors", PLAIN_FILTER.colors),
+      bitsPerComponent: number("BitsPerComponent", PLAIN_FILTER.bitsPerComponent),
+      columns: number("Columns", PLAIN_FILTER.columns),
+      earlyChange: number("EarlyChange", PLAIN_FILTER.earlyChange),
+    };
+  });
+}
+
+function resolve({ objects }: PdfDocument, value: Value): Value[] {
+  return value.kind === "reference" ? (objects.get(value.object) ?? []) : [value];
+}
+
+/** Takes one stream out by one reading of its dictionary. Ends in `seen` have come out already. */
+export function takeStream(document: PdfDocument, stream: PdfStream, chain: Filter[], seen: Set<number>): void {
+  const start = dataStart(document, stream.at);
+  const { ends, likelyEnd } = endsOf(document, stream, start);
+  const [first, ...rest] = chain;
+  if (first && isFlate(first)) {
+    if (seen.size === 0) takeCompressed(document, { stream, start, likelyEnd, ends, first, rest });
+    for (const end of ends) seen.add(end);
+    return;
+  }
+  if (seen.size === 0) sniff(document, stream.at, { start, end: likelyEnd });
+  for (const end of ends) {
+    if (seen.has(end)) continue;
+    seen.add(end);
+    takeCoded(document, { at: stream.at, entries: stream.entries, range: { start, end }, chain });
+  }
+}
+
+/** A word that no object leads to. Someone may still take it for a stream, so its data decides. */
+export function takeOrphan(document: PdfDocument, at: number): void {
+  const start = dataStart(document, at);
+  const end = document.nextEnd(start);
+  if (sniff(document, at, { start, end }) || start === at + WORD) return;
+  takeRaw(document, at, { start, end: withoutLineEnd(document, start, end) });
+}
+
+const WORD = "stream".length;
+
+/** Behind the word stands a line end, if the writer kept to the rules; some write blanks before it, or nothing at all. */
+function dataStart({ at }: PdfDocument, word: number): number {
+  let position = word + WORD;
+  while (position < word + WORD + 64 && (at(position) === 0x20 || at(position) === 0x09)) position += 1;
+  if (at(position) === 0x0d) return position + (at(position + 1) === 0x0a ? 2 : 1);
+  return at(position) === 0x0a ? position + 1 : word + WORD;
+}
+
+/** The stated length, if it is in the document, and the next `endstream`: both are right for some reader. */
+function endsOf(document: PdfDocument, { entries }: PdfStream, start: number): { ends: number[]; likelyEnd: number } {
+  const word = document.nextEnd(start);
+  const trimmed = withoutLineEnd(document, start, word);
+  const stated = (entries.get("Length") ?? [])
+    .flatMap((value) => resolve(document, value))
+    .flatMap((value) => (value.kind === "number" && value.value >= 0 ? [start + Math.floor(value.value)] : []))
+    .filter((end) => end <= document.content.size)
+    .slice(0, READINGS_AT_MOST);
+  const confirmed = stated.find((end) => isAtEnd(document, end));
+  const ends = new Set(stated);
+  if (!stated.some((end) => end >= trimmed && end <= word)) ends.add(trimmed);
+  return { ends: [...ends], likelyEnd: confirmed ?? word };
+}
+
+function isAtEnd({ content }: PdfDocument, end: number): boolean {
+  return /^[\0\t\n\f\r ]{0,16}endstream/.test(content.bytes(end, 32).toString("latin1"));
+}
+
+function withoutLineEnd({ at }: PdfDocument, start: number, end: number): number {
+  if (end - 2 >= start && at(end - 2) === 0x0d && at(end - 1) === 0x0a) return end - 2;
+  return end - 1 >= start && (at(end - 1) === 0x0a || at(end - 1) === 0x0d) ? end - 1 : end;
+}
+
+function inflateOptions({ tools: { budget } }: PdfDocument): InflateOptions {
+  return { limit: budget.limits.memberInMemoryBytes, charge: (bytes) => budget.addWork(bytes) };
+}
+
+interface Compressed {
+  stream: PdfStream;
+  start: number;
+  likelyEnd: number;
+  ends: readonly number[];
+  first: Filter;
+  rest: readonly Filter[];
+}
+
+function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends, first, rest }: Compressed): void {
+  const result = inflateLeniently(document.content, { start, likelyEnd }, inflateOptions(document));
+  if (result.tooLarge) {
+    document.tooLarge = true;
+    document.cover(start, likelyEnd);
+    return;
+  }
+  if (!result.whole) for (const end of ends) takeRaw(document, stream.at, { start, end });
+  else document.cover(start, start + result.consumed);
+  if (result.bytes.length === 0) return;
+  const ordinary =
+    result.byTheBook === true &&
+    rest.length === 0 &&
+    isByTheBook(document, stream, { start, end: start + result.consumed });
+  runChain(document, stream, {
+    bytes: undoPredictor(result.bytes, first),
+    chain: rest,
+    ...(ordinary ? { way: "pdf/flate" } : {}),
+  });
+}
+
+/** One plain filter, a short dictionary, the right length, `endstream` right behind: every reader reads it so. */
+function isByTheBook(document: PdfDocument, stream: PdfStream, { start, end }: Range): boolean {
+  const { content, at } = document;
+  const { entries, ordinaryFrom } = stream;
+  if (ordinaryFrom === undefined || stream.at - ordinaryFrom >= 1024) return false;
+  const [filter, ...filters] = entries.get("Filter") ?? [];
+  const [length, ...lengths] = entries.get("Length") ?? [];
+  const lineEnd = start - stream.at - WORD;
+  return (
+    filters.length + lengths.length === 0 &&
+    filter?.kind === "name" &&
+    filter.name === "FlateDecode" &&
+    length?.kind === "number" &&
+    length.value === end - start &&
+    !["F", "DecodeParms", "DP", "Encrypt"].some((key) => entries.has(key)) &&
+    at(start - 1) === 0x0a &&
+    (lineEnd === 1 || (lineEnd === 2 && at(start - 2) === 0x0d)) &&
+    /^(?:\r\n|\n|\r)?endstream/.test(content.bytes(end, 16).toString("latin1")) &&
+    document.nextEnd(start) <= end + 2 &&
+    // No names with escapes, no strings or comments, no dictionary in the dictionary.
+    /^\d+ \d+ obj\s*<<[^<>%#()]*>>\s*$/.test(content.bytes(ordinaryFrom, stream.at - ordinaryFrom).toString("latin1"))
+  );
+}
+
+/** Streams whose packing does not say where it ends, pictures, and those that are not packed. */
+function takeCoded(
+  document: PdfDocument,
+  { at, entries, range, chain }: { at: number; entries: Entries; range: Range; chain: Filter[] },
+): void {
+  const { budget } = document.tools;
+  const [first, ...rest] = chain;
+  const fits = range.end - range.start <= budget.limits.memberInMemoryBytes;
+  if (!first || !isDecodable(first) || !fits) {
+    // What is not decoded may have any size.
+    if (first && isDecodable(first)) document.tooLarge = true;
+    takeRaw(document, at, range, first ? undefined : entries);
+    return;
+  }
+  const packed = document.content.bytes(range.start, range.end - range.start);
+  budget.addWork(packed.length);
+  const result = decodeFilter(packed, first, inflateOptions(document));
+  if (result?.tooLarge) document.tooLarge = true;
+  if (!result?.whole || result.bytes.length === 0) takeRaw(document, at, range);
+  else document.cover(range.start, range.start + result.consumed);
+  if (result && !result.tooLarge) runChain(document, { at, entries }, { bytes: result.bytes, chain: rest });
+}
+
+/** The remaining steps, as far as they go. */
+function runChain(
+  document: PdfDocument,
+  { at, entries }: Pick<PdfStream, "at" | "entries">,
+  { bytes, chain, way }: { bytes: Buffer; chain: readonly Filter[]; way?: string },
+): void {
+  const { sink, budget } = document.tools;
+  const name = `stream-${at}`;
+  let current = bytes;
+  for (const filter of chain) {
+    budget.addWork(current.length);
+    const result = decodeFilter(current, filter, inflateOptions(document));
+    if (result?.tooLarge) document.tooLarge = true;
+    if (!result || result.tooLarge) break;
+    if (!result.whole || result.bytes.length === 0) emit(sink, { name, content: current });
+    current = result.bytes;
+  }
+  if (current.length === 0) return;
+  emit(sink, { name, content: current, ...(way === undefined ? {} : { way }) });
+  if (looksCompressed(current)) takeSniffed(document, at, inflateBytes(current, inflateOptions(document)).bytes);
+  if (isObjectStream(entries)) takeObjects(document, entries, current);
+}
+
+function takeRaw(document: PdfDocument, at: number, { start, end }: Range, entries?: Entries | undefined): void {
+  document.cover(start, end);
+  if (end <= start) return;
+  const { sink, budget } = document.tools;
+  sink.begin(`stream-${at}`);
+  for (let position = start; position < end; position += PIECE_BYTES) {
+    budget.check();
+    sink.write(document.content.bytes(position, Math.min(PIECE_BYTES, end - position)));
+  }
+  sink.end();
+  const fits = end - start <= budget.limits.memberInMemoryBytes;
+  if (entries && fits && isObjectStream(entries)) {
+    takeObjects(document, entries, document.content.bytes(start, end - start));
+  }
+}
+
+/** Compressed data in a stream of which the dictionary does not say so. */
+function sniff(document: PdfDocument, at: number, { start, end }: Range): boolean {
+  const head = document.content.bytes(start, 18);
+  let blanks = 0;
+  while (blanks < 16 && (head[blanks] ?? 1) <= 0x20) blanks += 1;
+  if (!looksCompressed(head.subarray(blanks))) return false;
+  const range = { start: start + blanks, likelyEnd: Math.max(end, start + blanks) };
+  const result = inflateLeniently(document.content, range, inflateOptions(document));
+  if (result.tooLarge) document.tooLarge = true;
+  if (result.whole) document.cover(start, start + blanks + result.consumed);
+  return takeSniffed(document, at, result.bytes) && result.whole;
+}
+
+function takeSniffed(document: PdfDocument, at: number, content: Buffer): boolean {
+  if (content.length < SNIFFED_BYTES) return false;
+  emit(document.tools.sink, { name: `stream-${at}-inflated`, content });
+  return true;
+}
+
+function isObjectStream(entries: Entries): boolean {
+  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "ObjStm");
+}
+
+/** Objects kept in a stream: numbers that other streams refer to, and strings. */
+function takeObjects(document: PdfDocument, entries: Entries, content: Buffer): void {
+  document.tools.budget.addWork(content.length);
+  const [first] = entries.get("First") ?? [];
+  const start = first?.kind === "number" ? first.value : 0;
+  const numbers = content
+    .toString("latin1", 0, Math.min(content.length, start, OBJECT_TABLE_BYTES))
+    .matchAll(/(\d+)\s+(\d+)/g);
+  for (const [, number, offset] of numbers) {
+    const position = start + Number(offset);
+    const written = content.toString("latin1", position, Math.min(content.length, position + 16));
+    const value = /^\s*(\d+)\s*(?![\d\s])/.exec(`${written} .`)?.[1];
+    if (value !== undefined) remember(document.objects, Number(number), { kind: "number", value: Number(value) });
+  }
+  const blob = memoryBlob(content);
+  parseObject(byteReader(blob), start, {
+    sequence: true,
+    string: (range, hex) => takeString(document, { content: blob, range, hex }),
+  });
+}
+
+/** Scripts are kept in strings too. */
+export function takeString(
+  document: PdfDocument,
+  { content, range, hex }: { content: Blob; range: Range; hex: boolean },
+): void {
+  if (range.end - range.start <= LONG_STRING) return;
+  const { sink, budget } = document.tools;
+  if (range.end - range.start > budget.limits.memberInMemoryBytes) {
+    document.tooLarge = true;
+    return;
+  }
+  budget.addWork((range.end - range.start) * PARSING);
+  const written = content.bytes(range.start, range.end - range.start);
+  const text = hex ? decodeHex(written).bytes : decodeString(written);
+  if (text.length <= LONG_STRING) return;
+  const name = `string-${range.start}`;
+  emit(sink, { name, content: text });
+  if (text[0] === 0xfe && text[1] === 0xff) {
+    const even = Buffer.from(text.subarray(2, text.length & ~1));
+    emit(sink, { name, content: Buffer.from(even.swap16().toString("utf16le")) });
+  }
+}
+
+const REVISIONS_AT_MOST = 4;
+const OBJECTS_AT_MOST = 200_000;
+const OBJECT_TABLE_BYTES = 4 * 1024 * 1024;
+
+/** The last few revisions of an object: which one counts depends on tables that may be broken on purpose. */
+export function remember(objects: Map<number, Value[]>, number: number, value: Value): void {
+  const all = objects.get(number);
+  if (all) objects.set(number, [...all, value].slice(-REVISIONS_AT_MOST));
+  else if (objects.size < OBJECTS_AT_MOST) objects.set(number, [value]);
+}
