@@ -285,12 +285,14 @@ export function inflateRawAsFarAsPossible(packed: Blob, start: number, options: 
         if (!put(symbol)) return false;
         continue;
       }
-      const size = (LENGTH_BASE[symbol - 257] ?? -1) + bits(LENGTH_BITS[symbol - 257] ?? 0);
+      const base = LENGTH_BASE[symbol - 257];
+      const more = bits(LENGTH_BITS[symbol - 257] ?? 0);
       const slot = symbolOf(distances);
-      if (size < 3 || slot < 0 || slot > 29) return false;
+      if (base === undefined || more < 0 || slot < 0 || slot > 29) return false;
       const extra = slot < 4 ? 0 : (slot >> 1) - 1;
-      const distance = (slot < 4 ? slot : (2 + (slot & 1)) << extra) + bits(extra) + 1;
-      if (distance > out.length || distance < 1 || !copy(size, distance)) return false;
+      const low = bits(extra);
+      const distance = (slot < 4 ? slot : (2 + (slot & 1)) << extra) + low + 1;
+      if (low < 0 || distance > out.length || !copy(base + more, distance)) return false;
     }
   }
 
