@@ -216,7 +216,7 @@ describe("the streams of a PDF", () => {
     const cut = deflateSync(text).subarray(0, 6000);
     const [raw, part] = contents(file(object("/Filter /FlateDecode", cut)));
     assert.ok(raw === cut.toString("latin1"), "the raw stream");
-    assert.ok(part !== undefined && part.length > 8000 && text.startsWith(part), "the part before the damage");
+    assert.ok(part?.startsWith(text.slice(0, 8000)), "the part before the damage");
     const damaged = glue(cut, Buffer.alloc(5000, 0xff));
     assert.ok(
       contents(file(object("/Filter /FlateDecode", damaged))).some((found) => found.startsWith(text.slice(0, 8000))),
