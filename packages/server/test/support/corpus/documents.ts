@@ -1,0 +1,294 @@
+import { deflateSync } from "node:zlib";
+import { deflated, stored, zip } from "../zip-writer.ts";
+import {
+  bytes,
+  type Container,
+  containers,
+  glue,
+  HARMLESS,
+  latin1,
+  lines,
+  noise,
+  padTo,
+  u16,
+  u32,
+  type Wrap,
+} from "./container.ts";
+import { hex } from "./encodings.ts";
+import { lzmaRaw } from "./lzma-writer.ts";
+
+/** Office documents, RTF and Flash that carry a file. */
+
+interface Stream {
+  name: string;
+  content: Buffer;
+}
+
+const SECTOR = 512;
+const MINI = 64;
+const CUTOFF = 4096;
+const [FREE, CHAIN_END, TABLE_SECTOR] = [0xffffffff, 0xfffffffe, 0xfffffffd];
+
+/**
+ * A compound file (OLE) whose root has these streams; short ones lie in its mini stream as they should. `backwards` puts
+ * the sectors of each stream in reverse, so that only who follows the chain has the content in one piece.
+ */
+export function compoundFile(streams: readonly Stream[], { backwards = false } = {}): Buffer {
+  const table: number[] = [];
+  const sectors: Buffer[] = [];
+  const miniTable: number[] = [];
+  const mini: Buffer[] = [];
+
+  const chain = (into: number[], pieces: Buffer[], content: Buffer, size: number): number => {
+    const count = Math.ceil(content.length / size);
+    const first = into.length;
+    const parts = Array.from({ length: count }, (_, index) =>
+      padTo(content.subarray(index * size, index * size + size), size),
+    );
+    if (backwards) parts.reverse();
+    for (let index = 0; index < count; index += 1) {
+      const last = backwards ? index === 0 : index === count - 1;
+      into.push(last ? CHAIN_END : first + index + (backwards ? -1 : 1));
+    }
+    pieces.push(...parts);
+    if (count === 0) return CHAIN_END;
+    return backwards ? first + count - 1 : first;
+  };
+
+  const entries = streams.map(({ name, content }) => {
+    const small = content.length < CUTOFF;
+    const start = small ? chain(miniTable, mini, content, MINI) : chain(table, sectors, content, SECTOR);
+    return { name, kind: 2, start, size: content.length };
+  });
+  const miniContent = Buffer.concat(mini);
+  const miniStart = chain(table, sectors, miniContent, SECTOR);
+  const miniTableBytes = Buffer.concat(miniTable.map((entry) => u32(entry)));
+  const miniTableStart = chain(table, sectors, padWith(miniTableBytes, SECTOR, 0xff), SECTOR);
+
+  const root = { name: "Root Entry", kind: 5, start: miniStart, size: miniContent.length };
+  const directory = padTo(
+    Buffer.concat([root, ...entries].map((entry, index) => directoryEntry(entry, index, entries.length))),
+    SECTOR,
+  );
+  const directoryStart = chain(table, sectors, directory, SECTOR);
+  const tableSectors = Math.ceil((table.length + Math.ceil(table.length / 127) + 1) / 128);
+  const tableStart = table.length;
+  for (let index = 0; index < tableSectors; index += 1) table.push(TABLE_SECTOR);
+  const tableBytes = padWith(Buffer.concat(table.map((entry) => u32(entry))), SECTOR, 0xff);
+
+  const places = Array.from({ length: 109 }, (_, index) => u32(index < tableSectors ? tableStart + index : FREE));
+  const header = glue(
+    ...[latin1("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), Buffer.alloc(16), u16(0x3e), u16(3), u16(0xfffe), u16(9), u16(6)],
+    ...[Buffer.alloc(10), u32(tableSectors), u32(directoryStart), u32(0), u32(CUTOFF)],
+    ...[u32(miniTableStart), u32(miniTable.length > 0 ? Math.ceil(miniTable.length / 128) : 0), u32(CHAIN_END), u32(0)],
+    ...places,
+  );
+  return glue(header, ...sectors, tableBytes);
+}
+
+function padWith(content: Buffer, multiple: number, byte: number): Buffer {
+  return Buffer.concat([content, Buffer.alloc((multiple - (content.length % multiple)) % multiple, byte)]);
+}
+
+/** The streams hang on each other to the right, which is a tree that every reader takes. */
+function directoryEntry(
+  entry: { name: string; kind: number; start: number; size: number },
+  index: number,
+  count: number,
+): Buffer {
+  const name = Buffer.from(`${entry.name}\0`, "utf16le");
+  const right = index > 0 && index < count ? index + 1 : FREE;
+  const child = index === 0 && count > 0 ? 1 : FREE;
+  return glue(
+    ...[
+      name,
+      Buffer.alloc(64 - name.length),
+      u16(name.length),
+      bytes(entry.kind, 1),
+      u32(FREE),
+      u32(right),
+      u32(child),
+    ],
+    ...[Buffer.alloc(36), u32(entry.start), u32(entry.size), u32(0)],
+  );
+}
+
+/** The stream in which a file lies that was dragged into a document. */
+function ole10Native(content: Buffer, name: string): Buffer {
+  const inside = glue(
+    ...[u16(2), `${name}\0`, `C:\\${name}\0`, u32(0x30000), u32(name.length + 4), `C:\\${name}\0`],
+    ...[u32(content.length), content],
+  );
+  return glue(u32(inside.length), inside);
+}
+
+const WORD = { name: "WordDocument", content: glue(u16(0xa5ec), Buffer.alloc(4100)) };
+const NATIVE = "\x01Ole10Native";
+const packaged = (content: Buffer, name: string): Buffer =>
+  compoundFile([{ name: NATIVE, content: ole10Native(content, name) }]);
+
+const record = (type: number, instance: number, body: Buffer): Buffer =>
+  glue(u16(instance << 4), u16(type), u32(body.length), body);
+
+/** A presentation whose embedded object is packed by zlib. */
+const presentation = (object: Buffer): Buffer =>
+  compoundFile([
+    {
+      name: "PowerPoint Document",
+      content: glue(
+        record(0x03e8, 0xf, Buffer.alloc(32)),
+        record(0x1011, 1, glue(u32(object.length), deflateSync(object))),
+        Buffer.alloc(4096),
+      ),
+    },
+    { name: "Current User", content: Buffer.alloc(60, 1) },
+  ]);
+
+const OLE = { extension: ".doc", readers: ["7z-twice", "7z"], ordinary: true };
+
+const compounds = containers("OLE compound", OLE, {
+  "a stream": (content) => compoundFile([WORD, { name: "Data", content }]),
+  "a stream, backwards": (content) => compoundFile([WORD, { name: "Data", content }], { backwards: true }),
+  "a file dragged into a document": {
+    readers: ["python-ole"],
+    wrap: (content, name) => compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }]),
+  },
+  "a file dragged into a document, backwards": {
+    readers: ["python-ole"],
+    wrap: (content, name) =>
+      compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }], { backwards: true }),
+  },
+  "an installer's stream": {
+    extension: ".msi",
+    wrap: (content) => compoundFile([{ name: "\u4840\u3f3f\u4577\u446c\u3e6a\u44b2\u482f", content }]),
+  },
+  "an object of a presentation": {
+    extension: ".ppt",
+    readers: [],
+    wrap: (content, name) => presentation(packaged(content, name)),
+  },
+  "an object's stream of a presentation": {
+    extension: ".ppt",
+    readers: [],
+    wrap: (content) => presentation(compoundFile([{ name: "CONTENTS", content }])),
+  },
+  "noise behind": {
+    ordinary: false,
+    wrap: (content) => glue(compoundFile([WORD, { name: "Data", content }]), noise(700)),
+  },
+  "a zip behind": {
+    ordinary: false,
+    readers: ["unzip", "bsdtar"],
+    wrap: (content, name) =>
+      glue(compoundFile([WORD, { name: "Data", content: HARMLESS }]), zip([deflated(name, content)])),
+  },
+});
+
+const types = deflated("[Content_Types].xml", latin1('<?xml version="1.0"?><Types/>'));
+const part = deflated("word/document.xml", latin1("<w:document/>"));
+
+const packages = containers(
+  "OOXML embedding",
+  { extension: ".docx", readers: ["7z-twice", "unzip"], ordinary: true },
+  {
+    "an object": {
+      readers: ["python-ole-in-zip"],
+      wrap: (content, name) => zip([types, part, deflated("word/embeddings/oleObject1.bin", packaged(content, name))]),
+    },
+    "an object's stream": (content) =>
+      zip([types, part, deflated("word/embeddings/oleObject1.bin", compoundFile([{ name: "CONTENTS", content }]))]),
+    "a package": (content) => zip([types, part, deflated("word/embeddings/Microsoft_Excel_Sheet.xlsx", content)]),
+    "a stored package": (content) => zip([types, stored("xl/embeddings/package.bin", content)]),
+    "a package in XML": {
+      extension: ".xml",
+      readers: ["python-base64"],
+      wrap: (content) =>
+        latin1(
+          `<?xml version="1.0"?><pkg:package><pkg:part pkg:name="/word/embeddings/a.bin"><pkg:binaryData>${lines(content.toString("base64"), 76)}</pkg:binaryData></pkg:part></pkg:package>`,
+        ),
+    },
+  },
+);
+
+/** An object of the first OLE: its class, and its bytes. */
+const ole1 = (name: string, content: Buffer): Buffer =>
+  glue(u32(0x501), u32(2), u32(name.length + 1), `${name}\0`, u32(0), u32(0), u32(content.length), content);
+const packageObject = (content: Buffer, name: string): Buffer =>
+  ole1("Package", ole10Native(content, name).subarray(4));
+const rtf = (object: string | Buffer): Buffer =>
+  glue("{\\rtf1\\ansi hello {\\object\\objemb{\\*\\objdata ", object, "}}\\par}\n");
+
+const asPackage =
+  (write: (object: Buffer) => string | Buffer): Wrap =>
+  (content, name) =>
+    rtf(write(packageObject(content, name)));
+
+const rtfs = containers(
+  "RTF",
+  { extension: ".rtf", maxBytes: 300_000, readers: ["python-rtf"], ordinary: true },
+  {
+    "a packaged file": asPackage(hex),
+    "a packaged file in capitals": asPackage((object) => hex(object).toUpperCase()),
+    "a packaged file in lines": asPackage((object) => lines(hex(object), 64)),
+    "a packaged file in binary": asPackage((object) => glue(`\\bin${object.length} `, object)),
+    "a packaged file with blanks": { ordinary: false, wrap: asPackage((object) => lines(hex(object), 1, " ")) },
+    "a packaged file with groups between": {
+      ordinary: false,
+      wrap: asPackage((object) => lines(hex(object), 100, "{\\*\\x 1}\r\n")),
+    },
+    "a packaged file with words between": {
+      ordinary: false,
+      wrap: asPackage((object) => lines(hex(object), 100, "\\par\r\n")),
+    },
+    "a packaged file in a compound file": asPackage((object) =>
+      hex(compoundFile([{ name: NATIVE, content: glue(u32(0), object) }])),
+    ),
+    "an object of the second OLE": (content, name) => rtf(hex(ole1("Word.Document.8", packaged(content, name)))),
+    "a picture": {
+      readers: ["python-hex"],
+      wrap: (content) => latin1(`{\\rtf1{\\pict\\pngblip\\picw1\\pich1 ${lines(hex(content), 128, "\n")}}}`),
+    },
+    "a picture in binary": {
+      readers: [],
+      wrap: (content) => glue(`{\\rtf1{\\pict\\pngblip\\bin${content.length} `, content, "}}"),
+    },
+    "a data store": { readers: ["python-hex"], wrap: (content) => latin1(`{\\rtf1{\\*\\datastore ${hex(content)}}}`) },
+    "a header that is short": {
+      ordinary: false,
+      wrap: (content, name) => glue("{\\rt", rtf(hex(packageObject(content, name))).subarray(6)),
+    },
+    "text behind": {
+      ordinary: false,
+      wrap: (content, name) => glue(rtf(hex(packageObject(content, name))), "\nsome text behind\n"),
+    },
+  },
+);
+
+/** Flash with a file in a tag for binary data. */
+function flash(content: Buffer, name: string): Buffer {
+  const file = zip([deflated(name, content)]);
+  return glue(bytes(0x08, 0, 0, 24, 1, 0), u16((87 << 6) | 63), u32(file.length + 6), u16(1), u32(0), file, u16(0));
+}
+const swf = (mark: string, body: Buffer, packed: Buffer): Buffer => glue(mark, bytes(13), u32(body.length + 8), packed);
+
+const flashes = containers(
+  "Flash",
+  { extension: ".swf", readers: ["7z-thrice"] },
+  {
+    "not packed": (content, name) => swf("FWS", flash(content, name), flash(content, name)),
+    "packed by zlib": {
+      ordinary: true,
+      wrap: (content, name) => swf("CWS", flash(content, name), deflateSync(flash(content, name))),
+    },
+    "packed by LZMA": {
+      ordinary: true,
+      wrap: (content, name) => {
+        const body = flash(content, name);
+        const packed = lzmaRaw(body);
+        return swf("ZWS", body, glue(u32(packed.length), bytes(0x5d), u32(1 << 16), packed));
+      },
+    },
+  },
+);
+
+export const documents: readonly Container[] = [...compounds, ...packages, ...rtfs, ...flashes];
