@@ -1,5 +1,7 @@
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
+import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
+import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/temporary-folder.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
 import { concurrencyOf } from "../../engines/variants.ts";
 import type { Settings } from "../../settings.ts";
@@ -14,6 +16,8 @@ export interface ClamdChecksOptions {
 }
 
 const TIMEOUT_MS = 15_000;
+/** Nothing that clamd still works on is that old. */
+const OLD_LEFTOVER_MS = 3_600_000;
 const MIB = 1024 * 1024;
 
 /** Is there a clamd, how old are its signatures, and do its limits go with ours? */
@@ -27,8 +31,9 @@ export async function clamdChecks({ settings, confPath, now }: ClamdChecksOption
     return [
       ok("clamd", `${version.product} at ${where}`),
       ageCheck(version, now),
+      await canaryCheck(address),
       ...addressChecks(address),
-      ...(conf ? limitChecks(conf, settings) : [unseen(where)]),
+      ...(conf ? [...(await folderChecks(conf.temporaryDir)), ...limitChecks(conf, settings)] : [unseen(where)]),
     ];
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
@@ -48,6 +53,47 @@ function ageCheck(version: Awaited<ReturnType<typeof askVersion>>, now: number):
   const { fresh, words } = signatureAge(version, now);
   if (!version.signatures) return warn("signatures", words, "run freshclam to fetch ClamAV's official signatures");
   return fresh ? ok("signatures", words) : fail("signatures", words, "run freshclam, and see that it runs by itself");
+}
+
+/** Does it find what it must, and what does it unpack by itself? */
+async function canaryCheck(address: ClamdAddress): Promise<Check> {
+  const engine = clamd({ address, concurrency: 1 });
+  try {
+    // The verdict of any file waits for the canaries.
+    await engine.scan(nothing(), AbortSignal.timeout(TIMEOUT_MS));
+    const ways = [...engine.opens()];
+    if (ways.length > 0) return ok("clamd opens", `${ways.join(", ")}; it finds its test files in these by itself`);
+    const detail = "nothing that counts: it does not report its limits, so that every member is shown to it";
+    return warn("clamd opens", detail, "set AlertExceedsMax yes in its configuration, and start clamd again");
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return fail("clamd opens", message, "without its test files found no file is called clean: do what is said here");
+  } finally {
+    await engine.close();
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** Room in clamd's temporary folder, and what dead clamds left there. */
+async function folderChecks(path: string): Promise<Check[]> {
+  const name = "clamd folder";
+  const free = freeIn(path);
+  if (!free) {
+    const detail = `cannot see its temporary folder ${path}: each OK of clamd waits for a test file after it`;
+    return [
+      warn(name, detail, "let this user see it, and clamd and Lazaret run where both have the same folder there"),
+    ];
+  }
+  const inodes = Number.isFinite(free.inodes) ? ` and ${free.inodes} inodes` : "";
+  const detail = `${inBytes(free.bytes)}${inodes} free in its temporary folder ${path}`;
+  const fix = "give it a tmpfs of its own with a fixed size (see deploy/clamd.conf): when it is full, nothing is clean";
+  const level = { enough: ok, short: warn, full: fail, unseen: warn }[roomOf(free)];
+  const leftovers = await leftoversIn(path, OLD_LEFTOVER_MS);
+  if (leftovers.length === 0) return [level(name, detail, fix)];
+  const left = `${leftovers.length} files and folders in ${path} are left from clamds that were killed`;
+  const sweep = `find ${path} -maxdepth 1 \\( -name 'clamav-*.tmp' -o -name '*-scantemp.*' \\) -mmin +60 -exec rm -r {} +`;
+  return [level(name, detail, fix), warn(name, left, `${sweep}; and let clamd's unit do so at each start`)];
 }
 
 function addressChecks(address: ClamdAddress): Check[] {

@@ -22,7 +22,10 @@ test("clamd's configuration is read as clamd does, with its defaults for what is
     (["AlertEncrypted", "AlertExceedsMax", "DisableCache", "ConcurrentDatabaseReload"] as const).map(conf.says),
     [true, false, false, true],
   );
+  assert.equal(conf.temporaryDir, "/tmp");
   assert.equal(readClamdConf(join(folder.path, "nowhere.conf")), undefined);
+  writeFileSync(path, "TemporaryDirectory /var/lib/clamav-tmp\n");
+  assert.equal(readClamdConf(path)?.temporaryDir, "/var/lib/clamav-tmp");
 });
 
 test("a configuration counts only for the clamd that listens where it says", () => {

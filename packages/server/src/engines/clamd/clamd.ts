@@ -100,7 +100,7 @@ export function clamd(options: ClamdOptions): Clamd {
   async function believe(watch: RoomWatch | undefined, { since, signal }: Believing): Promise<void> {
     const room = watch?.end() ?? "unseen";
     if (room === "full") {
-      shown.distrust();
+      distrust();
       throw new EngineUnavailable(fullFolder());
     }
     if (room === "short" && gaveSilentWays >= since) {
@@ -129,7 +129,7 @@ export function clamd(options: ClamdOptions): Clamd {
       try {
         const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd }), signal);
         if (reply.kind === "failure") {
-          shown.distrust();
+          distrust();
           throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
         }
         if (reply.verdict.kind === "clean") await believe(watch, { since, signal });
@@ -161,9 +161,9 @@ export function clamd(options: ClamdOptions): Clamd {
       const { check, version: asked } = await checkClamd(address, { signal, now: now() });
       if (!check.ok) return { ready: false, checks: [check] };
       try {
-        begin();
-        if (asked !== version) shown.distrust();
+        if (asked !== version) distrust();
         version = asked;
+        begin();
         const watch = folder.watch();
         await believe(watch, { since: Number.POSITIVE_INFINITY, signal });
         return { ready: true, checks: [check] };

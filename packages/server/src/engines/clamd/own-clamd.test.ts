@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -74,6 +74,16 @@ test("ends with the process that started it, even when that one is killed", asyn
   parent.kill("SIGKILL");
   await exited;
   await until("clamd is gone", () => !runs(pid));
+});
+
+test("sweeps what a clamd that was killed left in its temporary folder, and tells where that is", async () => {
+  using folder = temporaryFolder();
+  const left = join(folder.path, "tmp", "20261115_121213-scantemp.9f98034ae9");
+  mkdirSync(left, { recursive: true });
+  await using clamd = await ownClamd({ folder: folder.path, signaturesDir });
+  watchChild(clamd.pid);
+  assert.equal(clamd.temporaryDir, join(folder.path, "tmp"));
+  assert.deepEqual(readdirSync(clamd.temporaryDir), []);
 });
 
 test("finds clamd on this machine", () => {
