@@ -201,6 +201,47 @@ def read_rtf():
         native(inner)
 
 
+def read_der(content):
+    """All strings of octets, one after the other."""
+    out = b""
+
+    def walk(at, end):
+        nonlocal out
+        while at < end and content[at: at + 2] != b"\0\0":
+            tag, length = content[at], content[at + 1]
+            at += 2
+            if length == 0x80:
+                at = walk(at, end) + 2
+                continue
+            if length > 0x80:
+                length, at = int.from_bytes(content[at: at + length - 0x80], "big"), at + length - 0x80
+            if tag & 0x20:
+                walk(at, at + length)
+            elif tag == 4:
+                out += content[at: at + length]
+            at += length
+        return at
+
+    walk(0, len(content))
+    put(out)
+
+
+def read_onenote():
+    mark = bytes.fromhex("e716e3bd65261145a4c48d4d0b7a9eac")
+    at = data.index(mark) + 16
+    size = struct.unpack_from("<Q", data, at)[0]
+    put(data[at + 20: at + 20 + size])
+
+
+def read_numbers():
+    put(bytes(int(number) for number in re.findall(r"\d+", re.sub(r"[0-9]*Uint8|utf8", "", text()))))
+
+
+def read_a85():
+    source = data[data.index(b"<~"): data.index(b"~>") + 2]
+    put(base64.a85decode(source, adobe=True))
+
+
 def read_tnef(content):
     at = 6
     while at + 9 < len(content):
@@ -238,5 +279,13 @@ modes = {
     "ole": lambda: read_ole(data),
     "ole-in-zip": read_zip_of_ole,
     "rtf": read_rtf,
+    "der": lambda: read_der(data),
+    "mail-der": lambda: read_mail(data, False, read_der),
+    "pem-der": lambda: read_der(base64.b64decode(b"".join(data.split(b"\n")[1:-2]))),
+    "onenote": read_onenote,
+    "mso": lambda: [put(stream) for stream in streams(zlib.decompress(data[50:]))],
+    "numbers": read_numbers,
+    "a85": read_a85,
+    "qp": lambda: put(binascii.a2b_qp(data)),
 }
 modes[mode]()

@@ -90,6 +90,7 @@ const readers: Readonly<Record<string, Reader>> = {
   unar: ({ path, out }) => ["unar", "-q", "-p", "x", "-o", out, path],
   "unrar-free": shell('unrar-free -x "$1"'),
   unsquashfs: ({ path, out }) => ["unsquashfs", "-f", "-q", "-n", "-d", out, path],
+  gpg: ({ path, out }) => ["gpg", "--homedir", out, "--batch", "-q", "-d", path],
   munpack: shell('munpack -q -f < "$1"'),
   ripmime: ({ path, out }) => ["ripmime", "-i", path, "-d", out],
   uudecode: shell('uudecode -o content "$1"'),

@@ -5,6 +5,7 @@ import { documents } from "./documents.ts";
 import { encodings } from "./encodings.ts";
 import { made } from "./made.ts";
 import { mails } from "./mails.ts";
+import { more } from "./more.ts";
 import { LARGE_BYTES, type Payload, payloadsOf } from "./payloads.ts";
 import { pdfs } from "./pdfs.ts";
 import { polyglots } from "./polyglots.ts";
@@ -17,7 +18,7 @@ import { zips } from "./zips.ts";
 /** Every way to put a content into a file that we know of. */
 export const containersOfAllKinds: readonly Container[] = [
   ...[...zips, ...zipOddities, ...streams, ...tars, ...rarAnd7z, ...archives],
-  ...[...encodings, ...mails, ...pdfs, ...documents, ...polyglots, ...made],
+  ...[...encodings, ...mails, ...pdfs, ...documents, ...polyglots, ...made, ...more],
 ];
 
 /** A file with a payload inside; made when it is asked for, the same in every run. */
@@ -88,6 +89,28 @@ export function* corpus(knownTo: Payload["knownTo"]): Generator<CorpusFile> {
       yield file([outer, middle, container], next(), "three layers");
     }
   }
+}
+
+/**
+ * Some of each class, always the same, and none that needs other programs than these. The payloads that clamd knows and
+ * those that a rule knows take turns, so that each class has both.
+ */
+export function sample(perClass: number, programs: readonly string[]): Map<string, CorpusFile[]> {
+  const chosen = new Map<string, CorpusFile[]>();
+  for (const knownTo of ["clamd", "rule"] as const) {
+    const possible = [...corpus(knownTo)].filter(({ layers }) =>
+      layers.every(({ needs }) => needs.every((program) => programs.includes(program))),
+    );
+    for (const [kind, files] of Map.groupBy(possible, (each) => each.kind)) {
+      const count = Math.min(perClass, files.length);
+      // The second payload begins half a step later: other containers of the same class.
+      const shift = knownTo === "clamd" ? 0 : 0.5;
+      const at = (index: number): number => Math.floor(((index + shift) * files.length) / count);
+      const some = Array.from({ length: count }, (_, index) => files[at(index)] as CorpusFile);
+      chosen.set(kind, [...(chosen.get(kind) ?? []), ...some]);
+    }
+  }
+  return chosen;
 }
 
 function file(layers: readonly Container[], payload: Payload, kind: string): CorpusFile {

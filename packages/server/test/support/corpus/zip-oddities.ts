@@ -175,10 +175,13 @@ const flags = containers(
       const hidden = bodyOf(deflated(name, content));
       return zip([stored("outer.bin", hidden), { ...deflated(name, content), packed: [], central: { offset: 39 } }]);
     },
-    "a member that begins in another's packed bytes": (content, name) => {
-      const hidden = bodyOf(deflated(name, content));
-      const packed = glue(bytes(1), u16(hidden.length), u16(~hidden.length), hidden);
-      return zip([packedAs(8, { name: "outer.bin", packed, content: hidden })]);
+    "a member that begins in another's packed bytes": {
+      readers: [],
+      wrap: (content, name) => {
+        const hidden = bodyOf(deflated(name, content));
+        const packed = glue(bytes(1), u16(hidden.length), u16(~hidden.length), hidden);
+        return zip([packedAs(8, { name: "outer.bin", packed, content: hidden })]);
+      },
     },
     "an encrypted member beside": (content, name) =>
       zip([deflated(name, content), encrypted("key.txt", HARMLESS, "secret")]),

@@ -80,9 +80,9 @@ const methods = containers(
     ppmd: bySevenZip("-mm=PPMd"),
     xz: by(95, (content) => xz(content)),
     zstd: by(93, (content) => zstdCompressSync(content)),
-    "zstd by its old number": { ordinary: false, wrap: by(20, (content) => zstdCompressSync(content)) },
+    "zstd by its old number": { ordinary: false, readers: [], wrap: by(20, (content) => zstdCompressSync(content)) },
     shrink: { ordinary: false, wrap: by(1, shrink) },
-    reduce: { ordinary: false, wrap: by(2, reduce) },
+    reduce: { ordinary: false, readers: [], wrap: by(2, reduce) },
     implode: { ordinary: false, wrap: by(6, implode) },
   },
 );
