@@ -1,0 +1,140 @@
+import type { Range } from "../opener.ts";
+import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text } from "./text.ts";
+
+const QUOTES = marking("\"'`");
+const isX = (byte: number): boolean => byte === 120 || byte === 88;
+
+/** Escapes that make a string worth decoding, and how long it must be then. */
+const ESCAPES = 8;
+const ESCAPED_BYTES = 54;
+const PERCENT = 37;
+const BACKSLASH = 92;
+const AMPERSAND = 38;
+const HASH = 35;
+
+/** One escape: what it means and how many characters it has, or none. Written into one object: there are many. */
+export interface Escape {
+  value: number;
+  length: number;
+}
+
+/** `\x41`, `\u0041`, `\101`, `%41`, `%u0041`, `&#65;`, `&#x41;` */
+export function readEscape(text: Text, at: number, escaped: Escape): boolean {
+  escaped.length = 0;
+  const sign = text.byte(at);
+  const next = text.byte(at + 1);
+  if (sign === PERCENT || sign === BACKSLASH) {
+    if (next === 117) return number(text, { at, skip: 2, digits: 4, base: 16 }, escaped);
+    if (sign === PERCENT) return number(text, { at, skip: 1, digits: 2, base: 16 }, escaped);
+    if (isX(next)) return number(text, { at, skip: 2, digits: 2, base: 16 }, escaped);
+    return next >= 48 && next <= 51 && number(text, { at, skip: 1, digits: 3, base: 8 }, escaped);
+  }
+  if (sign !== AMPERSAND || next !== HASH) return false;
+  const base = isX(text.byte(at + 2)) ? 16 : 10;
+  const first = at + (base === 16 ? 3 : 2);
+  let value = 0;
+  let behind = first;
+  for (; behind < first + 7 && hexValue(text.byte(behind)) < base; behind += 1)
+    value = value * base + hexValue(text.byte(behind));
+  if (behind === first) return false;
+  escaped.value = value;
+  escaped.length = behind - at + (text.byte(behind) === 59 ? 1 : 0);
+  return true;
+}
+
+function number(
+  text: Text,
+  form: { at: number; skip: number; digits: number; base: number },
+  escaped: Escape,
+): boolean {
+  let value = 0;
+  for (let digit = 0; digit < form.digits; digit += 1) {
+    const next = hexValue(text.byte(form.at + form.skip + digit));
+    if (next >= form.base) return false;
+    value = value * form.base + next;
+  }
+  escaped.value = value;
+  escaped.length = form.skip + form.digits;
+  return true;
+}
+
+const SIGNS = marking("%\\&", true);
+/** All that matters within a string. */
+const PLAIN = marking("%\\&\"'`<> \t\r\n", true);
+
+/** Finds strings (between quotes, or else between spaces or angle brackets) with many escaped characters of one byte. */
+export function findEscaped(text: Text, range: Range, found: (string: Range) => void): void {
+  const escaped: Escape = { value: 0, length: 0 };
+  /** What stands before this has been looked at. */
+  let floor = range.start;
+  for (let at = text.skip(SIGNS, range.start, range.end); at < range.end; ) {
+    if (readEscape(text, at, escaped)) {
+      readString(at);
+      at = Math.max(at + 1, floor);
+    } else at += text.byte(at) === BACKSLASH ? 2 : 1;
+    at = text.skip(SIGNS, at, range.end);
+  }
+
+  /** The string that an escape stands in. */
+  function readString(first: number): void {
+    let start = first;
+    let space = -1;
+    while (start > floor && !isEdge(text.byte(start - 1))) {
+      start -= 1;
+      if (space < 0 && isSpace(text.byte(start))) space = start;
+    }
+    const before = start > range.start ? text.byte(start - 1) : -1;
+    const quote = before >= 0 && QUOTES[before] === 1 ? before : 0;
+    if (quote === 0 && space >= 0) start = space + 1;
+
+    let escapes = 0;
+    let saved = 0;
+    let at = first;
+    for (; at < range.end; at = text.skip(PLAIN, at, range.end)) {
+      const byte = text.byte(at);
+      if (readEscape(text, at, escaped)) {
+        // Letters of other scripts are ordinary text.
+        if (escaped.value < 128) escapes += 1;
+        saved += escaped.length - 1;
+        at += escaped.length;
+        continue;
+      }
+      if (QUOTES[byte] === 1 ? quote === 0 || byte === quote : isLineBreak(byte)) break;
+      if (quote === 0 && isOutside(byte)) break;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    const end = Math.min(at, range.end);
+    if (end - start - saved >= ESCAPED_BYTES && escapes >= ESCAPES) found({ start, end });
+    floor = end;
+  }
+}
+
+const isEdge = (byte: number): boolean => QUOTES[byte] === 1 || isLineBreak(byte) || byte === 60 || byte === 62;
+
+/** What ends a text that is not in quotes: a space, or an angle bracket. */
+const isOutside = (byte: number): boolean => isSpace(byte) || byte === 60 || byte === 62;
+
+/** Values of two bytes are written as they stand in memory, which is what `%u` was used for. */
+export function decodeEscaped(text: Text, range: Range, writer: MemberWriter): void {
+  const escaped: Escape = { value: 0, length: 0 };
+  let at = dataUrlStart(text, range);
+  while (at < range.end) {
+    const byte = text.byte(at);
+    if ((byte === PERCENT || byte === BACKSLASH || byte === AMPERSAND) && readEscape(text, at, escaped)) {
+      writer.byte(escaped.value & 255);
+      if (escaped.value > 255) writer.byte((escaped.value >> 8) & 255);
+      at += escaped.length;
+      continue;
+    }
+    writer.byte(byte);
+    at += 1;
+  }
+}
+
+/** `data:text/html,%3Cscript…`: what it holds begins behind the comma. */
+function dataUrlStart(text: Text, range: Range): number {
+  const head = text.string(range.start, Math.min(range.end, range.start + 256));
+  if (!/^data:/i.test(head)) return range.start;
+  const comma = head.indexOf(",");
+  return comma < 0 ? range.start : range.start + comma + 1;
+}

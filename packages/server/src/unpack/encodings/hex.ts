@@ -1,0 +1,158 @@
+import type { Range } from "../opener.ts";
+import { lineBlocks, type Reading } from "./line-blocks.ts";
+import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text } from "./text.ts";
+
+/** Of 54 bytes. */
+const HEX_DIGITS = 108;
+const QUOTES = marking("\"'`");
+/** What stands between bytes that are written one by one: `4d 5a`, `0x4d, 0x5a`, `\x4d\x5a`, `%4d`, `4d:5a`, `&H4D`, `4Dh`. */
+const SEPARATORS = marking(",;:=-_\\xX%&Hh$#+{}()[]|.\"'`");
+const DIGITS = marking("0123456789abcdefABCDEF");
+const NO_DIGITS = marking("0123456789abcdefABCDEF", true);
+const SEPARATORS_AT_MOST = 12;
+const JOINING_AT_MOST = 96;
+const LONG_STRING = 32;
+const SINGLE_DIGITS = 16;
+
+const isH = (byte: number): boolean => byte === 72 || byte === 104;
+const isX = (byte: number): boolean => byte === 120 || byte === 88;
+
+/** Finds runs of hexadecimal digits, with or without signs between the bytes. */
+export function findHex(text: Text, range: Range, found: (reading: Reading) => void): void {
+  let kinds = 0;
+  const blocks = lineBlocks((reading) => {
+    if (reading.letters >= HEX_DIGITS && varied(kinds)) found(reading);
+  });
+  /** Bytes that stand one by one are one line, however many lines they take. */
+  let single: Reading | undefined;
+  function endSingle(): void {
+    if (single) blocks.line(single.start, single.end, single.letters);
+    single = undefined;
+  }
+  const words = hexWords(text, range.end, (start, end, cut) => {
+    // What repeats is known after a few digits: a row of zeros is no run.
+    for (let digit = start; digit < Math.min(end, start + 16); digit += 1) kinds |= 1 << hexValue(text.byte(digit));
+    const letters = end - start;
+    if (letters < SINGLE_DIGITS && single) {
+      single.end = end;
+      single.letters += letters;
+    } else if (letters < SINGLE_DIGITS) single = { start, end, letters };
+    else {
+      endSingle();
+      if (cut) blocks.cut();
+      blocks.line(start, end, letters);
+    }
+  });
+  for (let at = text.skip(NO_DIGITS, range.start, range.end); at < range.end; ) {
+    const next = text.byte(at + 1);
+    if (DIGITS[next] !== 1 && !isX(next)) at += 1;
+    else {
+      kinds = 0;
+      at = words(at);
+      endSingle();
+      blocks.finish();
+    }
+    at = text.skip(NO_DIGITS, at, range.end);
+  }
+}
+
+const varied = (kinds: number): boolean => {
+  let count = 0;
+  for (let rest = kinds; rest !== 0; rest &= rest - 1) count += 1;
+  return count >= 4;
+};
+
+/** Decodes a reading that was found. Words of an odd length share a byte with the next, unless they are a byte each. */
+export function decodeHex(text: Text, range: Range, writer: MemberWriter): void {
+  let half = -1;
+  const words = hexWords(text, range.end, (start, end) => {
+    if (end - start === 1 && half < 0 && !isDigitAt(text, end, range.end)) {
+      writer.byte(hexValue(text.byte(start)));
+      return;
+    }
+    for (let at = start; at < end; at += 1) {
+      const value = hexValue(text.byte(at));
+      if (half < 0) half = value;
+      else {
+        writer.byte(half * 16 + value);
+        half = -1;
+      }
+    }
+  });
+  words(range.start);
+}
+
+const isDigitAt = (text: Text, at: number, end: number): boolean => at < end && hexValue(text.byte(at)) < 16;
+
+/**
+ * Reads a run from its first digit on: calls `word` for each word of digits in it, and gives where the run ended. `cut`: what
+ * came before is not the same data.
+ */
+function hexWords(
+  text: Text,
+  end: number,
+  word: (start: number, end: number, cut: boolean) => void,
+): (start: number) => number {
+  let cut = false;
+  let cutBefore = false;
+  let prefixed = false;
+  let joined = false;
+
+  /** From behind a word to the next one, or -1. */
+  function gap(from: number, length: number): number {
+    let others = 0;
+    let quotes = 0;
+    let joining = false;
+    cut = false;
+    prefixed = false;
+    joined = false;
+    for (let position = from; position < end; position += 1) {
+      const byte = text.byte(position);
+      if (isSpace(byte) || isLineBreak(byte)) continue;
+      if (DIGITS[byte] === 1) {
+        cut = quotes > 0 && !joining;
+        joined = quotes > 0 && joining;
+        return position;
+      }
+      if (SEPARATORS[byte] !== 1) return quotes > 0 && length >= LONG_STRING ? nextString(position) : -1;
+      others += 1;
+      if (QUOTES[byte] === 1) quotes += 1;
+      if (byte === 43 || byte === 38 || byte === 46) joining = true;
+      prefixed = isX(byte) || byte === 72;
+      if (others > SEPARATORS_AT_MOST) return -1;
+    }
+    return -1;
+  }
+
+  /** Long strings are joined whatever stands between them. */
+  function nextString(from: number): number {
+    for (let position = from; position < Math.min(end, from + JOINING_AT_MOST); position += 1) {
+      if (QUOTES[text.byte(position)] !== 1) continue;
+      cut = true;
+      return position + 1 < end && DIGITS[text.byte(position + 1)] === 1 ? position + 1 : -1;
+    }
+    return -1;
+  }
+
+  return (first) => {
+    cutBefore = false;
+    prefixed = false;
+    joined = false;
+    for (let at = first; ; ) {
+      if (text.byte(at) === 48 && isX(text.byte(at + 1)) && DIGITS[text.byte(at + 2)] === 1) {
+        at += 2;
+        prefixed = true;
+      }
+      const behind = text.skip(DIGITS, at, end);
+      // A byte of an assembler begins with a digit: `0FFh`.
+      if (behind - at === 3 && text.byte(at) === 48 && isH(text.byte(behind))) at += 1;
+      const length = behind - at;
+      if (length % 2 === 1 && length < 8 && !joined && !(length === 1 && prefixed)) return behind;
+      const next = gap(behind, length);
+      if (at > first || next >= 0 || length >= HEX_DIGITS) word(at, behind, cutBefore);
+      cutBefore = cut;
+      if (next < 0) return behind;
+      at = next;
+    }
+  };
+}

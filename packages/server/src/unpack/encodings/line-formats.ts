@@ -1,0 +1,252 @@
+import type { Range } from "../opener.ts";
+import { hexValue, isLineBreak, isSpace, lineEnd, type MemberWriter, marking, nextLine, type Text } from "./text.ts";
+
+/** The value of a character of a UU line: space and grave accent are 0. */
+const uuValue = (byte: number): number => (byte - 32) & 63;
+const isUu = (byte: number): boolean => byte >= 32 && byte <= 96;
+const UU_FULL_LINE = "M".charCodeAt(0);
+
+/**
+ * Finds UU data: behind a line `begin 644 name`, or without it a full line (it begins with `M`) and another that has the
+ * length it claims.
+ */
+export function findUu(text: Text, range: Range, found: (lines: Range) => void): void {
+  let at = range.start;
+  while (at < range.end) {
+    const end = lineEnd(text, at, range.end);
+    const next = nextLine(text, end, range.end);
+    const begins = text.byte(at) === 98 && isUuBegin(text.string(at, Math.min(end, at + 12)));
+    if (
+      begins ||
+      (text.byte(at) === UU_FULL_LINE && uuBytes(text, at, end) === 45 && followsUu(text, next, range.end))
+    ) {
+      const start = begins ? next : at;
+      const behind = uuEnd(text, { start, end: range.end });
+      if (behind > start) found({ start, end: behind });
+      at = Math.max(behind, next);
+    } else at = next;
+  }
+}
+
+const isUuBegin = (line: string): boolean => /^begin(-\w+)? [0-7]{3,5}[ \t]/.test(line);
+
+function followsUu(text: Text, at: number, end: number): boolean {
+  return at < end && uuBytes(text, at, lineEnd(text, at, end)) > 0;
+}
+
+/** How many bytes a line holds, or -1 if it is none of UU data. Spaces at its end may have been lost, signs added. */
+function uuBytes(text: Text, start: number, end: number): number {
+  const length = end - start;
+  if (length < 1 || length > 90 || !isUu(text.byte(start))) return -1;
+  const bytes = uuValue(text.byte(start));
+  const letters = Math.ceil(bytes / 3) * 4;
+  if (length - 1 > letters + 2) return -1;
+  for (let at = start + 1; at < end; at += 1) if (!isUu(text.byte(at))) return -1;
+  // Whatever is short of a line must have been spaces; a line that is half missing was none.
+  return length - 1 >= letters / 2 ? bytes : -1;
+}
+
+/** To the line `end`, or to where eight lines in a row are not of the kind. */
+function uuEnd(text: Text, range: Range): number {
+  let at = range.start;
+  let last = at;
+  let strange = 0;
+  while (at < range.end && strange < 8) {
+    const end = lineEnd(text, at, range.end);
+    if (isEndLine(text, at, end)) return at;
+    if (uuBytes(text, at, end) >= 0) {
+      strange = 0;
+      last = end;
+    } else if (end > at) strange += 1;
+    at = nextLine(text, end, range.end);
+  }
+  return last;
+}
+
+function isEndLine(text: Text, start: number, end: number): boolean {
+  return end - start >= 3 && end - start < 16 && text.string(start, end).trimEnd() === "end";
+}
+
+/** Lines that are none of UU data are passed over. */
+export function decodeUu(text: Text, range: Range, writer: MemberWriter): void {
+  let at = range.start;
+  while (at < range.end) {
+    const end = lineEnd(text, at, range.end);
+    if (isEndLine(text, at, end)) return;
+    const bytes = uuBytes(text, at, end);
+    const value = (offset: number): number => (at + offset < end ? uuValue(text.byte(at + offset)) : 0);
+    for (let byte = 0; byte < bytes; byte += 3) {
+      const letter = 1 + (byte / 3) * 4;
+      const bits = (value(letter) << 18) | (value(letter + 1) << 12) | (value(letter + 2) << 6) | value(letter + 3);
+      for (let index = 0; index < Math.min(3, bytes - byte); index += 1) writer.byte((bits >> (16 - 8 * index)) & 255);
+    }
+    at = nextLine(text, end, range.end);
+  }
+}
+
+const YENC_BEGIN = Buffer.from("=ybegin ");
+const YENC_END = Buffer.from("=yend");
+
+/** Finds yEnc data, which is in no way text: between the lines `=ybegin` (and `=ypart`) and `=yend`, or the next beginning. */
+export function findYenc(text: Text, found: (data: Range) => void): void {
+  const { size } = text;
+  /** Where the next one is, looked for anew only when it lies behind us. */
+  const searched = (bytes: Buffer): ((from: number) => number) => {
+    let next = -1;
+    return (from) => {
+      if (next < from) next = text.find(bytes, from, size);
+      if (next < 0) next = size;
+      return next;
+    };
+  };
+  const nextBegin = searched(YENC_BEGIN);
+  const nextEnd = searched(YENC_END);
+  const behindLine = (at: number): number => nextLine(text, lineEnd(text, at, size), size);
+  for (let begin = nextBegin(0); begin < size; begin = nextBegin(begin + 1)) {
+    const line = behindLine(begin);
+    const start = text.string(line, line + 7) === "=ypart " ? behindLine(line) : line;
+    const end = Math.min(nextBegin(begin + 1), nextEnd(begin + 1));
+    if (end > start) found({ start, end });
+  }
+}
+
+/** With `stuffed`, a dot at the beginning of a line was doubled on its way, and one of the two is left out. */
+export function decodeYenc(text: Text, range: Range, options: { writer: MemberWriter; stuffed: boolean }): void {
+  let fresh = true;
+  for (let at = range.start; at < range.end; at += 1) {
+    const byte = text.byte(at);
+    if (isLineBreak(byte)) {
+      fresh = true;
+      continue;
+    }
+    if (fresh && options.stuffed && byte === 46 && text.byte(at + 1) === 46) at += 1;
+    fresh = false;
+    if (byte === EQUALS && at + 1 < range.end) {
+      at += 1;
+      options.writer.byte((text.byte(at) - 64 - 42) & 255);
+    } else options.writer.byte((byte - 42) & 255);
+  }
+}
+
+const DOUBLED_DOTS = Buffer.from("\n..");
+
+export function hasDoubledDots(text: Text, range: Range): boolean {
+  return text.find(DOUBLED_DOTS, range.start, range.end) >= 0;
+}
+
+const EQUALS = 61;
+const EQUALS_SIGN = Buffer.from("=");
+
+/** Where the line break of a soft line end stops that begins at a `=`, or -1. */
+function softBreak(text: Text, at: number, end: number): number {
+  let behind = at + 1;
+  while (behind < Math.min(end, at + 80) && isSpace(text.byte(behind))) behind += 1;
+  return behind < end && isLineBreak(text.byte(behind)) ? nextLine(text, behind, end) : -1;
+}
+
+/** Whether a text is quoted-printable: most of its `=` stand before two digits or at the end of a line. */
+export function isQuotedPrintable(text: Text, range: Range): boolean {
+  let all = 0;
+  let quoted = 0;
+  let adjacent = 0;
+  let soft = 0;
+  let equals = 0;
+  let last = -1;
+  for (let at = text.find(EQUALS_SIGN, range.start, range.end); at >= 0 && at < range.end; ) {
+    all += 1;
+    const high = hexValue(text.byte(at + 1));
+    const low = hexValue(text.byte(at + 2));
+    if (high < 16 && low < 16) {
+      quoted += 1;
+      if (last === at - 3) adjacent += 1;
+      if (high === 3 && low === 13) equals += 1;
+      last = at;
+    } else if (softBreak(text, at, range.end) >= 0) soft += 1;
+    at = text.find(EQUALS_SIGN, at + 1, range.end);
+  }
+  return quoted >= 4 && (quoted + soft) * 2 >= all && (adjacent >= 4 || soft > 0 || equals > 0);
+}
+
+/** A `=` that means nothing stays as it is. */
+export function decodeQuotedPrintable(text: Text, range: Range, writer: MemberWriter): void {
+  let at = range.start;
+  while (at < range.end) {
+    const byte = text.byte(at);
+    if (byte !== EQUALS) {
+      writer.byte(byte);
+      at += 1;
+      continue;
+    }
+    const high = at + 2 < range.end ? hexValue(text.byte(at + 1)) : 16;
+    const low = at + 2 < range.end ? hexValue(text.byte(at + 2)) : 16;
+    const behind = high < 16 ? -1 : softBreak(text, at, range.end);
+    if (high < 16 && low < 16) {
+      writer.byte(high * 16 + low);
+      at += 3;
+    } else if (behind >= 0) at = behind;
+    else {
+      writer.byte(byte);
+      at += 1;
+    }
+  }
+}
+
+const ASCII85_END = Buffer.from("~>");
+/** Of 54 bytes. */
+const ASCII85_LETTERS = 68;
+/** The data of a line are one word of this length or more; what stands before may be words of a text. */
+const ASCII85_LINE = 20;
+const isAscii85 = (byte: number): boolean => (byte >= 33 && byte <= 117) || byte === 122 || byte === 121;
+const isBlank = (byte: number): boolean => isSpace(byte) || isLineBreak(byte) || byte === 0 || byte === 12;
+
+/** Finds ASCII85: what stands before `~>`, back to `<~` or to the first character that is none of it. */
+export function findAscii85(text: Text, range: Range, found: (data: Range) => void): void {
+  let floor = range.start;
+  for (;;) {
+    const end = text.find(ASCII85_END, floor, range.end);
+    if (end < 0) return;
+    let start = end;
+    while (start > floor && (isAscii85(text.byte(start - 1)) || isBlank(text.byte(start - 1)))) start -= 1;
+    if (end - start >= ASCII85_LETTERS) found({ start, end });
+    const line = text.byte(start - 1) === 126 ? start : firstLongLine(text, { start, end });
+    if (line > start && end - line >= ASCII85_LETTERS) found({ start: line, end });
+    floor = end + 2;
+  }
+}
+
+function firstLongLine(text: Text, range: Range): number {
+  for (let at = range.start; at < range.end; ) {
+    const end = text.skip(NO_BLANK, at, range.end);
+    if (end - at >= ASCII85_LINE) return at;
+    at = text.skip(BLANK, end, range.end);
+  }
+  return range.end;
+}
+
+const BLANK = marking(" \t\r\n");
+const NO_BLANK = marking(" \t\r\n", true);
+
+export function decodeAscii85(text: Text, range: Range, writer: MemberWriter): void {
+  let value = 0;
+  let digits = 0;
+  function flush(count: number): void {
+    for (let index = 0; index < count; index += 1) writer.byte(Math.floor(value / 2 ** (24 - 8 * index)) & 255);
+    value = 0;
+    digits = 0;
+  }
+  for (let at = range.start; at < range.end; at += 1) {
+    const byte = text.byte(at);
+    if (digits === 0 && (byte === 122 || byte === 121)) {
+      value = byte === 122 ? 0 : 0x20202020;
+      flush(4);
+    } else if (byte >= 33 && byte <= 117) {
+      value = value * 85 + (byte - 33);
+      digits += 1;
+      if (digits === 5) flush(4);
+    }
+  }
+  if (digits < 2) return;
+  const count = digits - 1;
+  for (; digits < 5; digits += 1) value = value * 85 + 84;
+  flush(count);
+}

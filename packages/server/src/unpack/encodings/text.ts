@@ -1,0 +1,262 @@
+import type { Blob } from "../blob.ts";
+import type { Budget } from "../budget.ts";
+import type { MemberSink, Range } from "../opener.ts";
+
+/** A content of any size as one long row of bytes, of which a piece at a time is in memory. */
+export interface Text {
+  readonly size: number;
+  /** The byte at a position, or -1 outside of the content. */
+  byte(position: number): number;
+  /** The first position from a position on, before `end`, whose byte is not marked in the table; or `end`. */
+  skip(marked: Uint8Array, from: number, end: number): number;
+  /** Where the bytes stand next, from a position on and before `end`, or -1. */
+  find(bytes: Buffer, from: number, end: number): number;
+  /** A stretch as Latin-1, for what is short. */
+  string(start: number, end: number): string;
+}
+
+const PIECE = 256 * 1024;
+/** Readers go back a little now and then; that must not load a piece again and again. */
+const KEPT_BEHIND = 4096;
+
+/** Each piece that is loaded is charged, however often. */
+export function textOf(content: Blob, budget?: Budget): Text {
+  let piece: Buffer = Buffer.alloc(0);
+  let pieceStart = 0;
+
+  function load(position: number): void {
+    pieceStart = Math.max(0, position - (position < pieceStart ? PIECE / 2 : KEPT_BEHIND));
+    piece = content.bytes(pieceStart, PIECE);
+    budget?.addWork(piece.length);
+  }
+
+  return {
+    size: content.size,
+    byte(position) {
+      const at = position - pieceStart;
+      if (at >= 0 && at < piece.length) return piece[at] as number;
+      if (position < 0 || position >= content.size) return -1;
+      load(position);
+      return piece[position - pieceStart] as number;
+    },
+    skip(marked, from, end) {
+      const stop = Math.min(end, content.size);
+      let at = from;
+      while (at < stop) {
+        if (at < pieceStart || at >= pieceStart + piece.length) load(at);
+        const limit = Math.min(stop - pieceStart, piece.length);
+        let index = at - pieceStart;
+        while (index < limit && marked[piece[index] as number] === 1) index += 1;
+        at = pieceStart + index;
+        if (index < limit) return at;
+      }
+      return end;
+    },
+    find(bytes, from, end) {
+      for (let at = from; at < end; ) {
+        if (at < pieceStart || at + bytes.length > pieceStart + piece.length) load(at);
+        const found = piece.indexOf(bytes, at - pieceStart);
+        if (found >= 0) return pieceStart + found + bytes.length <= end ? pieceStart + found : -1;
+        const next = pieceStart + piece.length - bytes.length + 1;
+        if (next <= at) return -1;
+        at = next;
+      }
+      return -1;
+    },
+    string(start, end) {
+      const from = Math.max(0, start);
+      return content.bytes(from, Math.max(0, Math.min(end, content.size) - from)).toString("latin1");
+    },
+  };
+}
+
+/** Collects the bytes of a member, one by one, and hands them on in pieces. One at a time. */
+export interface MemberWriter {
+  begin(name: string, way?: string): void;
+  byte(value: number): void;
+  bytes(content: Uint8Array): void;
+  end(): void;
+}
+
+export function memberWriter(sink: MemberSink): MemberWriter {
+  let room = Buffer.allocUnsafeSlow(256);
+  let used = 0;
+
+  function flush(): void {
+    if (used > 0) sink.write(Uint8Array.prototype.slice.call(room, 0, used));
+    used = 0;
+  }
+  function makeRoom(): void {
+    if (room.length >= WRITTEN_AT_ONCE) {
+      flush();
+      return;
+    }
+    const larger = Buffer.allocUnsafeSlow(room.length * 4);
+    room.copy(larger, 0, 0, used);
+    room = larger;
+  }
+  return {
+    begin(name, way) {
+      used = 0;
+      sink.begin(name, way);
+    },
+    byte(value) {
+      if (used === room.length) makeRoom();
+      room[used] = value;
+      used += 1;
+    },
+    bytes(content) {
+      flush();
+      if (content.length > 0) sink.write(content);
+    },
+    end() {
+      flush();
+      sink.end();
+    },
+  };
+}
+
+const WRITTEN_AT_ONCE = 64 * 1024;
+
+/** Copies a stretch of the content as it stands. */
+export function copyRange(content: Blob, range: Range, write: (bytes: Uint8Array) => void): void {
+  for (let at = range.start; at < range.end; at += PIECE) write(content.bytes(at, Math.min(PIECE, range.end - at)));
+}
+
+/** A table for `skip`, of the characters given or of all others. */
+export function marking(characters: string, others = false): Uint8Array {
+  const table = new Uint8Array(256).fill(others ? 1 : 0);
+  for (const byte of Buffer.from(characters, "latin1")) table[byte] = others ? 0 : 1;
+  return table;
+}
+
+export const isSpace = (byte: number): boolean => byte === 32 || byte === 9;
+export const isLineBreak = (byte: number): boolean => byte === 10 || byte === 13;
+/** The value of a hexadecimal digit, or 16. */
+export const hexValue = (byte: number): number => HEX[byte & 255] as number;
+
+const HEX = new Uint8Array(256).fill(16);
+for (const [value, digit] of [..."0123456789abcdef"].entries()) {
+  HEX[digit.charCodeAt(0)] = value;
+  HEX[digit.toUpperCase().charCodeAt(0)] = value;
+}
+
+/** Where the line ends that a position is in: before its line break, or at `end`. */
+export function lineEnd(text: Text, from: number, end: number): number {
+  return text.skip(WITHIN_LINE, from, end);
+}
+
+const WITHIN_LINE = marking("\r\n", true);
+
+/** Behind the line break at a position: CR LF, LF, or CR alone. */
+export function nextLine(text: Text, at: number, end: number): number {
+  if (at >= end) return end;
+  return text.byte(at) === 13 && at + 1 < end && text.byte(at + 1) === 10 ? at + 2 : at + 1;
+}
+
+const TEXT_BYTE = new Uint8Array(256);
+for (const byte of [9, 10, 12, 13]) TEXT_BYTE[byte] = 1;
+TEXT_BYTE.fill(1, 32, 127);
+
+/** Every run that we look for has a stretch of plain characters as long as this. */
+const STRETCH = 64;
+const PROBE = 8;
+const REGIONS_AT_MOST = 256;
+
+/**
+ * The stretches of a content that read as text, with the junk in between where it is short. All of an ordinary text is one
+ * such stretch. In other content every eighth byte is looked at, four of which make a stretch worth a look.
+ */
+export function textRegions(content: Blob, budget?: Budget): Range[] {
+  const text = textOf(content, budget);
+  const isText = (at: number): boolean => TEXT_BYTE[text.byte(at)] === 1;
+  let regions: Range[] = [];
+  let tolerated = STRETCH;
+  let hits = 0;
+  /** Nothing before this is looked at again. */
+  let done = 0;
+  for (let at = 0; at < content.size; at += PROBE) {
+    hits = isText(at) ? hits + 1 : 0;
+    if (hits < 4) continue;
+    let start = at;
+    let end = at;
+    while (start > done && isText(start - 1)) start -= 1;
+    end = text.skip(TEXT_BYTE, end, content.size);
+    hits = 0;
+    done = end;
+    at = end;
+    if (end - start < STRETCH) continue;
+    const last = regions.at(-1);
+    if (last && start - last.end <= tolerated) last.end = end;
+    else regions.push({ start, end });
+    if (regions.length <= REGIONS_AT_MOST) continue;
+    tolerated *= 4;
+    regions = merged(regions, tolerated);
+  }
+  return regions;
+}
+
+function merged(regions: readonly Range[], tolerated: number): Range[] {
+  const fewer: Range[] = [];
+  for (const region of regions) {
+    const last = fewer.at(-1);
+    if (last && region.start - last.end <= tolerated) last.end = region.end;
+    else fewer.push(region);
+  }
+  return fewer;
+}
+
+/**
+ * Whether a content is UTF-16: by its byte order mark, or because every other byte of its beginning (or of most of it) is
+ * zero and the others read as text.
+ */
+export function utf16Order(content: Blob): "little" | "big" | undefined {
+  if (content.size < 2) return undefined;
+  const mark = content.bytes(0, 2).readUInt16LE(0);
+  if (mark === 0xfeff) return "little";
+  if (mark === 0xfffe) return "big";
+  if (content.size < STRETCH) return undefined;
+  const votes = { little: 0, big: 0 };
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
+    const start = Math.floor(((content.size - STRETCH) * sample) / SAMPLES);
+    const order = orderOf(content.bytes(start - (start % 2), STRETCH));
+    if (order && sample === 0) return order;
+    if (order) votes[order] += 1;
+  }
+  if (votes.little * 2 >= SAMPLES) return "little";
+  return votes.big * 2 >= SAMPLES ? "big" : undefined;
+}
+
+const SAMPLES = 8;
+
+function orderOf(sample: Buffer): "little" | "big" | undefined {
+  const zeros = [0, 0];
+  const readable = [0, 0];
+  for (const [index, byte] of sample.entries()) {
+    if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
+    else if (TEXT_BYTE[byte] === 1) readable[index % 2] = (readable[index % 2] ?? 0) + 1;
+  }
+  const half = sample.length / 2;
+  if ((zeros[1] ?? 0) > half * 0.8 && (readable[0] ?? 0) > half * 0.9) return "little";
+  if ((zeros[0] ?? 0) > half * 0.8 && (readable[1] ?? 0) > half * 0.9) return "big";
+  return undefined;
+}
+
+/** Characters of one byte as that byte, others as UTF-8. */
+export function writeUtf16(content: Blob, order: "little" | "big", writer: MemberWriter): void {
+  const text = textOf(content);
+  const low = order === "little" ? 0 : 1;
+  const mark = text.byte(low) === 0xff && text.byte(1 - low) === 0xfe;
+  for (let at = mark ? 2 : 0; at + 1 < content.size; at += 2) {
+    const unit = text.byte(at + low) | (text.byte(at + 1 - low) << 8);
+    if (unit < 256) writer.byte(unit);
+    else if (unit < 0x800) {
+      writer.byte(0xc0 | (unit >> 6));
+      writer.byte(0x80 | (unit & 63));
+    } else {
+      writer.byte(0xe0 | (unit >> 12));
+      writer.byte(0x80 | ((unit >> 6) & 63));
+      writer.byte(0x80 | (unit & 63));
+    }
+  }
+}
