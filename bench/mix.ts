@@ -55,7 +55,17 @@ export async function measureMix(folder: string, clamd: { socketPath: string; pi
     const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
     console.log(`\n${files.length} ordinary files, ${(bytes / 1e6).toFixed(1)} MB; medians of ${ROUNDS} rounds.\n`);
     const noise = watchNoise(ownPids);
-    const titles = ["files/s", "MB/s", "p50 ms", "p99 ms", "CPU ms/file", "clamd ms/file", "of raw clamd", "of Q"];
+    const titles = [
+      "files/s",
+      "MB/s",
+      "p50 ms",
+      "p99 ms",
+      "CPU ms/file",
+      "clamd ms/file",
+      "of raw clamd",
+      "of Q",
+      "of Q by CPU",
+    ];
     console.log(head("at once", "", ...titles, "target"));
     for (const [connections, passes] of PASSES) {
       const rounds: Map<string, MixRow>[] = [];
@@ -109,6 +119,10 @@ function printRows(
   const share = (name: string, other: string): number =>
     median(rounds.map((round) => speed(round.get(name)) / speed(round.get(other))));
 
+  // What the throughput would be if nobody else used the cores: steadier than the clock on a machine that is shared.
+  const cpu = (result: MixRow | undefined): number => (result ? result.cpuMs + result.clamdMs : Number.NaN);
+  const shareByCpu = (name: string): number => median(rounds.map((round) => cpu(round.get(Q)) / cpu(round.get(name))));
+
   for (const name of names) {
     const results = rounds.flatMap((round) => round.get(name) ?? []);
     const perSecond = median(results.map(speed));
@@ -127,6 +141,7 @@ function printRows(
         median(results.map(({ clamdMs }) => clamdMs)).toFixed(1),
         share(name, RAW).toFixed(2),
         share(name, Q).toFixed(2),
+        shareByCpu(name).toFixed(2),
         target
           ? `≥ ${target.share} of ${target.of}: ${share(name, target.of) >= target.share ? "reached" : "missed"}`
           : "",
