@@ -1,5 +1,5 @@
 import { EngineUnavailable } from "../../model/faults.ts";
-import { basicCanary, canaryFiles, plainCanary, tooDeepCanary, WAYS, type Way } from "./canary-files.ts";
+import { basicCanary, canaryFiles, plainCanary, roomCanary, tooDeepCanary, WAYS, type Way } from "./canary-files.ts";
 import type { Reply } from "./reply.ts";
 
 /**
@@ -18,9 +18,9 @@ export interface Canaries {
   distrust(): void;
   /** A round that begins after now. Throws when clamd cannot be believed. */
   learn(): Promise<void>;
-  /** Unless clamd is trusted: the round that is under way, or another one if it is not trusted after that. Throws as `learn` does. */
+  /** Unless clamd is trusted: waits for the round under way, or for another. Throws as `learn` does. */
   settle(): Promise<void>;
-  /** A basic canary sent after now is found. It takes at least as much room as a stream of that many bytes. */
+  /** A canary sent after now is found that takes more room than a few plain files of that many bytes. */
   prove(streamBytes: number): Promise<void>;
 }
 
@@ -33,9 +33,9 @@ export interface CanariesOptions {
   observe(round: () => Promise<void>): Promise<void>;
 }
 
-/** Streams up to this size need no room check of their own: a canary after them takes more room than they did. */
-export const SMALL_STREAM_BYTES = 64 * 1024;
-/** When a canary is sent before the end of a longer stream, this much of it may still be on its way to clamd's folder. */
+/** A canary takes at least as much room as a stream of this size. */
+const SMALL_STREAM_BYTES = 64 * 1024;
+/** Of a longer stream this much may be on its way to clamd's folder when a canary is sent before its end. */
 const ON_THE_WAY_BYTES = 512 * 1024;
 
 export function canaries({ ask, suspicion, observe }: CanariesOptions): Canaries {
@@ -48,8 +48,8 @@ export function canaries({ ask, suspicion, observe }: CanariesOptions): Canaries
     trusted = false;
   }
 
-  async function findsBasic(paddingBytes: number): Promise<void> {
-    const reply = await ask(basicCanary(paddingBytes)).catch((error: Error) => {
+  async function finds(canary: Buffer): Promise<void> {
+    const reply = await ask(canary).catch((error: Error) => {
       distrust();
       throw error;
     });
@@ -62,6 +62,9 @@ export function canaries({ ask, suspicion, observe }: CanariesOptions): Canaries
     const suspected = suspicion();
     if (suspected !== undefined) return suspected;
     if (reply.kind === "failure") return `clamd gave no verdict on a test file: ${reply.text}`;
+    if (reply.verdict.kind === "unscannable") {
+      return `clamd says ${reply.verdict.finding} to a test file of 14 layers; set MaxRecursion 17`;
+    }
     const plain = await ask(plainCanary()).catch(() => undefined);
     if (plain && isInfected(plain)) {
       return "clamd does not find the EICAR test file in a zip, so its OK means nothing; set ScanArchive yes, and see that its temporary folder is not full";
@@ -71,7 +74,7 @@ export function canaries({ ask, suspicion, observe }: CanariesOptions): Canaries
 
   async function round(): Promise<void> {
     const doubtsBefore = doubts;
-    await findsBasic(SMALL_STREAM_BYTES);
+    await finds(basicCanary());
     const [tooDeep, ...replies] = await Promise.all([
       ask(tooDeepCanary()).catch(() => undefined),
       ...WAYS.map((way) => ask(canaryFiles[way]()).catch(() => undefined)),
@@ -87,8 +90,8 @@ export function canaries({ ask, suspicion, observe }: CanariesOptions): Canaries
     underWay = observe(round);
     return underWay;
   });
-  const proveSmall = grouped(() => findsBasic(SMALL_STREAM_BYTES));
-  const proveLarge = grouped(() => findsBasic(ON_THE_WAY_BYTES));
+  const proveSmall = grouped(() => finds(roomCanary(SMALL_STREAM_BYTES)));
+  const proveLarge = grouped(() => finds(roomCanary(ON_THE_WAY_BYTES)));
   return {
     opens: () => (trusted ? ways : new Set()),
     get trusted() {

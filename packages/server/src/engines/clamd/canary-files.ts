@@ -31,6 +31,8 @@ const BLOCK_BYTES = 512;
 const SECTOR_BYTES = 512;
 /** No clamd looks deeper than 100 layers, whatever its MaxRecursion says. */
 const TOO_MANY_LAYERS = 101;
+/** With the zip, the stream and the scan's folder 15 inodes; the default of MaxRecursion is 17. */
+const ROOM_LAYERS = 12;
 /** XOR with this keeps antivirus programs off the constants below. */
 const MASK = 0x5a;
 const EICAR_HALVES = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"];
@@ -44,10 +46,22 @@ const XZ =
 /** Fixed codes shift every byte: nothing of EICAR can be read without inflating. */
 const FIXED = { strategy: constants.Z_FIXED };
 
-/** What it takes to believe clamd at all: EICAR deflated in a zip, besides as much padding as asked for. */
-export function basicCanary(paddingBytes = 0): Buffer {
-  const padding = paddingBytes > 0 ? [{ name: "padding", content: randomBytes(paddingBytes), deflated: false }] : [];
-  return zip([...padding, { name: unique(), content: eicar(), deflated: true }]);
+/** What it takes to believe clamd at all: EICAR deflated in a zip. */
+export function basicCanary(): Buffer {
+  return zip([{ name: unique(), content: eicar(), deflated: true }]);
+}
+
+/**
+ * Found only if there is room for more than it takes to scan a few plain files: each layer is a file in clamd's folder
+ * while the next one is looked at, and the padding is written with the stream.
+ */
+export function roomCanary(paddingBytes: number): Buffer {
+  let content: Buffer = eicar();
+  for (let layer = 0; layer < ROOM_LAYERS; layer += 1) content = gzip(content);
+  return zip([
+    { name: "padding", content: randomBytes(paddingBytes), deflated: false },
+    { name: unique(), content, deflated: true },
+  ]);
 }
 
 /** To tell clamds that do not unpack from those that do not know EICAR. */

@@ -1,13 +1,13 @@
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Engine, EngineCheck } from "../../scan/engine.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
-import { canaries, SMALL_STREAM_BYTES } from "./canaries.ts";
+import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
 import { orAborted, type SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
-import { freeIn, type Room, type RoomWatch, temporaryFolder } from "./temporary-folder.ts";
+import { freeIn, type RoomWatch, temporaryFolder } from "./temporary-folder.ts";
 import { askVersion, type ClamdVersion, signatureAge } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
@@ -40,6 +40,8 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 10_000;
 const LEARN_EVERY_MS = 3 * 60_000;
 const CANARIES_AT_ONCE = 2;
+/** Of one file: enough to keep clamd's threads busy, and others' files do not wait long. */
+const MEMBERS_AT_ONCE = 8;
 
 export function clamd(options: ClamdOptions): Clamd {
   const { address, concurrency, now = Date.now } = options;
@@ -90,24 +92,33 @@ export function clamd(options: ClamdOptions): Clamd {
     void shown.learn().catch(ignore);
   }
 
-  /** All bytes of a stream are sent, and wait in clamd's folder. */
-  async function hasRoomFor(bytesSent: number, room: Room): Promise<void> {
-    if (room === "full") throw new EngineUnavailable(fullFolder());
-    if (room !== "enough" && bytesSent > SMALL_STREAM_BYTES) await shown.prove(bytesSent);
-  }
-
-  /** An OK has come: it counts when this does not throw. */
-  async function believe(watch: RoomWatch | undefined, { since, signal }: Believing): Promise<void> {
-    const room = watch?.end() ?? "unseen";
-    if (room === "full") {
-      distrust();
-      throw new EngineUnavailable(fullFolder());
-    }
-    if (room === "short" && gaveSilentWays >= since) {
-      throw new EngineUnavailable(`clamd's temporary folder ${folder.path} ran short of room while it looked`);
-    }
-    if (room === "enough") await orAborted(shown.settle(), signal);
-    else await orAborted(shown.trusted ? shown.prove(0) : shown.learn(), signal);
+  /** Looks at the room from before clamd looks at the bytes until it has answered, and says whether its OK counts. */
+  function witness(): Witness {
+    const began = performance.now();
+    let watch: RoomWatch | undefined;
+    let doubt: unknown;
+    return {
+      async beforeEnd(bytesSent) {
+        watch ??= folder.watch();
+        const room = watch.look();
+        // The stream goes on whatever comes of it: what clamd finds counts all the same.
+        if (room === "unseen" || room === "short") await shown.prove(bytesSent).catch((error) => (doubt ??= error));
+      },
+      async believe(signal) {
+        const room = watch?.end() ?? folder.room();
+        if (room === "full") {
+          distrust();
+          throw new EngineUnavailable(fullFolder());
+        }
+        if (doubt !== undefined) throw doubt;
+        if (room === "short" && gaveSilentWays >= began) {
+          throw new EngineUnavailable(`clamd's temporary folder ${folder.path} ran short of room while it looked`);
+        }
+        await orAborted(shown.settle(), signal);
+        if (room !== "enough") await orAborted(shown.prove(0), signal);
+      },
+      end: () => void watch?.end(),
+    };
   }
 
   return {
@@ -120,40 +131,33 @@ export function clamd(options: ClamdOptions): Clamd {
 
     async scan(bytes, signal) {
       begin();
-      const since = performance.now();
-      let watch: RoomWatch | undefined;
-      const beforeEnd = (bytesSent: number): Promise<void> => {
-        watch = folder.watch();
-        return hasRoomFor(bytesSent, watch.look());
-      };
+      const { beforeEnd, believe, end } = witness();
       try {
         const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd }), signal);
         if (reply.kind === "failure") {
           distrust();
           throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
         }
-        if (reply.verdict.kind === "clean") await believe(watch, { since, signal });
+        if (reply.verdict.kind === "clean") await believe(signal);
         return reply.verdict;
       } finally {
-        watch?.end();
+        end();
       }
     },
 
     async show(given, signal) {
       begin();
-      const since = performance.now();
-      const watch = folder.watch();
-      const beforeEnd = (bytesSent: number): Promise<void> => hasRoomFor(bytesSent, watch.look());
+      const { beforeEnd, believe, end } = witness();
+      const byTar = shown.opens().has("tar");
+      // A canary shows that there is room for a few files, not for many.
+      const atOnce = folder.room() === "enough" ? MEMBERS_AT_ONCE : 1;
+      const how = { byTar, atOnce, beforeEnd, signal };
       try {
-        const byTar = shown.opens().has("tar");
-        const verdict = await members.use(
-          (session) => showMembers(given, { session, byTar, beforeEnd, signal }),
-          signal,
-        );
-        if (verdict.kind === "clean") await believe(watch, { since, signal });
+        const verdict = await members.use((session) => showMembers(given, { session, ...how }), signal);
+        if (verdict.kind === "clean") await believe(signal);
         return verdict;
       } finally {
-        watch.end();
+        end();
       }
     },
 
@@ -164,8 +168,7 @@ export function clamd(options: ClamdOptions): Clamd {
         if (asked !== version) distrust();
         version = asked;
         begin();
-        const watch = folder.watch();
-        await believe(watch, { since: Number.POSITIVE_INFINITY, signal });
+        await witness().believe(signal);
         return { ready: true, checks: [check] };
       } catch (error) {
         return { ready: false, checks: [{ ...check, ok: false, detail: `${check.detail}: ${wordsOf(error)}` }] };
@@ -180,10 +183,11 @@ export function clamd(options: ClamdOptions): Clamd {
   };
 }
 
-interface Believing {
-  /** When the scan began. */
-  since: number;
-  signal: AbortSignal;
+interface Witness {
+  beforeEnd(bytesSent: number): Promise<void>;
+  /** Throws when an OK does not count. */
+  believe(signal: AbortSignal): Promise<void>;
+  end(): void;
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

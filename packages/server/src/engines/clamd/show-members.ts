@@ -15,6 +15,8 @@ export interface ShowOptions {
   session: Session;
   /** clamd has shown to open plain tars: small members may go together in one. */
   byTar: boolean;
+  /** Streams that are sent and not answered yet. */
+  atOnce: number;
   beforeEnd(bytesSent: number): Promise<void> | void;
   signal: AbortSignal;
 }
@@ -29,18 +31,18 @@ interface Parcel {
 const SMALL_BYTES = 16 * 1024;
 const PARCEL_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
-/** Of one file, sent and not answered yet: enough to keep clamd's threads busy, and others' files do not wait long. */
-const IN_FLIGHT = { streams: 8, bytes: 8 * 1024 * 1024 };
+/** Sent and not answered yet. */
+const IN_FLIGHT_BYTES = 8 * 1024 * 1024;
 
 /**
  * Shows members to clamd, several at once. The first infected one ends it. A parcel in which clamd finds something is
  * shown again member by member: signatures with several parts match across members of a tar, and limits count them all.
  */
 export async function showMembers(members: readonly ShownMember[], options: ShowOptions): Promise<ShownVerdict> {
-  const { session, byTar, beforeEnd } = options;
+  const { session, byTar, atOnce, beforeEnd } = options;
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  const flight = limitedFlight();
+  const flight = limitedFlight(atOnce);
   let infected: ShownVerdict | undefined;
   let unscannable: (ShownVerdict & { index: number }) | undefined;
   let fault: unknown;
@@ -71,7 +73,7 @@ export async function showMembers(members: readonly ShownMember[], options: Show
 
   async function severalAtOnce<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
     const left = items[Symbol.iterator]();
-    const workers = Array.from({ length: IN_FLIGHT.streams }, async () => {
+    const workers = Array.from({ length: atOnce }, async () => {
       for (let next = left.next(); !next.done && !signal.aborted; next = left.next()) await work(next.value);
     });
     await Promise.all(workers);
@@ -152,13 +154,12 @@ async function* tarOf(members: readonly ShownMember[], indices: readonly number[
   yield Buffer.concat([...pieces, TAR_END]);
 }
 
-/** Keeps what is under way within `IN_FLIGHT`; a stream that is larger by itself goes alone. */
-function limitedFlight(): { during<T>(bytes: number, work: () => Promise<T>): Promise<T> } {
+/** Keeps what is under way within limits; a stream that is larger by itself goes alone. */
+function limitedFlight(atOnce: number): { during<T>(bytes: number, work: () => Promise<T>): Promise<T> } {
   const waiting: (() => void)[] = [];
   let streams = 0;
   let flying = 0;
-  const fits = (bytes: number): boolean =>
-    streams === 0 || (streams < IN_FLIGHT.streams && flying + bytes <= IN_FLIGHT.bytes);
+  const fits = (bytes: number): boolean => streams === 0 || (streams < atOnce && flying + bytes <= IN_FLIGHT_BYTES);
   const change = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
   return {
     async during(bytes, work) {

@@ -76,6 +76,7 @@ describe("a clamd whose temporary folder has no room", () => {
     ["one inode", () => leaveInodes(1)],
     ["two inodes", () => leaveInodes(2)],
     ["four inodes", () => leaveInodes(4)],
+    ["twelve inodes", () => leaveInodes(12)],
   ];
   for (const seen of [true, false]) {
     for (const [what, fill] of shortages) {
@@ -90,7 +91,10 @@ describe("a clamd whose temporary folder has no room", () => {
         fill();
         assert.equal((await verdicts(engine)).includes("clean"), false);
         const harmless = await engine.scan(bytes(Buffer.from("hello")), never).catch((error) => error);
-        if (seen) assert.match(String(harmless), /temporary folder .* is full/);
+        assert.ok(harmless instanceof EngineUnavailable);
+        const { ready, checks } = await engine.health(never);
+        assert.equal(ready, false);
+        if (seen) assert.match(checks[0]?.detail ?? "", /temporary folder .* is full/);
         makeRoom();
         await until("it is ready again", () => isReady(engine));
         assert.deepEqual(new Set(await verdicts(engine)), new Set(["infected"]));
@@ -105,10 +109,10 @@ describe("a clamd whose temporary folder has no room", () => {
       address: { kind: "unix", path: daemon.socketPath },
       temporaryDir: daemon.temporaryDir,
     });
-    await assert.rejects(engine.scan(bytes(eicar()), never), /temporary folder .* is full/);
+    await assert.rejects(engine.scan(bytes(eicar()), never), EngineUnavailable);
     const health = await engine.health(never);
     assert.equal(health.ready, false);
-    assert.match(health.checks[0]?.detail ?? "", /is full \(\d+ KiB and 1 inodes left\): .*make room/);
+    assert.match(health.checks[0]?.detail ?? "", /is full \(\d+ KiB and [01] inodes left\): .*make room/);
   });
 
   test("a file that takes the last block is not clean because there is room again after it", async () => {
