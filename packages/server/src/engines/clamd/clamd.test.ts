@@ -229,6 +229,21 @@ describe("with something that lies", () => {
     assert.deepEqual(await engine.scan(bytes("hello"), never), { kind: "clean" });
   });
 
+  test("a canary that was not found before the end of a file takes its clean away, though later ones are found", async () => {
+    let missed = false;
+    await using forgetful = await fakeClamd((socket, { number }) => socket.write(`${number}: stream: OK\0`), {
+      finds({ content }) {
+        const first = !missed && content.length > 64 * 1024 && content.includes("padding");
+        missed ||= first;
+        return !first;
+      },
+    });
+    await using engine = engineAt(forgetful.address);
+    await assert.rejects(engine.scan(bytes("hello"), never), EngineUnavailable);
+    assert.equal(missed, true);
+    assert.deepEqual(await engine.scan(bytes("hello"), never), { kind: "clean" });
+  });
+
   test("never reports clean when the engine answers before the end of the stream", async () => {
     await using liar = await fakeClamd(() => false, {
       onData: (socket, data) => data.subarray(-1000).equals(Buffer.alloc(1000)) && socket.write("1: stream: OK\0"),
@@ -253,6 +268,11 @@ describe("with something that lies", () => {
   });
 });
 
+interface FakeClamdOptions {
+  onData?: (socket: Socket, data: Buffer) => unknown;
+  finds?: (canary: ReceivedStream) => boolean;
+}
+
 interface ReceivedStream {
   number: number;
   content: Buffer;
@@ -261,14 +281,14 @@ interface ReceivedStream {
 /** Finds something in every stream, as if all were canaries; what it says to those with a "hello" is up to the test. */
 async function fakeClamd(
   answer: (socket: Socket, stream: ReceivedStream) => unknown,
-  { onData }: { onData?: (socket: Socket, data: Buffer) => unknown } = {},
+  { onData, finds = () => true }: FakeClamdOptions = {},
 ): Promise<{ address: ClamdAddress } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     const take = streamReader((stream) => {
       if (stream.content.includes("hello")) answer(socket, stream);
-      else socket.write(`${stream.number}: stream: Canary FOUND\0`);
+      else socket.write(`${stream.number}: stream: ${finds(stream) ? "Canary FOUND" : "OK"}\0`);
     });
     socket.on("error", () => {});
     socket.on("data", (data) => {
