@@ -84,6 +84,11 @@ export const settingsTable = {
     parse: path,
     default: "",
   }),
+  packedPrograms: setting({
+    doc: "What engine P says of programs packed by a packer that it knows and cannot undo (UPX and the like), and finds nothing else in: `no`, or `clean` for those who must.",
+    parse: choice(["no", "clean"]),
+    default: "no",
+  }),
   allowNetworks: setting({
     doc: "Networks (CIDR, comma-separated) that downloads may reach although they are not public.",
     parse: list(networkProblem),

@@ -1,5 +1,5 @@
 import { findClamd, parseClamdAddress } from "../engines/clamd/address.ts";
-import type { RulesEvent } from "../engines/rules/rules-engine.ts";
+import type { ThreadsEvent } from "../engines/threads/scan-threads.ts";
 import type { VariantParts } from "../engines/variants.ts";
 import type { Log } from "../log.ts";
 import type { Settings } from "../settings.ts";
@@ -7,13 +7,14 @@ import { CannotStart } from "./cannot-start.ts";
 
 /** Which engine the settings ask for. */
 export function engineParts(settings: Settings, concurrency: number, log: Log): VariantParts {
-  const { engine: variant, clamd: setting, rulesDir } = settings;
+  const { engine: variant, clamd: setting, rulesDir, packedPrograms } = settings;
   const clamd = setting === "auto" ? findClamd() : parseClamdAddress(setting);
+  const onEvent = (event: ThreadsEvent): void => logThreads(log, event);
   if (variant === "P") {
-    const rules = { ...(rulesDir !== "" && { rulesDir }), onEvent: (event: RulesEvent) => logRules(log, event) };
-    return { variant, clamd, concurrency, rules };
+    return { variant, clamd, concurrency, rules: { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent } };
   }
-  if (clamd) return { variant, clamd, concurrency };
+  // clamd undoes packers by itself, and there is nobody else to show the program to.
+  if (clamd) return { variant, clamd, concurrency, unpacking: { packedPrograms: "clean", onEvent } };
   throw new CannotStart(
     setting === "none"
       ? "engine Q needs clamd, and LAZARET_CLAMD is none"
@@ -22,7 +23,7 @@ export function engineParts(settings: Settings, concurrency: number, log: Log): 
   );
 }
 
-function logRules(log: Log, event: RulesEvent): void {
+function logThreads(log: Log, event: ThreadsEvent): void {
   if (event.kind === "rules-loaded") {
     log("rules-loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
   } else log.error(event.kind, { message: event.message });

@@ -1,8 +1,9 @@
 /** What an engine said about the bytes. Only `clean` is proof; everything that is not proof is `unscannable`. */
 export type Verdict =
   | { kind: "clean"; fileType?: string }
-  | { kind: "infected"; finding: string; fileType?: string }
-  /** `detail` is for the log: which part of the file it was. */
+  /** `member` is for the log: what inside the file it was, as `inner.zip/setup.exe`. */
+  | { kind: "infected"; finding: string; member?: string; fileType?: string }
+  /** `detail` is for the log: which part of the file it was, and why. */
   | { kind: "unscannable"; finding: string; detail?: string; fileType?: string };
 
 /** The verdict in the wire's words: whatever could not be scanned is `no`. */

@@ -27,18 +27,13 @@ const UNSUPPORTED = "no scanner:unsupported-archive";
 
 describe("what is beyond the limits is said to be so", () => {
   // The whole table is asked of every engine by the journeys; here it is about what is said.
-  const rows = hostileFiles.filter(({ name }) => /17 nested|300 MiB|1 GiB with|^100 members|^40,000/.test(name));
+  const rows = hostileFiles.filter(({ name }) => /17 nested|300 MiB|1 GiB with|^100 members/.test(name));
   for (const { name, make } of rows) test(name, async () => assert.equal(await wordOn(engine, make()), LIMITS));
 
   test("the test file is still found if it comes before the limit", async () => {
-    const many = Array.from({ length: 10_050 }, (_, index) => stored(`${index}`, Buffer.from(`${index}`)));
+    const many = Array.from({ length: 100_050 }, (_, index) => stored(`${index}`, Buffer.from(`${index}`)));
     assert.equal(await wordOn(engine, zip(many)), LIMITS);
     assert.equal(await wordOn(engine, zip([...many.slice(0, 500), deflated("eicar.com", eicar()), ...many])), FOUND);
-  });
-
-  test("a file that claims to be very many archives", async () => {
-    const one = zip([stored("a", Buffer.from("a"))]);
-    assert.equal(await wordOn(engine, Buffer.concat(Array.from({ length: 40 }, () => one))), LIMITS);
   });
 
   test("an archive that wants more memory than it is given", async () => {

@@ -6,19 +6,20 @@ import { eicar } from "../../../test/support/eicar.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Engine } from "../../scan/engine.ts";
-import { type RulesEvent, rulesEngine } from "./rules-engine.ts";
+import type { ThreadsEvent } from "../threads/scan-threads.ts";
+import { rulesEngine } from "./rules-engine.ts";
 import { wordOn } from "./samples/scan-bytes.ts";
 
 const never = new AbortController().signal;
 
 async function withRules(
-  use: (engine: Engine, folder: string, events: RulesEvent[]) => Promise<void>,
+  use: (engine: Engine, folder: string, events: ThreadsEvent[]) => Promise<void>,
   first = 'rule Blue { strings: $a = "blue" condition: $a }',
 ): Promise<void> {
   using folder = temporaryFolder();
   writeFileSync(join(folder.path, "colours.yar"), first);
-  const events: RulesEvent[] = [];
-  const onEvent = (event: RulesEvent): void => void events.push(event);
+  const events: ThreadsEvent[] = [];
+  const onEvent = (event: ThreadsEvent): void => void events.push(event);
   const engine = await rulesEngine({ rulesDir: folder.path, threads: 1, watchEveryMs: 20, onEvent });
   try {
     await use(engine, folder.path, events);

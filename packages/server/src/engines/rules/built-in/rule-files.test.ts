@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { atTheEnd } from "../../../../test/support/leftovers.ts";
+import { sevenZipProgram } from "../../../unpack/seven-zip/seven-zip.ts";
+import { FULL_LIMITS } from "../../threads/scan-limits.ts";
+import { startScanWorker } from "../../threads/scan-worker.ts";
 import { BUILT_IN_RULES, countRules, readRules } from "../rule-files.ts";
 import { rulesEngine } from "../rules-engine.ts";
 import { wordOn } from "../samples/scan-bytes.ts";
-import { FULL_LIMITS } from "../scan-limits.ts";
-import { startScanWorker } from "../threads/scan-worker.ts";
-import { sevenZipProgram } from "../unpack/seven-zip/seven-zip.ts";
 import { yaraProgram } from "../yara/compile-rules.ts";
 
 const sources = readRules(BUILT_IN_RULES);
@@ -21,8 +21,8 @@ const engine = await rulesEngine({ threads: 1 });
 atTheEnd(() => engine.close());
 
 test("the compiler has nothing to say about the rules", async () => {
-  const programs = { yara: yaraProgram(), sevenZip: sevenZipProgram() };
-  const worker = await startScanWorker({ ...programs, sources, folder: "", limits: FULL_LIMITS });
+  const setup = { rules: { yara: yaraProgram(), sources }, sevenZip: sevenZipProgram(), folder: "", ignored: [] };
+  const worker = await startScanWorker({ ...setup, limits: FULL_LIMITS });
   await worker.stop();
   assert.deepEqual(worker.warnings, []);
   assert.equal(worker.glances, true);

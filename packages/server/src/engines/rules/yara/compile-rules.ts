@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Compiler, Rules, Scanner } from "@virustotal/yara-x";
-import type { Blob } from "../look/blob.ts";
-import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../scan-limits.ts";
+import type { Blob } from "../../../unpack/blob.ts";
+import { compileWasm, type WasmModule } from "../../../unpack/web-assembly.ts";
+import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../../threads/scan-limits.ts";
 import { keepWasmBetweenScans } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
 import { relaxedRules } from "./relaxed-rules.ts";
-import { compileWasm, type WasmModule } from "./web-assembly.ts";
 
 /** One file of rules. Its name is the namespace of its rules, so that two files may use the same rule names. */
 export interface RuleSource {

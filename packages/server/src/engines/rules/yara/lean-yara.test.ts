@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
+import { compileWasm } from "../../../unpack/web-assembly.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
-import { compileWasm } from "./web-assembly.ts";
 
 const script = createRequire(import.meta.url).resolve("@virustotal/yara-x");
 const original = readFileSync(script.replace(/\.js$/, "_bg.wasm"));

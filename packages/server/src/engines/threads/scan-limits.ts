@@ -1,0 +1,77 @@
+import type { UnpackLimits } from "../../unpack/budget.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const FULL_LIMITS: UnpackLimits = {
+  // The file and sixteen archives inside one another: as deep as clamd looks with its stock MaxRecursion of 17.
+  layers: 17,
+  // The source code of a Java kit is 60,000 files. At 0.2 ms each for clamd they are through within the time limit.
+  members: 100_000,
+  // What comes through in the time limit even when xz-compressed (60 MB/s) on a core that is shared with others.
+  unpackedBytes: 1024 * MIB,
+  // Text and databases shrink to a hundredth at most; runs of zeros, which is what bombs are made of, to a thousandth.
+  ratio: 200,
+  // Below this a high ratio costs nothing and is often harmless: an empty table, a blank image.
+  ratioFromBytes: 64 * MIB,
+  // Recognising, finding and decoding pass over a byte about ten times.
+  workRatio: 40,
+  workFromBytes: 256 * MIB,
+  // 7-Zip's strongest setting wants a dictionary of 256 MiB.
+  unpackerBytes: 320 * MIB,
+  memberInMemoryBytes: 64 * MIB,
+  milliseconds: Number.POSITIVE_INFINITY,
+};
+
+/**
+ * What the thread that is kept for small files goes through. A small file that needs more is handed to a thread that
+ * large files use too: a bomb of a few kilobytes must not hold up everybody else's small files.
+ */
+export const LIGHT_LIMITS: UnpackLimits = {
+  ...FULL_LIMITS,
+  members: 200,
+  unpackedBytes: 16 * MIB,
+  workFromBytes: 32 * MIB,
+  unpackerBytes: 64 * MIB,
+  memberInMemoryBytes: 16 * MIB,
+  milliseconds: 300,
+};
+
+/** Hard limit per file, after which its thread is killed. Below the 60 seconds of the synchronous API. */
+export const TIME_LIMIT_MS = 45_000;
+/** The same for the thread kept for small files, should a reader forget its own: the file then goes to another thread. */
+export const LIGHT_TIME_LIMIT_MS = 2_000;
+
+/** Larger files are spooled to disk. A file up to this size is small: it may use the thread kept for such. */
+export const SMALL_FILE_BYTES: number = MIB;
+
+/**
+ * Content up to this size is given to the rules as a whole; larger content in windows of this size, each of which
+ * repeats the end of the one before. WebAssembly needs the bytes in its own memory, so this is what a thread costs.
+ */
+export const WINDOW_BYTES: number = 16 * MIB;
+export const WINDOW_OVERLAP_BYTES: number = MIB;
+
+/**
+ * Small contents are asked about together: one scan takes 2 ms before it has looked at anything, then 3 ms for a megabyte.
+ * The more there are, the likelier a relaxed rule matches something in one and something else in another.
+ */
+export const TOGETHER_BYTES: number = MIB;
+export const TOGETHER_COUNT = 32;
+/** Larger contents gain nothing by it. */
+export const TOGETHER_EACH_BYTES: number = 128 * KIB;
+
+/** WebAssembly memory never shrinks: a thread whose rules memory has grown past this is replaced. */
+export const RULES_MEMORY_BYTES: number = 192 * MIB;
+
+/** JavaScript heap of one thread, in MB. Contents of files are not on it. */
+export const THREAD_HEAP_MB = 256;
+/** The part of it for what is gone at once. By default it grows to several times this, and stays. */
+export const THREAD_YOUNG_HEAP_MB = 16;
+
+/** Members on their way to clamd: when more bytes than this are under way, the thread waits. */
+export const MEMBERS_UNDER_WAY_BYTES: number = 4 * MIB;
+/** Small members travel together. */
+export const SMALL_MEMBER_BYTES: number = 16 * KIB;
+export const MEMBERS_TOGETHER = 500;
+export const MEMBERS_TOGETHER_BYTES: number = 512 * KIB;

@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { eicar } from "../../../test/support/eicar.ts";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { until } from "../../../test/support/until.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { compileWasm } from "../../unpack/web-assembly.ts";
+import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
+import { cab } from "../rules/samples/archives.ts";
+import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
+import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
+import type { Outcome } from "./scan-protocol.ts";
+import type { Spooled } from "./spool.ts";
+
+const never = new AbortController().signal;
+const yara = yaraProgram();
+const sevenZip = sevenZipProgram();
+/** Looks at every pair of bytes of a file that begins with "slow": minutes for a few hundred kilobytes. */
+const slowRule: RuleSource = {
+  name: "slow.yar",
+  text: `rule Slow { strings: $a = "slow" condition:
+    $a at 0 and for all i in (0..filesize - 1) : ( for all j in (0..filesize - 1) : ( uint8(i) + uint8(j) >= 0 ) ) }`,
+};
+const slowFile = Buffer.from(`slow${"x".repeat(300_000)}`);
+
+function setupOf(folder: string, sources: readonly RuleSource[] = readRules(BUILT_IN_RULES)): PoolOptions["setup"] {
+  return { sevenZip, rules: { yara, sources }, folder, ignored: [] };
+}
+
+async function withPool(
+  options: Partial<PoolOptions> & { sources?: readonly RuleSource[] },
+  use: (pool: ScanPool, losses: string[]) => Promise<void>,
+): Promise<void> {
+  using folder = temporaryFolder();
+  const losses: string[] = [];
+  const setup = setupOf(folder.path, options.sources);
+  const defaults = { setup, threads: 1, timeLimitMs: 20_000, onLoss: (message: string) => losses.push(message) };
+  const pool = await startScanPool({ ...defaults, ...options });
+  try {
+    await use(pool, losses);
+  } finally {
+    await pool.close();
+  }
+}
+
+function saidWhy(outcome: Outcome): { detail: string } {
+  assert.ok(outcome.kind === "unscannable");
+  return outcome;
+}
+
+function inMemory(content: string | Uint8Array): Spooled {
+  return { kind: "memory", bytes: Uint8Array.from(Buffer.from(content)) };
+}
+
+describe("a file that overruns the time limit", () => {
+  const sources = [...readRules(BUILT_IN_RULES), slowRule];
+
+  test("is unscannable, and the thread that looked at it is replaced", async () => {
+    await withPool({ sources, timeLimitMs: 1500 }, async (pool, losses) => {
+      const timeout = { kind: "unscannable", finding: "scanner:timeout", detail: "it took too long" };
+      assert.deepEqual(await pool.run(inMemory(slowFile), { signal: never }), timeout);
+      assert.deepEqual(await pool.run(inMemory(eicar()), { signal: never }), {
+        kind: "infected",
+        finding: "EICAR_Test_File",
+        member: "",
+      });
+      await until("both threads are back", () => pool.census().alive === 2);
+      assert.deepEqual(losses, []);
+    });
+  });
+
+  test("does not hold up small files", async () => {
+    await withPool({ sources }, async (pool) => {
+      const caller = new AbortController();
+      // More than the small ones that go to the thread of their own.
+      const slow = [1, 2].map(() => pool.run(large(slowFile), { signal: caller.signal }).catch(() => "given up"));
+      for (let i = 0; i < 20; i += 1)
+        assert.deepEqual(await pool.run(inMemory(`file ${i}`), { signal: never }), { kind: "clean" });
+      caller.abort(new Error("enough"));
+      assert.deepEqual(await Promise.all(slow), ["given up", "given up"]);
+    });
+  });
+});
+
+describe("a thread that dies in the middle of a file", () => {
+  // Not a 7-Zip, so that every archive ends in an exception that nobody expects.
+  const broken = compileWasm(Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00));
+
+  test("makes that file unscannable, is reported, and is replaced", async () => {
+    using folder = temporaryFolder();
+    const setup = { ...setupOf(folder.path), sevenZip: broken };
+    await withPool({ setup }, async (pool, losses) => {
+      const { detail, ...failure } = await pool
+        .run(inMemory(cab(Buffer.from("hello"))), { signal: never })
+        .then(saidWhy);
+      assert.deepEqual(failure, { kind: "unscannable", finding: "scanner:engine-error" });
+      assert.notEqual(detail, "");
+      assert.equal(losses.length, 1);
+      assert.deepEqual(await pool.run(inMemory("no archive"), { signal: never }), { kind: "clean" });
+    });
+  });
+
+  test("makes no other file unscannable", async () => {
+    using folder = temporaryFolder();
+    const setup = { ...setupOf(folder.path), sevenZip: broken };
+    await withPool({ setup }, async (pool) => {
+      const files = Array.from({ length: 30 }, (_, index) =>
+        index === 11 ? cab(Buffer.from("hello")) : `file ${index}`,
+      );
+      const outcomes = await Promise.all(files.map((file) => pool.run(inMemory(file), { signal: never })));
+      assert.deepEqual(
+        outcomes.flatMap(({ kind }, index) => (kind === "clean" ? [] : [index])),
+        [11],
+      );
+    });
+  });
+});
+
+test("a small file that needs much is looked at in full by another thread", async () => {
+  await withPool({}, async (pool) => {
+    // Beyond what the thread for small files unpacks, within what the others do; both threads get one of them.
+    const packed = gzipSync(Buffer.concat([Buffer.alloc(40 * 1024 * 1024, "text"), eicar()]));
+    const outcomes = await Promise.all([1, 2].map(() => pool.run(inMemory(packed), { signal: never })));
+    assert.deepEqual(outcomes, Array(2).fill({ kind: "infected", finding: "EICAR_Test_File", member: "gzip" }));
+  });
+});
+
+test("rules that do not compile are refused at the start, with the file and the line", async () => {
+  const sources = [{ name: "mine.yar", text: "rule broken { condition: $a }" }];
+  await assert.rejects(
+    withPool({ sources }, async () => {}),
+    /mine\.yar: [\s\S]*line:1/,
+  );
+});
+
+test("new rules are used as soon as they are accepted, and refused ones change nothing", async () => {
+  await withPool({}, async (pool) => {
+    const mine: RuleSource = { name: "mine.yar", text: 'rule Mine { strings: $a = "mine" condition: $a }' };
+    await assert.rejects(pool.changeRules([{ ...mine, text: "rule Mine {" }]), { name: "RulesRefused" });
+    assert.deepEqual(await pool.run(inMemory(eicar()), { signal: never }), {
+      kind: "infected",
+      finding: "EICAR_Test_File",
+      member: "",
+    });
+    await pool.changeRules([mine]);
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => pool.run(inMemory("this is mine"), { signal: never })));
+    assert.deepEqual(outcomes, Array(4).fill({ kind: "infected", finding: "Mine", member: "" }));
+  });
+});
+
+test("a closed pool scans nothing", async () => {
+  await withPool({ sources: [slowRule] }, async (pool) => {
+    const running = assert.rejects(pool.run(large(slowFile), { signal: never }), { name: "EngineUnavailable" });
+    await pool.close();
+    await running;
+    await assert.rejects(pool.run(inMemory("a"), { signal: never }), { name: "EngineUnavailable" });
+  });
+});
+
+/** In memory all the same, but too large for the thread that small files have. */
+function large(content: Uint8Array): Spooled {
+  return inMemory(Buffer.concat([content, Buffer.alloc(1024 * 1024)]));
+}

@@ -1,0 +1,54 @@
+import type { UnpackLimits } from "../../unpack/budget.ts";
+import type { WasmModule } from "../../unpack/web-assembly.ts";
+import type { RuleSource } from "../rules/yara/compile-rules.ts";
+import type { Spooled } from "./spool.ts";
+
+/** What a scan thread is started with. It has the shared memories for itself. */
+export interface ThreadSetup {
+  sevenZip: WasmModule;
+  /** Missing where files are unpacked for another engine only. */
+  rules?: { yara: WasmModule; sources: readonly RuleSource[] };
+  folder: string;
+  limits: UnpackLimits;
+  /** Kinds of container that may stay unopened. */
+  ignored: readonly string[];
+  /** Shared: the contents of a glance. */
+  joined: SharedArrayBuffer;
+  /** Shared: two 32-bit numbers, see `CONTROL`. */
+  control: SharedArrayBuffer;
+}
+
+/** The scan of that number is called off; bytes of members that are on their way and have not been dealt with. */
+export const CONTROL = { calledOff: 0, bytesUnderWay: 1, count: 2 } as const;
+
+/** What a thread found out about a file and all that is in it. */
+export type Outcome =
+  | { kind: "clean" }
+  | { kind: "infected"; finding: string; member: string }
+  | { kind: "unscannable"; finding: string; detail: string }
+  /** More than may be left to clamd's own unpacker: the file has to be looked at again, with every member being shown. */
+  | { kind: "crowded" };
+
+/** Main thread → scan thread. The next is sent when this one is answered. */
+export type ThreadRequest =
+  /** `opens`: there is a clamd to show members to, and these ways of packing it opens by itself. */
+  | { kind: "look"; number: number; file: Spooled; opens: readonly string[] | undefined }
+  /** Small files: which of them are no containers, and certainly match no rule? */
+  | { kind: "glance"; number: number; lengths: readonly number[] };
+
+/** Members to be shown to clamd: small ones together, a large one where it lies. */
+export type ShownMembers =
+  | { kind: "memory"; bytes: Uint8Array; lengths: readonly number[]; paths: readonly string[] }
+  | { kind: "file"; descriptor: number; start: number; size: number; path: string };
+
+/** Scan thread → main thread. */
+export type ThreadMessage =
+  | { kind: "ready"; warnings: readonly string[]; glances: boolean }
+  /** A rule is wrong; the thread ends. */
+  | { kind: "refused"; message: string }
+  /** Comes any number of times before the answer. The bytes under way have been counted already. */
+  | { kind: "members"; members: ShownMembers }
+  | { kind: "answer"; outcome: Outcome; memoryBytes: number }
+  | { kind: "glanced"; clean: readonly boolean[] }
+  /** Called off, or this thread cannot go on, which says nothing about the file. */
+  | { kind: "no-answer"; message: string };

@@ -1,0 +1,176 @@
+import { availableParallelism, tmpdir } from "node:os";
+import type { EngineCheck } from "../../scan/engine.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
+import { BUILT_IN_RULES, countRules, readRules, watchRules } from "../rules/rule-files.ts";
+import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
+import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
+import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
+import { RulesRefused } from "./scan-worker.ts";
+import { type Spooled, spool } from "./spool.ts";
+
+export interface ScanThreadsOptions {
+  /** Files of any size looked at at once; one more thread is kept for small files. */
+  threads?: number;
+  /** After this the thread that looks at the file is killed, and the file is unscannable. */
+  timeLimitMs?: number;
+  /**
+   * How long a small file that comes soon after another may wait for more, to be looked at together at a fraction of the cost.
+   * For when another engine looks at the same file and takes longer anyway; 0 is best where there is none.
+   */
+  gatherMs?: number;
+  /** Large files are kept here, without a name, while they are looked at. */
+  temporaryFolder?: string;
+  /** Programs packed by a packer that we know and cannot undo: `clean` looks at them as they are. */
+  packedPrograms?: "no" | "clean";
+  onEvent?: (event: ThreadsEvent) => void;
+}
+
+export interface RulesOptions {
+  /** The user's own rules, files ending in .yar or .yara, beside the built-in ones. */
+  rulesDir?: string;
+  /** How often the rules folder is looked at for changes. */
+  watchEveryMs?: number;
+}
+
+/** What an operator wants in the log. */
+export type ThreadsEvent =
+  | { kind: "rules-loaded"; rules: number; own: number; warnings: readonly string[] }
+  /** The rules in the folder are wrong; the ones before them stay in use. */
+  | { kind: "rules-refused"; message: string }
+  /** A thread died of a file; the file was reported unscannable. */
+  | { kind: "thread-lost"; message: string };
+
+/** Threads that take files apart, and match rules against everything in them. */
+export interface ScanThreads {
+  /** Without rules they only unpack for another engine. */
+  readonly hasRules: boolean;
+  /** Keeps all bytes of a file, in memory or on disk, until it is released. */
+  spool(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Spooled>;
+  run: ScanPool["run"];
+  health(): Promise<{ ready: boolean; checks: EngineCheck[] }>;
+  close(): Promise<void>;
+}
+
+/** Threads that unpack and nothing else. They start with the first file that needs them. */
+export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
+  const folder = privateFolder(options.temporaryFolder ?? tmpdir());
+  let pool: Promise<ScanPool> | undefined;
+  return {
+    hasRules: false,
+    spool: spoolInto(folder.path),
+    async run(file, runOptions) {
+      pool ??= startScanPool(poolOptions(options, folder.path)).catch((error) => {
+        pool = undefined;
+        throw error;
+      });
+      return (await pool).run(file, runOptions);
+    },
+    async health() {
+      const room = await checkRoom(folder.path);
+      if (!pool) return { ready: room.ok, checks: [room] };
+      const threads = threadsCheck(await pool);
+      return { ready: room.ok && threads.ok, checks: [threads, room] };
+    },
+    async close() {
+      await (await pool?.catch(() => undefined))?.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/**
+ * Threads that unpack and match YARA rules. They know the rules they have, and nothing else: no proof that a file is harmless,
+ * only that none of the rules matches any part of it.
+ *
+ * Throws when the rules do not compile at the start: better no service than one that looks for less than it was told to.
+ */
+export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {}): Promise<ScanThreads> {
+  const { rulesDir, onEvent = () => {} } = options;
+  const builtIn = readRules(BUILT_IN_RULES);
+  let own = rulesDir === undefined ? [] : readOwn(rulesDir);
+  let refused: string | undefined;
+
+  const folder = privateFolder(options.temporaryFolder ?? tmpdir());
+  const rules = { yara: yaraProgram(), sources: [...builtIn, ...own] };
+  const pool = await startScanPool(poolOptions(options, folder.path, rules)).catch((error) => {
+    folder[Symbol.dispose]();
+    throw error instanceof RulesRefused ? new Error(`cannot compile the rules: ${error.message}`) : error;
+  });
+
+  async function reload(sources: RuleSource[]): Promise<void> {
+    const warnings = await pool.changeRules([...builtIn, ...sources]);
+    own = sources;
+    refused = undefined;
+    onEvent({ kind: "rules-loaded", rules: countRules([...builtIn, ...own]), own: countRules(own), warnings });
+  }
+
+  function keepOld(error: unknown): void {
+    refused = error instanceof Error ? error.message : String(error);
+    onEvent({ kind: "rules-refused", message: refused });
+  }
+
+  const everyMs = options.watchEveryMs ?? WATCH_EVERY_MS;
+  const watch = rulesDir === undefined ? undefined : watchRules(rulesDir, reload, { everyMs, failed: keepOld });
+
+  return {
+    hasRules: true,
+    spool: spoolInto(folder.path),
+    run: pool.run,
+    async health() {
+      const [threads, room] = [threadsCheck(pool), await checkRoom(folder.path)];
+      return { ready: threads.ok && room.ok, checks: [rulesCheck({ builtIn, own, refused }), threads, room] };
+    },
+    async close() {
+      watch?.[Symbol.dispose]();
+      await pool.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+const WATCH_EVERY_MS = 2000;
+/** The openers' names for what `packedPrograms` is about. */
+const PACKED_PROGRAMS: readonly string[] = ["packed-program"];
+
+function poolOptions(
+  options: ScanThreadsOptions,
+  folder: string,
+  rules?: NonNullable<PoolOptions["setup"]["rules"]>,
+): PoolOptions {
+  const { onEvent = () => {} } = options;
+  const ignored = options.packedPrograms === "clean" ? PACKED_PROGRAMS : [];
+  return {
+    setup: { sevenZip: sevenZipProgram(), folder, ignored, ...(rules && { rules }) },
+    threads: options.threads ?? availableParallelism(),
+    timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
+    gatherMs: options.gatherMs ?? 0,
+    onLoss: (message) => onEvent({ kind: "thread-lost", message }),
+  };
+}
+
+function spoolInto(folder: string): ScanThreads["spool"] {
+  return (bytes, signal) => spool(bytes, { folder, memoryBytes: SMALL_FILE_BYTES }, signal);
+}
+
+function readOwn(folder: string): RuleSource[] {
+  try {
+    return readRules(folder);
+  } catch (cause) {
+    throw new Error(`cannot read the rules folder ${folder}`, { cause });
+  }
+}
+
+function threadsCheck(pool: ScanPool): EngineCheck {
+  const { alive, wanted, lastFailure } = pool.census();
+  const failure = lastFailure === undefined ? "" : `; cannot start more: ${lastFailure}`;
+  return { name: "scan-threads", ok: alive > 0, detail: `${alive} of ${wanted} scan threads${failure}` };
+}
+
+function rulesCheck(state: { builtIn: RuleSource[]; own: RuleSource[]; refused: string | undefined }): EngineCheck {
+  const loaded = `${countRules(state.builtIn)} built-in rules and ${countRules(state.own)} of your own`;
+  if (state.refused !== undefined) {
+    return { name: "rules", ok: false, detail: `changed rules refused, still using ${loaded}: ${state.refused}` };
+  }
+  return { name: "rules", ok: true, detail: `${loaded}; what they do not describe is not found` };
+}

@@ -1,0 +1,268 @@
+import { read } from "node:fs";
+import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
+import type { ShownMember, ShownVerdict } from "../clamd/show-members.ts";
+import { JOINED_BYTES, joinedContents } from "../rules/joined-contents.ts";
+import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "./scan-limits.ts";
+import {
+  CONTROL,
+  type Outcome,
+  type ShownMembers,
+  type ThreadMessage,
+  type ThreadRequest,
+  type ThreadSetup,
+} from "./scan-protocol.ts";
+import type { Spooled } from "./spool.ts";
+
+/** How the look at one file ended. Only `answer` is about the file; after `overrun` and `lost` the thread is gone. */
+export type Reply =
+  | { kind: "answer"; outcome: Outcome; memoryBytes: number }
+  | { kind: "no-answer"; message: string }
+  /** Members could not be shown. */
+  | { kind: "fault"; error: unknown }
+  | Ended;
+
+type Ended = { kind: "overrun" } | { kind: "lost"; message: string };
+
+/** Where members are shown that clamd has not come across by itself. */
+export interface MemberShow {
+  /** The ways of packing that it opens by itself. */
+  opens: readonly string[];
+  show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
+}
+
+export interface LookOptions {
+  timeLimitMs: number;
+  signal: AbortSignal;
+  other: MemberShow | undefined;
+}
+
+/** One thread, seen from outside. One request at a time. */
+export interface ScanWorker {
+  readonly warnings: readonly string[];
+  /** Whether the rules allow for glances. */
+  readonly glances: boolean;
+  look(file: Spooled, options: LookOptions): Promise<Reply>;
+  /** Which of these small files, for all of which there must be room, are clean for certain. Of the others nothing is known. */
+  glance(
+    files: readonly Uint8Array[],
+    timeLimitMs: number,
+  ): Promise<{ kind: "glanced"; clean: readonly boolean[] } | Ended>;
+  stop(): Promise<void>;
+}
+
+/** The rules do not compile. Told in the compiler's words. */
+export class RulesRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RulesRefused";
+  }
+}
+
+/** A thread that was told that nobody waits any more gets this long to notice. */
+const NOTICE_MS = 2000;
+
+/** Resolves when the rules are compiled; throws `RulesRefused` when they cannot be. */
+export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "joined">): Promise<ScanWorker> {
+  const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * CONTROL.count);
+  const control = new Int32Array(shared);
+  const joined = new SharedArrayBuffer(JOINED_BYTES);
+  const contents = joinedContents(new Uint8Array(joined));
+  const worker = new Worker(new URL("./scan-thread.ts", import.meta.url), {
+    name: "lazaret-scan",
+    workerData: { ...setup, control: shared, joined } satisfies ThreadSetup,
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
+    // What meets hostile bytes needs no secrets.
+    env: {},
+    execArgv: [],
+  });
+  const messages = messagesOf(worker);
+  let number = 0;
+
+  const first = await messages.next();
+  if (first.kind === "refused") {
+    await worker.terminate();
+    throw new RulesRefused(first.message);
+  }
+  if (first.kind !== "ready") {
+    throw new Error(`cannot start a scan thread: ${first.kind === "lost" ? first.message : first.kind}`);
+  }
+
+  /** Sends a request and waits for its answer; kills the thread when that takes too long. */
+  async function ask(
+    request: ThreadRequest,
+    timeLimitMs: number,
+    {
+      signal,
+      onMembers,
+      onKill,
+    }: { signal?: AbortSignal; onMembers?(members: ShownMembers): void; onKill?(): void } = {},
+  ): Promise<ThreadMessage | Ended> {
+    let overrun = false;
+    const kill = (): void => {
+      overrun = true;
+      onKill?.();
+      void worker.terminate();
+    };
+    let timer = setTimeout(kill, timeLimitMs);
+    const callOff = (): void => {
+      Atomics.store(control, CONTROL.calledOff, request.number);
+      clearTimeout(timer);
+      timer = setTimeout(kill, NOTICE_MS);
+    };
+    signal?.addEventListener("abort", callOff, { once: true });
+    if (signal?.aborted) callOff();
+
+    let answer = messages.next();
+    worker.postMessage(request);
+    let message = await answer;
+    while (message.kind === "members") {
+      answer = messages.next();
+      onMembers?.(message.members);
+      message = await answer;
+    }
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", callOff);
+    return message.kind === "lost" && overrun ? { kind: "overrun" } : message;
+  }
+
+  /** Looks at a file while what comes out of it is shown to clamd. */
+  async function look(file: Spooled, { timeLimitMs, signal, other }: LookOptions): Promise<Reply> {
+    number += 1;
+    Atomics.store(control, CONTROL.bytesUnderWay, 0);
+    const stop = new AbortController();
+    const giveUp = (): void => stop.abort(signal.reason);
+    signal.addEventListener("abort", giveUp, { once: true });
+    if (signal.aborted) giveUp();
+    const shows: Promise<void>[] = [];
+    let found: (Outcome & { kind: "infected" | "unscannable" }) | undefined;
+    let fault: { error: unknown } | undefined;
+
+    async function show(members: ShownMembers): Promise<void> {
+      const { shown, bytes } = asShown(members);
+      try {
+        if (stop.signal.aborted || !other) return;
+        const verdict = await other.show(shown, stop.signal);
+        // The files of a thread that was killed are closed, and their numbers may be other files' by now.
+        if (verdict.kind === "clean" || stop.signal.aborted) return;
+        const path = members.kind === "file" ? members.path : (members.paths[verdict.index] ?? "");
+        if (verdict.kind === "infected") {
+          found = { kind: "infected", finding: verdict.finding, member: path };
+          stop.abort();
+        } else if (!found) found = { kind: "unscannable", finding: verdict.finding, detail: `clamd, in ${path}` };
+      } catch (error) {
+        if (found?.kind !== "infected" && !signal.aborted) fault ??= { error };
+        stop.abort();
+      } finally {
+        Atomics.sub(control, CONTROL.bytesUnderWay, Math.max(1, bytes));
+        Atomics.notify(control, CONTROL.bytesUnderWay);
+      }
+    }
+
+    const request: ThreadRequest = { kind: "look", number, file, opens: other?.opens };
+    const message = await ask(request, timeLimitMs, {
+      signal: stop.signal,
+      onMembers: (members) => void shows.push(show(members)),
+      onKill: () => stop.abort(),
+    });
+    // Whoever has found something need not wait for the rest; nobody waits for members of a file that has no answer.
+    const answered = message.kind === "answer";
+    if (!answered || message.outcome.kind === "infected" || message.outcome.kind === "crowded") stop.abort();
+    await Promise.all(shows);
+    signal.removeEventListener("abort", giveUp);
+    if (
+      message.kind === "ready" ||
+      message.kind === "refused" ||
+      message.kind === "glanced" ||
+      message.kind === "members"
+    ) {
+      return confused(message);
+    }
+    if (found?.kind === "infected") {
+      // A thread that did not notice in time that it was called off is gone.
+      const gone = message.kind === "lost" || message.kind === "overrun";
+      return { kind: "answer", outcome: found, memoryBytes: gone ? Number.POSITIVE_INFINITY : 0 };
+    }
+    if (!answered) return fault && message.kind === "no-answer" ? { kind: "fault", ...fault } : message;
+    if (message.outcome.kind === "infected" || message.outcome.kind === "crowded") return message;
+    if (fault) return { kind: "fault", ...fault };
+    return found && message.outcome.kind === "clean" ? { ...message, outcome: found } : message;
+  }
+
+  return {
+    warnings: first.warnings,
+    glances: first.glances,
+    look,
+    async glance(files, timeLimitMs) {
+      number += 1;
+      contents.clear();
+      const taken = files.filter((file) => contents.add(file)).length;
+      const message = await ask({ kind: "glance", number, lengths: contents.lengths }, timeLimitMs);
+      if (message.kind === "glanced" && taken === files.length) return message;
+      return message.kind === "overrun" || message.kind === "lost" ? message : confused(message);
+    },
+    async stop() {
+      await worker.terminate();
+    },
+  };
+}
+
+function confused(message: ThreadMessage): Ended {
+  return { kind: "lost", message: `it said ${message.kind}, which was not the question` };
+}
+
+const readAt = promisify(read);
+const PIECE_BYTES = 256 * 1024;
+
+function asShown(members: ShownMembers): { shown: ShownMember[]; bytes: number } {
+  if (members.kind === "file") {
+    const { descriptor, start, size } = members;
+    return { shown: [{ size, read: () => stretch(descriptor, start, size) }], bytes: size };
+  }
+  let at = 0;
+  const shown = members.lengths.map((length) => {
+    at += length;
+    return members.bytes.subarray(at - length, at);
+  });
+  return { shown, bytes: members.bytes.length };
+}
+
+/** The thread, which waits meanwhile, has the file open; so have we. */
+async function* stretch(descriptor: number, start: number, size: number): AsyncGenerator<Uint8Array> {
+  for (let done = 0; done < size; ) {
+    const piece = Buffer.allocUnsafe(Math.min(PIECE_BYTES, size - done));
+    const { bytesRead } = await readAt(descriptor, piece, 0, piece.length, start + done);
+    if (bytesRead === 0) throw new Error("cannot read a member: its file is shorter than what was written");
+    yield piece.subarray(0, bytesRead);
+    done += bytesRead;
+  }
+}
+
+/** The thread's messages, in order; its end is the last one, over and over. */
+function messagesOf(worker: Worker): { next(): Promise<ThreadMessage | Ended> } {
+  const arrived: ThreadMessage[] = [];
+  let hear: ((message: ThreadMessage | Ended) => void) | undefined;
+  let end: Ended | undefined;
+  let reason = "it ended by itself";
+  worker.on("message", (message: ThreadMessage) => {
+    const listener = hear;
+    hear = undefined;
+    if (listener) listener(message);
+    else arrived.push(message);
+  });
+  worker.on("error", (error) => {
+    reason = error.message;
+  });
+  worker.once("exit", () => {
+    end = { kind: "lost", message: reason };
+    hear?.(end);
+  });
+  return {
+    next: () =>
+      new Promise((resolve) => {
+        const message = arrived.shift() ?? end;
+        if (message) resolve(message);
+        else hear = resolve;
+      }),
+  };
+}

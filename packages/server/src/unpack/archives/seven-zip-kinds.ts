@@ -1,0 +1,217 @@
+import { crc32 } from "node:zlib";
+import { type Blob, watchedBlob } from "../blob.ts";
+import { bytePattern } from "../byte-pattern.ts";
+import { type MemberSink, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { unpack } from "../seven-zip/seven-zip.ts";
+import { headOf, type Needle, signaturesIn } from "../signature-search.ts";
+import { streamEnd } from "./stream-end.ts";
+
+/** How one kind of archive is recognised by what it begins with. */
+interface KnownKind {
+  kind: string;
+  /** 7-Zip's name of the format; none if nothing we have opens it. */
+  type?: string;
+  sure: boolean;
+  fits(head: Buffer, content: Blob): boolean;
+}
+
+/** Those of 7-Zip's formats that are no programs or media and that we have no opener of our own for; then others that it cannot open. */
+const KNOWN_KINDS: readonly KnownKind[] = [
+  begins("7z", "7z", "'7z' bc af 27 1c"),
+  begins("rar", "Rar", "'Rar!' 1a 07 00"),
+  begins("rar", "Rar5", "'Rar!' 1a 07 01 00"),
+  begins("bzip2", "bzip2", "'BZh' 31-39 '1AY&SY'", "'BZh' 31-39 17 72 45 38 50 90"),
+  begins("xz", "xz", "fd '7zXZ' 00"),
+  begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
+  begins("lzh", "Lzh", "..*2 '-lh' 30-39 '-'", "..*2 '-lz' 30-39 '-'", "..*2 '-lh' 64 '-'", "..*2 '-lzs-'"),
+  { kind: "arj", type: "Arj", sure: true, fits: isArj },
+  begins("cab", "Cab", "'MSCF' 00 00 00 00"),
+  begins("chm", "Chm", "'ITSF' 03 00 00 00"),
+  begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
+  begins("ole", "Compound", "d0 cf 11 e0 a1 b1 1a e1"),
+  { kind: "cpio", type: "Cpio", sure: true, fits: (head) => isTextCpio(head) || isBinaryCpio(head) },
+  begins("ar", "Ar", "'!<arch>' 0a"),
+  begins("rpm", "Rpm", "ed ab ee db"),
+  has("iso", "Iso", 32769, "'CD001'"),
+  { kind: "udf", type: "Udf", sure: true, fits: hasUdfDescriptor },
+  begins("wim", "wim", "'MSWIM' 00 00 00"),
+  begins("xar", "Xar", "'xar!' 00"),
+  begins("squashfs", "SquashFS", "'hsqs'", "'sqsh'"),
+  has("cramfs", "CramFS", 16, "'Compressed ROMFS'"),
+  begins("szdd", "MsLZ", "'SZDD' 88 f0 27 33"),
+  begins("swf", "SWFc", "'CWS' 05-40", "'ZWS' 0d-40"),
+  begins("vhdx", "VHDX", "'vhdxfile'"),
+  begins("vmdk", "VMDK", "'KDMV' 01-04 00 00 00"),
+  begins("qcow", "QCOW", "'QFI' fb 00 00 00 01-03"),
+  has("vdi", "VDI", 64, "7f 10 da be"),
+  has("ntfs", "NTFS", 3, "'NTFS    ' 00"),
+  has("apfs", "APFS", 32, "'NXSB' 00"),
+  has("gpt", "GPT", 512, "'EFI PART' 00 00 01 00"),
+  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05"),
+  begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
+  ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
+  ends("vhd", "VHD", "'conectix' 00 00"),
+  unsure(has("ext", "Ext", 1080, "53 ef")),
+  { kind: "fat", type: "FAT", sure: false, fits: isFat },
+  // lz4, lzop, lrzip, rzip, snappy, zpaq.
+  begins("lz4", undefined, "04 22 4d 18", "02 21 4c 18"),
+  begins("unknown", undefined, "89 'LZO' 00 0d 0a 1a 0a", "'LRZI' 00"),
+  begins("unknown", undefined, "'RZIP' 02", "ff 06 00 00 'sNaPpY'", "'7kSt' a0", "'zPQ' 01-02 01"),
+  // Microsoft, StuffIt, ALZip, ACE, ZOO, BinHex.
+  begins("unknown", undefined, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'SIT!' ..*6 'rLau'"),
+  begins("unknown", undefined, "'ALZ' 01", "'EGGA' 00 01", "'(This file must be converted with BinHex'"),
+  has("unknown", undefined, 7, "'**ACE**'"),
+  has("unknown", undefined, 20, "dc a7 c4 fd"),
+];
+
+/** What 7-Zip opens, by what the content begins with. */
+export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, fits }) => ({
+  kind,
+  find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
+  open: (container, tools) => (type === undefined ? { kind: "unreadable" } : openBy7z(container, type, tools)),
+}));
+
+interface EmbeddedKind {
+  kind: string;
+  type: string;
+  needle: Needle;
+  /** Where the archive begins, seen from the signature. */
+  before: number;
+  likely(from: Buffer): boolean;
+}
+
+/** Zip, gzip and zstd have openers of their own, which look everywhere by themselves. */
+const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
+  embedded("7z", "7z", "sevenZip", (from) => from.length > 32 && crc32(from.subarray(12, 32)) === from.readUInt32LE(8)),
+  embedded("rar", "Rar", "rar", (from) => from[6] === 0 && from[9] === 0x73),
+  embedded("rar", "Rar5", "rar", (from) => from[6] === 1 && from[7] === 0),
+  embedded("cab", "Cab", "cab", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
+  embedded("ole", "Compound", "compound", (from) => from.length >= 512 && from.readUInt16LE(28) === 0xfffe),
+  embedded("xz", "xz", "xz", (from) => from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8)),
+  { ...embedded("nsis", "Nsis", "nsis", () => true), before: 8 },
+  { ...embedded("bzip2", "bzip2", "bzip2Block", (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4))), before: 4 },
+];
+
+function embedded(kind: string, type: string, needle: Needle, likely: EmbeddedKind["likely"]): EmbeddedKind {
+  return { kind, type, needle, before: 0, likely };
+}
+
+/** What 7-Zip opens anywhere inside a content that is no container itself: self-extracting archives, pictures with one behind. */
+export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(({ kind, type, needle, before, likely }) => ({
+  kind,
+  find(content) {
+    const places: Place[] = [];
+    for (const position of signaturesIn(content).get(needle) ?? []) {
+      const start = position - before;
+      if (start <= 0 || !likely(content.bytes(start, LIKELY_BYTES))) continue;
+      places.push({ start, end: content.size, sure: false });
+      if (places.length === EMBEDDED_AT_MOST) break;
+    }
+    return places;
+  },
+  open: (container, tools) => openBy7z(container, type, tools),
+}));
+
+const LIKELY_BYTES = 512;
+const EMBEDDED_AT_MOST = 16;
+/** The stream that Office puts an encrypted document in. */
+const ENCRYPTED_DOCUMENT = "EncryptedPackage";
+/** Of these 7-Zip reads exactly what belongs to the archive: what it did not read is something else. */
+const READ_IN_FULL: readonly string[] = ["7z"];
+
+/** Opens a container as what 7-Zip calls `type`. */
+export async function openBy7z(container: Blob, type: string, tools: Tools): Promise<Outcome> {
+  const { budget, sevenZip } = tools;
+  let encryptedDocument = false;
+  const sink: MemberSink = {
+    ...tools.sink,
+    begin(name) {
+      if (type === "Compound" && name === ENCRYPTED_DOCUMENT) encryptedDocument = true;
+      tools.sink.begin(name, WAYS[type]);
+    },
+  };
+  const { blob, read } = watchedBlob(container);
+  const outcome = await unpack(blob, sink, { program: sevenZip, type, memoryBytes: budget.limits.unpackerBytes });
+  budget.addWork(read().reduce((sum, { start, end }) => sum + end - start, 0));
+  if (encryptedDocument) return { kind: "encrypted" };
+  if (outcome.kind !== "unpacked") return outcome;
+  if (outcome.dataAfterEnd) {
+    const end = streamEnd(container, type, budget);
+    return end === undefined ? { kind: "unreadable" } : { kind: "opened", covered: [{ start: 0, end }] };
+  }
+  return { kind: "opened", covered: coveredBy(container, type, { tailBytes: outcome.tailBytes, read: read() }) };
+}
+
+/** By the book as far as 7-Zip tells; the canaries show whether clamd opens these too. */
+const WAYS: Readonly<Record<string, string>> = { Compound: "ole" };
+
+function coveredBy(
+  container: Blob,
+  type: string,
+  { tailBytes, read }: { tailBytes: number; read: readonly Range[] },
+): readonly Range[] {
+  const end = container.size - tailBytes;
+  if (READ_IN_FULL.includes(type)) return read.map((range) => ({ start: range.start, end: Math.min(range.end, end) }));
+  return tailBytes === 0 ? whole(container) : [{ start: 0, end }];
+}
+
+function begins(kind: string, type: string | undefined, ...spelled: string[]): KnownKind {
+  return has(kind, type, 0, ...spelled);
+}
+
+function has(kind: string, type: string | undefined, offset: number, ...spelled: string[]): KnownKind {
+  const patterns = spelled.map(bytePattern);
+  return {
+    kind,
+    ...(type === undefined ? {} : { type }),
+    sure: true,
+    fits: (head) => patterns.some((fits) => fits(head, offset)),
+  };
+}
+
+/** Too little to go by: such a file is opened if it can be, and nothing is said if not. */
+function unsure(known: KnownKind): KnownKind {
+  return { ...known, sure: false };
+}
+
+/** Disk images have their signature in the last sector. */
+function ends(kind: string, type: string, spelled: string): KnownKind {
+  const pattern = bytePattern(spelled);
+  const fits = (_: Buffer, content: Blob): boolean =>
+    content.size >= SECTOR && pattern(content.bytes(content.size - SECTOR, SECTOR));
+  return { kind, type, sure: true, fits };
+}
+
+const SECTOR = 512;
+
+function isArj(head: Buffer): boolean {
+  if (head.length < 34 || head.readUInt16LE(0) !== 0xea60) return false;
+  const [size, first] = [head.readUInt16LE(2), head.readUInt8(4)];
+  return size >= 30 && size <= 2600 && first >= 30 && first <= size;
+}
+
+function isTextCpio(head: Buffer): boolean {
+  return /^(07070[12][0-9a-f]{104}|070707[0-7]{70})/i.test(head.toString("latin1", 0, 110));
+}
+
+/** Two bytes, in either order; the rest of the header must make sense, or random bytes would fit. */
+function isBinaryCpio(head: Buffer): boolean {
+  if (head.length < 28) return false;
+  const little = head.readUInt16LE(0) === 0o070707;
+  if (!little && head.readUInt16BE(0) !== 0o070707) return false;
+  const nameLength = little ? head.readUInt16LE(20) : head.readUInt16BE(20);
+  return nameLength > 0 && nameLength <= 1024 && head[26 + nameLength - 1] === 0;
+}
+
+/** UDF says so in one of the sectors after the sixteenth, beside what makes the disc an ISO 9660 one as well. */
+function hasUdfDescriptor(head: Buffer): boolean {
+  for (let at = 32769; at + 5 <= head.length; at += 2048) {
+    if (/^NSR0[23]$/.test(head.toString("latin1", at, at + 5))) return true;
+  }
+  return false;
+}
+
+function isFat(head: Buffer): boolean {
+  if (head.length < 512 || head.readUInt16BE(510) !== 0x55aa) return false;
+  return /^FAT(12|16|) /.test(head.toString("latin1", 54, 62)) || head.toString("latin1", 82, 90) === "FAT32   ";
+}

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, test } from "node:test";
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { type Opened, openContainer } from "../../../test/support/open-container.ts";
+import { packedBy7z } from "../../engines/rules/samples/archives.ts";
+import type { Opener } from "../opener.ts";
+import { sevenZipKinds } from "./seven-zip-kinds.ts";
+import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./streams.ts";
+
+const payload = Buffer.from(Array.from({ length: 300 }, (_, line) => `line ${line * 7919} of the payload\n`).join(""));
+const other = Buffer.from("something else\n".repeat(50));
+const junk = Buffer.from("this is no compressed stream at all, but text behind one");
+const [bzip2, xz] = ["bzip2", "xz"].map((kind) => sevenZipKinds.find((opener) => opener.kind === kind)) as [
+  Opener,
+  Opener,
+];
+
+async function opened(opener: Opener, ...pieces: Uint8Array[]): Promise<Opened> {
+  const result = await openContainer(opener, Buffer.concat(pieces));
+  assert.ok(result, `no ${opener.kind} was found`);
+  return result;
+}
+
+const contents = ({ members }: Opened): string[] => members.map(({ content }) => content.toString("latin1"));
+
+const formats: [opener: Opener, pack: (content: Buffer) => Buffer][] = [
+  [gzip, (content) => gzipSync(content)],
+  [zlib, (content) => deflateSync(content)],
+  [zstd, (content) => zstdCompressSync(content)],
+  [bzip2, (content) => packedBy7z(content, "bz2")],
+  [xz, (content) => packedBy7z(content, "xz")],
+];
+
+for (const [opener, pack] of formats) {
+  describe(opener.kind, () => {
+    test("one stream", async () => {
+      const result = await opened(opener, pack(payload));
+      assert.equal(result.outcome, "opened");
+      assert.deepEqual(contents(result), [payload.toString()]);
+      assert.deepEqual(result.rest, []);
+    });
+
+    test("several streams are one file, as programs give them out", async () => {
+      const result = await opened(opener, pack(other), pack(payload));
+      assert.equal(result.outcome, "opened");
+      assert.ok(contents(result).includes(`${other}${payload}`));
+    });
+
+    test("what stands behind the last stream is left over", async () => {
+      const packed = Buffer.concat([pack(other), pack(payload)]);
+      const result = await opened(opener, packed, junk);
+      assert.equal(result.outcome, "opened");
+      assert.deepEqual(result.rest, [{ start: packed.length, end: packed.length + junk.length }]);
+    });
+
+    test("a stream that was cut off is unreadable", async () => {
+      const packed = pack(randomBytes(5000));
+      assert.equal((await opened(opener, packed.subarray(0, 3000))).outcome, "unreadable");
+    });
+  });
+}
+
+describe("gzip", () => {
+  test("with a name, a comment, an extra field and a checksum in its header", async () => {
+    const packed = gzipSync(payload);
+    const fields = Buffer.from("\x03\x00abcname\0a comment\0\x00\x00", "latin1");
+    const full = Buffer.concat([
+      packed.subarray(0, 3),
+      Buffer.of(0x1e),
+      packed.subarray(4, 10),
+      fields,
+      packed.subarray(10),
+    ]);
+    const result = await opened(gzip, full);
+    assert.deepEqual(contents(result), [payload.toString()]);
+    assert.equal(result.members[0]?.name, "name");
+  });
+  test("with a wrong checksum", async () => {
+    const packed = gzipSync(payload);
+    packed.fill(0, packed.length - 8);
+    assert.deepEqual(contents(await opened(gzip, packed)), [payload.toString()]);
+  });
+  test("with zeros behind it, as tapes have them", async () => {
+    assert.deepEqual((await opened(gzip, gzipSync(payload), Buffer.alloc(100_000))).rest, []);
+  });
+  test("one stream and nothing else may be left to another unpacker", async () => {
+    assert.equal((await opened(gzip, gzipSync(payload))).members[0]?.way, "gzip");
+    for (const behind of [junk, gzipSync(other), Buffer.alloc(5)]) {
+      assert.ok((await opened(gzip, gzipSync(payload), behind)).members.every(({ way }) => way === undefined));
+    }
+  });
+  test("larger than we hold in memory", async () => {
+    const large = Buffer.alloc(3 * 1024 * 1024, "large");
+    const result = await openContainer(gzip, gzipSync(large), { memberInMemoryBytes: 1024 * 1024 });
+    assert.ok(result?.members.some(({ content }) => content.equals(large)));
+    assert.equal(result?.outcome, "opened");
+  });
+});
+
+describe("zstd", () => {
+  test("frames that are to be skipped are left over, and what is behind them is not", async () => {
+    const skipped = Buffer.concat([Buffer.from([0x50, 0x2a, 0x4d, 0x18, junk.length, 0, 0, 0]), junk]);
+    const result = await opened(zstd, skipped, zstdCompressSync(payload));
+    assert.deepEqual(contents(result), [payload.toString()]);
+    assert.deepEqual(result.rest, [{ start: 0, end: skipped.length }]);
+  });
+});
+
+describe("brotli, which has no mark to be known by", () => {
+  test("is opened if it unpacks to its last byte", async () => {
+    assert.deepEqual(contents(await opened(brotli, brotliCompressSync(payload))), [payload.toString()]);
+  });
+  test("is not taken for granted with something behind it, in noise or in text", async () => {
+    for (const content of [Buffer.concat([brotliCompressSync(payload), junk]), randomBytes(5000), other]) {
+      const result = await openContainer(brotli, content);
+      assert.ok(result === undefined || result.outcome === "unreadable");
+    }
+  });
+});
+
+describe("in the middle of something else", () => {
+  const before = randomBytes(3000);
+  test("a gzip stream", async () =>
+    assert.ok(contents(await opened(embeddedGzip, before, gzipSync(payload))).includes(payload.toString())));
+  test("a zstd frame", async () =>
+    assert.ok(contents(await opened(embeddedZstd, before, zstdCompressSync(payload))).includes(payload.toString())));
+});

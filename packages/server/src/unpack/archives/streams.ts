@@ -1,0 +1,299 @@
+import { brotliDecompressSync, constants, zstdDecompressSync } from "node:zlib";
+import type { Blob } from "../blob.ts";
+import { inflateRaw } from "../inflate.ts";
+import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { headOf, signaturesIn } from "../signature-search.ts";
+import { openBy7z } from "./seven-zip-kinds.ts";
+
+/**
+ * Single files, compressed: gzip, zlib, zstd, brotli. Several streams may stand one behind the other, and programs give them
+ * out as one file or stop after the first: both come out. What is too large for memory is left to 7-Zip.
+ */
+
+type Step =
+  | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean }
+  /** Belongs to the format and has no content. */
+  | { kind: "passed"; end: number }
+  | { kind: "cut"; content: Buffer }
+  | { kind: "too-large" }
+  | { kind: "none" };
+
+/** Reads stream after stream. `byTheBook` is for a container that is one stream and nothing else. */
+async function openStreams(
+  container: Blob,
+  tools: Tools,
+  format: { way?: string; type?: string; next(at: number): Step },
+): Promise<Outcome> {
+  const contents: Buffer[] = [];
+  const covered: Range[] = [];
+  let total = 0;
+  let at = 0;
+  while (at < container.size) {
+    const step = format.next(at);
+    if (step.kind === "too-large") return format.type ? openBy7z(container, format.type, tools) : { kind: "too-large" };
+    if (step.kind === "cut") {
+      emit(tools.sink, { name: "", content: step.content });
+      return { kind: "unreadable" };
+    }
+    if (step.kind === "none") break;
+    if (step.kind === "passed") {
+      at = step.end;
+      continue;
+    }
+    const alone = contents.length === 0 && step.end === container.size;
+    emit(tools.sink, {
+      name: step.name,
+      content: step.content,
+      ...(alone && step.exact && format.way && { way: format.way }),
+    });
+    contents.push(step.content);
+    total += step.content.length;
+    if (total > tools.budget.limits.memberInMemoryBytes) {
+      return format.type ? openBy7z(container, format.type, tools) : { kind: "too-large" };
+    }
+    covered.push({ start: at, end: step.end });
+    at = afterZeros(container, step.end, covered);
+  }
+  if (contents.length === 0) return { kind: "unreadable" };
+  if (contents.length > 1) emit(tools.sink, { name: "", content: Buffer.concat(contents) });
+  return { kind: "opened", covered };
+}
+
+/** Tapes and disks are filled up with zeros. */
+function afterZeros(container: Blob, from: number, covered: Range[]): number {
+  let at = from;
+  while (at < container.size) {
+    const piece = container.bytes(at, ZEROS.length);
+    const other = piece.findIndex((byte) => byte !== 0);
+    at += other < 0 ? piece.length : other;
+    if (other >= 0) break;
+  }
+  if (at > from) covered.push({ start: from, end: at });
+  return at;
+}
+
+const ZEROS = Buffer.alloc(64 * 1024);
+const GZIP_FLAG = { headerCrc: 2, extra: 4, name: 8, comment: 16 } as const;
+const GZIP_HEADER_BYTES = 10;
+const GZIP_TRAILER_BYTES = 8;
+
+export const gzip: Opener = {
+  kind: "gzip",
+  find: (content) => (isGzip(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open: (container, tools) =>
+    openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools) }),
+};
+
+/** The same anywhere in another content. */
+export const embeddedGzip: Opener = {
+  ...gzip,
+  find(content) {
+    const likely = (at: number): boolean => at > 0 && isLikelyGzip(content.bytes(at, GZIP_HEADER_BYTES));
+    return places(content, (signaturesIn(content).get("gzip") ?? []).filter(likely));
+  },
+};
+
+function isGzip(head: Buffer): boolean {
+  return (
+    head.length > GZIP_HEADER_BYTES && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8 && (head[3] ?? 255) < 0x20
+  );
+}
+
+/** Three bytes stand anywhere: the level and the system must be such that somebody writes them. */
+function isLikelyGzip(head: Buffer): boolean {
+  const [level = 255, system = 99] = [head[8], head[9]];
+  return (
+    isGzip(Buffer.concat([head, ZEROS.subarray(0, 1)])) && [0, 2, 4].includes(level) && (system <= 13 || system === 255)
+  );
+}
+
+function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
+  return (at) => {
+    const header = gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST));
+    if (!header) return { kind: "none" };
+    const start = at + header.bytes;
+    const inflated = inflateRaw(container.bytes(start, budget.limits.memberInMemoryBytes), budget);
+    if (inflated.kind === "too-large") return inflated;
+    if (inflated.kind === "cut") {
+      // Too long for one piece: it is not damaged, only not all there.
+      if (container.size - start > budget.limits.memberInMemoryBytes) return { kind: "too-large" };
+      return { kind: "cut", content: inflated.content };
+    }
+    const end = Math.min(container.size, start + inflated.taken + GZIP_TRAILER_BYTES);
+    return {
+      kind: "stream",
+      name: header.name,
+      content: inflated.content,
+      end,
+      exact: end - start - inflated.taken === GZIP_TRAILER_BYTES,
+    };
+  };
+}
+
+const GZIP_HEADER_AT_MOST = 256 * 1024;
+
+function gzipHeader(head: Buffer): { bytes: number; name: string } | undefined {
+  if (!isGzip(head)) return undefined;
+  const flags = head[3] ?? 0;
+  let at = GZIP_HEADER_BYTES;
+  if (flags & GZIP_FLAG.extra) at += 2 + (at + 2 <= head.length ? head.readUInt16LE(at) : 0);
+  const text = (): string => {
+    const end = head.indexOf(0, at);
+    const found = head.toString("latin1", at, end < 0 ? at : end);
+    at = end < 0 ? head.length : end + 1;
+    return found;
+  };
+  const name = flags & GZIP_FLAG.name ? text() : "";
+  if (flags & GZIP_FLAG.comment) text();
+  if (flags & GZIP_FLAG.headerCrc) at += 2;
+  return { bytes: at, name };
+}
+
+/** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof: it is a try. */
+export const zlib: Opener = {
+  kind: "zlib",
+  find(content) {
+    const head = content.bytes(0, 2);
+    return content.size > 8 && isZlib(head) ? [{ start: 0, end: content.size, sure: false }] : [];
+  },
+  open: (container, tools) =>
+    openStreams(container, tools, {
+      next(at) {
+        if (!isZlib(container.bytes(at, 2))) return { kind: "none" };
+        const inflated = inflateRaw(container.bytes(at + 2, tools.budget.limits.memberInMemoryBytes), tools.budget);
+        if (inflated.kind === "cut") return { kind: "cut", content: inflated.content };
+        if (inflated.kind === "too-large") return inflated;
+        const end = Math.min(container.size, at + 2 + inflated.taken + ADLER_BYTES);
+        return { kind: "stream", name: "", content: inflated.content, end, exact: false };
+      },
+    }),
+};
+
+const ADLER_BYTES = 4;
+
+function isZlib(head: Buffer): boolean {
+  if (head.length < 2) return false;
+  const [method = 0, flags = 0] = head;
+  return (method & 0x0f) === 8 && method >> 4 <= 7 && (flags & 0x20) === 0 && (method * 256 + flags) % 31 === 0;
+}
+
+const ZSTD = 0xfd2fb528;
+const ZSTD_SKIPPABLE = 0x184d2a50;
+/** 128 MiB, what the zstd program itself takes without being asked to; 7-Zip gets those that want more. */
+const ZSTD_WINDOW_LOG = 27;
+
+export const zstd: Opener = {
+  kind: "zstd",
+  find: (content) => (isZstd(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open: (container, tools) => openStreams(container, tools, { type: "zstd", next: zstdAt(container, tools) }),
+};
+
+export const embeddedZstd: Opener = {
+  ...zstd,
+  find(content) {
+    // The byte behind the magic number says which fields follow; one bit of it is always zero.
+    const likely = (at: number): boolean => at > 0 && ((content.bytes(at + 4, 1)[0] ?? 8) & 8) === 0;
+    return places(content, (signaturesIn(content).get("zstd") ?? []).filter(likely));
+  },
+};
+
+function isZstd(head: Buffer): boolean {
+  if (head.length < 8) return false;
+  const magic = head.readUInt32LE(0);
+  return magic === ZSTD || ((magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE && isSkipped(head));
+}
+
+/** A skippable frame is recognised only in front of another frame. */
+function isSkipped(head: Buffer): boolean {
+  const next = 8 + head.readUInt32LE(4);
+  if (next + 4 > head.length) return next < head.length || next >= HEAD_TO_SEE;
+  const magic = head.readUInt32LE(next);
+  return magic === ZSTD || (magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE;
+}
+
+const HEAD_TO_SEE = 64 * 1024;
+
+function zstdAt(container: Blob, { budget }: Tools): (at: number) => Step {
+  return (at) => {
+    const head = container.bytes(at, 8);
+    if (head.length < 8) return { kind: "none" };
+    const magic = head.readUInt32LE(0);
+    // What is in such a frame is not for those who unpack: it is left over, and looked at as such.
+    if ((magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE) return { kind: "passed", end: at + 8 + head.readUInt32LE(4) };
+    if (magic !== ZSTD) return { kind: "none" };
+    const packed = container.bytes(at, budget.limits.memberInMemoryBytes);
+    try {
+      const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG };
+      const options = { params, maxOutputLength: budget.limits.memberInMemoryBytes, info: true };
+      const answer: unknown = zstdDecompressSync(packed, options);
+      const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
+      budget.addWork(engine.bytesWritten);
+      // Nothing taken would be nothing gained, for ever.
+      if (engine.bytesWritten <= 0) return { kind: "none" };
+      return { kind: "stream", name: "", content: buffer, end: at + engine.bytesWritten, exact: false };
+    } catch {
+      // Damaged, or larger than we hold in memory: 7-Zip knows, and gives what it can.
+      return { kind: "too-large" };
+    }
+  };
+}
+
+/** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its very last byte. */
+export const brotli: Opener = {
+  kind: "brotli",
+  find(content) {
+    if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
+    const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
+    return begun === "no" ? [] : [{ start: 0, end: content.size, sure: false }];
+  },
+  open(container, { sink, budget }) {
+    const { memberInMemoryBytes } = budget.limits;
+    const unpacked = unbrotli(container.bytes(0, memberInMemoryBytes), memberInMemoryBytes);
+    if (unpacked === "too-large") return { kind: "too-large" };
+    if (typeof unpacked === "string" || unpacked.taken !== container.size) return { kind: "unreadable" };
+    budget.addWork(unpacked.taken);
+    emit(sink, { name: "", content: unpacked.content });
+    return { kind: "opened", covered: whole(container) };
+  },
+};
+
+const BROTLI_LEAST_BYTES = 16;
+const BROTLI_TRIAL_BYTES = 512;
+const BROTLI_TRIAL_OUTPUT_BYTES = 64 * 1024;
+
+/** What is compressed looks like noise: nearly all bytes there are, equally often. A trial costs more than this. */
+function looksCompressed(head: Buffer): boolean {
+  seenBytes.fill(0);
+  let different = 0;
+  for (const byte of head) {
+    if (seenBytes[byte] === 0) different += 1;
+    seenBytes[byte] = 1;
+  }
+  return different >= head.length * NOISE_SHARE;
+}
+
+const seenBytes = new Uint8Array(256);
+
+const NOISE_BYTES = 256;
+/** Noise has 0.63, text 0.2, programs and tables 0.3. */
+const NOISE_SHARE = 0.42;
+
+function unbrotli(
+  packed: Buffer,
+  maxOutputLength: number,
+): { content: Buffer; taken: number } | "too-large" | "cut" | "no" {
+  try {
+    const answer: unknown = brotliDecompressSync(packed, { maxOutputLength, info: true });
+    const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
+    return { content: buffer, taken: engine.bytesWritten };
+  } catch (error) {
+    if (error instanceof RangeError) return "too-large";
+    return error instanceof Error && "code" in error && error.code === "Z_BUF_ERROR" ? "cut" : "no";
+  }
+}
+
+function places(content: Blob, starts: readonly number[]): Place[] {
+  return starts.slice(0, PLACES_AT_MOST).map((start) => ({ start, end: content.size, sure: false }));
+}
+
+const PLACES_AT_MOST = 64;

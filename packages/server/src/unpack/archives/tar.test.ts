@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type Opened, openContainer } from "../../../test/support/open-container.ts";
+import { tar as tarFile } from "../../../test/support/tar-writer.ts";
+import { tar } from "./tar.ts";
+
+const payload = Buffer.from("the payload, of which every byte counts\n".repeat(20));
+const other = Buffer.from("something else\n".repeat(50));
+const BLOCK = 512;
+const END = Buffer.alloc(2 * BLOCK);
+
+/** A header with some fields written differently, and the right checksum, or another one. */
+function header(name: string, size: number, change: (block: Buffer) => void = () => {}, checksum = 0): Buffer {
+  const block = Buffer.from(tarFile([{ name, content: Buffer.alloc(0) }]).subarray(0, BLOCK));
+  block.write(`${size.toString(8).padStart(11, "0")}\0`, 124);
+  change(block);
+  block.write("        ", 148);
+  const sum = block.reduce((total, byte) => total + byte, 0) + checksum;
+  block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return block;
+}
+
+function padded(content: Uint8Array): Buffer {
+  return Buffer.concat([content, Buffer.alloc(-content.length & (BLOCK - 1))]);
+}
+
+function pax(records: Record<string, string>): Buffer {
+  const text = Object.entries(records).map(([key, value]) => {
+    const body = ` ${key}=${value}\n`;
+    const length = body.length + String(body.length + 2).length;
+    return `${length}${body}`;
+  });
+  const content = Buffer.from(text.join(""));
+  return Buffer.concat([header("pax", content.length, (block) => block.write("x", 156)), padded(content)]);
+}
+
+const base256 = (size: number) => (block: Buffer) => {
+  block.fill(0, 124, 136);
+  block[124] = 0x80;
+  block.writeUInt32BE(size, 132);
+};
+
+async function opened(...pieces: Uint8Array[]): Promise<Opened> {
+  const result = await openContainer(tar, Buffer.concat(pieces));
+  assert.ok(result, "no tar was found");
+  return result;
+}
+
+const first = Buffer.concat([header("first", other.length), padded(other)]);
+const member = Buffer.concat([header("a", payload.length), padded(payload)]);
+
+describe("members come out whole", () => {
+  const archives: Record<string, Buffer[]> = {
+    "of an ordinary archive": [first, member, END],
+    "without the blocks at the end": [first, member],
+    "with a size in base 256": [first, header("a", 0, base256(payload.length)), padded(payload), END],
+    "with a size in a PAX record": [first, pax({ size: String(payload.length) }), header("a", 0), padded(payload), END],
+    "behind the end of the archive": [first, END, member, END],
+    "behind a header with a wrong checksum": [header("bad", other.length, () => {}, 1), padded(other), member, END],
+    "behind a damaged block": [first, Buffer.alloc(BLOCK, "damage"), member, END],
+    "with a header that has no magic number": [
+      header("a", payload.length, (block) => block.fill(0, 257, 265)),
+      padded(payload),
+      END,
+    ],
+    "of a type nobody knows": [header("a", payload.length, (block) => block.write("Q", 156)), padded(payload), END],
+    "of a hard link that has content": [
+      first,
+      header("a", payload.length, (block) => block.write("1", 156)),
+      padded(payload),
+      END,
+    ],
+  };
+  for (const [name, pieces] of Object.entries(archives)) {
+    test(name, async () => {
+      const { members, outcome } = await opened(...pieces);
+      assert.equal(outcome, "opened");
+      assert.ok(members.some(({ content }) => content.equals(payload)));
+    });
+  }
+
+  test("where the header and the PAX record disagree both readings come out", async () => {
+    const short = payload.subarray(0, 100);
+    const file = [pax({ size: "100" }), header("a", payload.length), padded(payload), first, END];
+    const { members } = await opened(...file);
+    assert.ok(members.some(({ content }) => content.equals(payload)));
+    assert.ok(members.some(({ content }) => content.equals(short)));
+    assert.ok(members.some(({ content }) => content.equals(other)));
+  });
+});
+
+describe("what is no part of the archive is left over", () => {
+  test("behind its end", async () => {
+    const junk = Buffer.alloc(BLOCK, "junk ");
+    const { rest } = await opened(first, END, junk);
+    assert.deepEqual(rest, [{ start: first.length + END.length, end: first.length + END.length + BLOCK }]);
+  });
+  test("in a block that is no header", async () => {
+    const { rest } = await opened(first, Buffer.alloc(BLOCK, "damage"), member, END);
+    assert.deepEqual(rest, [{ start: first.length, end: first.length + BLOCK }]);
+  });
+});
+
+describe("only what is by the book may be left to another unpacker", () => {
+  const ways = async (...pieces: Buffer[]): Promise<(string | undefined)[]> =>
+    (await opened(...pieces)).members.map(({ way }) => way);
+  test("ordinary members", async () => assert.deepEqual(await ways(first, member, END), ["tar", "tar"]));
+  const odd: Record<string, Buffer[]> = {
+    "a size in base 256": [header("a", 0, base256(payload.length)), padded(payload), END],
+    "a PAX record": [pax({ path: "b" }), member, END],
+    "no end": [first, member],
+    "a member behind the end": [first, END, member, END],
+  };
+  for (const [name, pieces] of Object.entries(odd)) {
+    test(`not: ${name}`, async () => assert.ok((await ways(...pieces)).every((way) => way === undefined)));
+  }
+});
+
+test("an archive that was cut off in a member is unreadable, and what is there comes out", async () => {
+  const { outcome, members } = await opened(first, member.subarray(0, BLOCK + 100));
+  assert.equal(outcome, "unreadable");
+  assert.ok(members.some(({ content }) => content.equals(payload.subarray(0, 100))));
+});

@@ -1,0 +1,213 @@
+import type { Blob } from "../blob.ts";
+import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { headOf, signaturesIn } from "../signature-search.ts";
+import { openBy7z } from "./seven-zip-kinds.ts";
+
+/**
+ * Tar of any age. What GNU tar, bsdtar and Python's tarfile get out of it comes out: sizes in octal, in base 256 or from a
+ * PAX record, members behind the end of the archive (`tar -i`) and behind damaged headers. Where the size in the header and
+ * the one in a PAX record differ, the archive is read both ways.
+ */
+export const tar: Opener = {
+  kind: "tar",
+  find(content) {
+    const head = headOf(content);
+    const sure =
+      head.length >= BLOCK && (isHeader(head.subarray(0, BLOCK)) || head.toString("latin1", 257, 262) === "ustar");
+    return sure ? [{ start: 0, end: content.size, sure }] : [];
+  },
+  open,
+};
+
+/** The same behind a picture or a program. Only tars with a magic number are found there; the first is where it begins. */
+export const embeddedTar: Opener = {
+  ...tar,
+  find(content) {
+    const starts = (signaturesIn(content).get("tar") ?? []).map((at) => at - MAGIC_AT);
+    const start = starts.find((at) => at > 0 && isHeader(content.bytes(at, BLOCK)));
+    return start === undefined ? [] : [{ start, end: content.size, sure: false }];
+  },
+};
+
+const MAGIC_AT = 257;
+const BLOCK = 512;
+const PIECE_BYTES = 1024 * 1024;
+/** Extended headers are text; a name or a size fits into far less. */
+const EXTENSION_BYTES = 1024 * 1024;
+const TYPE = { pax: "x", paxForAll: "g", solarisPax: "X", longName: "L", longLink: "K", gnuSparse: "S" } as const;
+const EXTENSIONS: readonly string[] = [TYPE.pax, TYPE.paxForAll, TYPE.solarisPax, TYPE.longName, TYPE.longLink];
+/** Files, by the book; "7" is one that wants to be in one piece on disk. */
+const PLAIN_FILE = ["0", "\0", "7"];
+/** Links, devices, folders and pipes: of these nothing but the header is there, unless they say a size. */
+const NO_CONTENT = ["1", "2", "3", "4", "5", "6"];
+
+interface Walk {
+  covered: Range[];
+  members: { name: string; content: Range; plain: boolean }[];
+  /** Some size was said in two ways. */
+  disagrees: boolean;
+  sparse: boolean;
+  byTheBook: boolean;
+  headers: number;
+}
+
+async function open(container: Blob, tools: Tools): Promise<Outcome> {
+  const first = walk(container, tools, { believePax: true });
+  const walks = first.disagrees ? [first, walk(container, tools, { believePax: false })] : [first];
+  for (const { members, byTheBook } of walks) {
+    for (const { name, content, plain } of members) {
+      copy(container.slice(content.start, content.end), name, { way: byTheBook && plain ? "tar" : undefined, tools });
+    }
+  }
+  if (first.headers === 0) return { kind: "unreadable" };
+  // Files with holes stand here without their holes: 7-Zip fills them.
+  if (first.sparse) {
+    const filled = await openBy7z(container, "tar", tools);
+    if (filled.kind !== "opened") return filled;
+  }
+  const cut = walks.some(({ members }) => members.some(({ content }) => content.end > container.size));
+  return cut ? { kind: "unreadable" } : { kind: "opened", covered: walks.flatMap(({ covered }) => covered) };
+}
+
+/** From the first block to the last, over everything that is no header. */
+function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: boolean }): Walk {
+  const found: Walk = { covered: [], members: [], disagrees: false, sparse: false, byTheBook: true, headers: 0 };
+  let forNext: { size?: number; name?: string; sparse?: boolean } = {};
+  let zeros = 0;
+  for (let at = 0; at < container.size; ) {
+    budget.addWork(BLOCK);
+    const block = container.bytes(at, BLOCK);
+    if (isZero(block)) {
+      found.covered.push({ start: at, end: at + block.length });
+      zeros += 1;
+      at += BLOCK;
+      continue;
+    }
+    if (block.length < BLOCK || !isHeader(block)) {
+      found.byTheBook = false;
+      at += BLOCK;
+      continue;
+    }
+    if (zeros > 0) found.byTheBook = false;
+    found.headers += 1;
+    const header = readHeader(block);
+    const { type } = header;
+    if (!header.byTheBook) found.byTheBook = false;
+    if (EXTENSIONS.includes(type)) {
+      found.byTheBook = false;
+      const text = container.bytes(at + BLOCK, Math.min(header.size, EXTENSION_BYTES));
+      forNext = { ...forNext, ...readExtension(type, text) };
+      const end = Math.min(container.size, at + BLOCK + padded(header.size));
+      found.covered.push({ start: at, end });
+      at += BLOCK + padded(header.size);
+      continue;
+    }
+    if (forNext.size !== undefined && forNext.size !== header.size) found.disagrees = true;
+    if (type === TYPE.gnuSparse || forNext.sparse) found.sparse = true;
+    const size = (believePax ? forNext.size : undefined) ?? header.size;
+    const start = at + BLOCK + (type === TYPE.gnuSparse ? sparseHeaders(container, at) : 0);
+    // A link says the size of what it leads to, and some programs write that as well.
+    const content = NO_CONTENT.includes(type) && !holdsContent(container, start, size) ? 0 : size;
+    const name = forNext.name ?? header.name;
+    if (content > 0) {
+      const plain = PLAIN_FILE.includes(type);
+      found.members.push({ name, content: { start, end: start + content }, plain });
+    }
+    found.covered.push({ start: at, end: Math.min(container.size, start + padded(content)) });
+    at = start + padded(content);
+    forNext = {};
+  }
+  if (zeros < 2) found.byTheBook = false;
+  return found;
+}
+
+/** Whether what should be content is none but the next header: bsdtar and GNU tar read links of old archives so. */
+function holdsContent(container: Blob, start: number, size: number): boolean {
+  if (size === 0 || start + size > container.size) return false;
+  const next = container.bytes(start, BLOCK);
+  return !isZero(next) && !(next.length === BLOCK && isHeader(next));
+}
+
+interface Header {
+  name: string;
+  size: number;
+  type: string;
+  byTheBook: boolean;
+}
+
+function readHeader(block: Buffer): Header {
+  const field = block.subarray(124, 136);
+  const binary = ((field[0] ?? 0) & 0x80) !== 0;
+  const octal = field.toString("latin1").match(/^[ \0]*([0-7]*)/)?.[1] ?? "";
+  const size = binary ? base256(field) : Number.parseInt(octal || "0", 8);
+  const name = block.toString("latin1", 0, 100).split("\0")[0] ?? "";
+  const type = String.fromCharCode(block[156] ?? 0);
+  return { name, size, type, byTheBook: !binary && octal.length >= 11 };
+}
+
+function base256(field: Buffer): number {
+  let value = (field[0] ?? 0) & 0x7f;
+  for (const byte of field.subarray(1)) value = value * 256 + byte;
+  return Math.min(value, Number.MAX_SAFE_INTEGER);
+}
+
+/** The last record of a name counts. */
+function readExtension(type: string, text: Buffer): { size?: number; name?: string; sparse?: boolean } {
+  if (type === TYPE.longName) return { name: text.toString("latin1").split("\0")[0] ?? "" };
+  if (type === TYPE.longLink) return {};
+  const found: { size?: number; name?: string; sparse?: boolean } = {};
+  for (let at = 0; at < text.length; ) {
+    const length = Number.parseInt(text.toString("latin1", at, at + 20), 10);
+    if (!(length > 0)) break;
+    const [, key = "", value = ""] = text.toString("latin1", at, at + length).match(/^\d+ ([^=]*)=(.*)\n$/s) ?? [];
+    if (key === "size") found.size = Number.parseInt(value, 10) || 0;
+    if (key === "path") found.name = value;
+    if (key.startsWith("GNU.sparse.")) found.sparse = true;
+    at += length;
+  }
+  return found;
+}
+
+/** An old GNU file with very many holes goes on saying where they are in further blocks. */
+function sparseHeaders(container: Blob, at: number): number {
+  let bytes = 0;
+  let goesOn = container.bytes(at + 482, 1)[0] ?? 0;
+  while (goesOn !== 0 && at + BLOCK + bytes + BLOCK <= container.size) {
+    goesOn = container.bytes(at + BLOCK + bytes + 504, 1)[0] ?? 0;
+    bytes += BLOCK;
+  }
+  return bytes;
+}
+
+/** A header says its own checksum, which is all that tars of every age have in common. */
+export function isHeader(block: Buffer): boolean {
+  if (block.length < BLOCK) return false;
+  const stated = block.toString("latin1", 148, 156).match(/^[ \0]*([0-7]+)[\0 ]?/)?.[1];
+  if (stated === undefined) return false;
+  // The checksum's own eight bytes count as spaces. Some old programs took the bytes for signed ones.
+  let [sum, signed] = [8 * 0x20, 8 * 0x20];
+  for (let index = 0; index < BLOCK; index += 1) {
+    if (index >= 148 && index < 156) continue;
+    const byte = block[index] ?? 0;
+    sum += byte;
+    signed += byte > 127 ? byte - 256 : byte;
+  }
+  const value = Number.parseInt(stated, 8);
+  return value === sum || value === signed;
+}
+
+function isZero(block: Buffer): boolean {
+  return block.equals(block.length === BLOCK ? ZEROS : Buffer.alloc(block.length));
+}
+
+const ZEROS = Buffer.alloc(BLOCK);
+
+function padded(size: number): number {
+  return Math.ceil(size / BLOCK) * BLOCK;
+}
+
+function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
+  tools.sink.begin(name, way);
+  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
+  tools.sink.end();
+}

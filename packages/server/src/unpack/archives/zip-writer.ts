@@ -1,0 +1,52 @@
+import { type Blob, joinedBlob, memoryBlob } from "../blob.ts";
+
+interface PackedMember {
+  method: number;
+  flags: number;
+  crc: number;
+  unpackedBytes: number;
+  packed: Blob;
+}
+
+const SIZES_FOLLOW = 0x8;
+const VERSION = 63;
+
+/**
+ * An archive of these members and nothing else, for 7-Zip to unpack: honest headers around packed bytes that are left where
+ * they are.
+ */
+export function zipOf(members: readonly PackedMember[]): Blob {
+  const pieces: Blob[] = [];
+  const directory: Buffer[] = [];
+  let at = 0;
+  for (const [index, member] of members.entries()) {
+    const name = Buffer.from(String(index));
+    const fields = Buffer.alloc(26);
+    fields.writeUInt16LE(VERSION, 0);
+    fields.writeUInt16LE(member.flags & ~SIZES_FOLLOW, 2);
+    fields.writeUInt16LE(member.method, 4);
+    fields.writeUInt32LE(member.crc, 10);
+    fields.writeUInt32LE(member.packed.size, 14);
+    fields.writeUInt32LE(Math.min(member.unpackedBytes, 0xfffffffe), 18);
+    fields.writeUInt16LE(name.length, 22);
+    const local = Buffer.concat([Buffer.from("PK\x03\x04", "latin1"), fields, name]);
+    directory.push(entry(fields, name, at));
+    pieces.push(memoryBlob(local), member.packed);
+    at += local.length + member.packed.size;
+  }
+  const listing = Buffer.concat(directory);
+  const end = Buffer.alloc(22);
+  end.write("PK\x05\x06", "latin1");
+  end.writeUInt16LE(members.length, 8);
+  end.writeUInt16LE(members.length, 10);
+  end.writeUInt32LE(listing.length, 12);
+  end.writeUInt32LE(at, 16);
+  return joinedBlob([...pieces, memoryBlob(listing), memoryBlob(end)]);
+}
+
+function entry(fields: Buffer, name: Buffer, offset: number): Buffer {
+  const made = Buffer.alloc(46 - 6 - fields.length);
+  made.writeUInt32LE(offset, made.length - 4);
+  const version = Buffer.from([VERSION, 0]);
+  return Buffer.concat([Buffer.from("PK\x01\x02", "latin1"), version, fields, made, name]);
+}

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { deflateRawSync } from "node:zlib";
+import { type Opened, openContainer } from "../../../test/support/open-container.ts";
+import {
+  deflated,
+  encrypted,
+  METHOD_DEFLATED,
+  type Member,
+  packedAs,
+  stored,
+  withDescriptor,
+  withZip64,
+  type ZipShape,
+  zip as zipFile,
+} from "../../../test/support/zip-writer.ts";
+import { packedBy7z } from "../../engines/rules/samples/archives.ts";
+import { zip } from "./zip.ts";
+
+const payload = Buffer.from("the payload, which no directory has to list\n".repeat(8));
+const other = Buffer.from("something else that is in every archive here\n".repeat(5));
+
+async function opened(file: Uint8Array): Promise<Opened> {
+  const result = await openContainer(zip, file);
+  assert.ok(result, "no zip was found");
+  return result;
+}
+
+function holds({ members }: Opened, content: Buffer): boolean {
+  return members.some((member) => member.content.equals(content));
+}
+
+describe("members come out whole", () => {
+  const members: Record<string, Member> = {
+    stored: stored("a", payload),
+    deflated: deflated("a", payload),
+    "with a descriptor": withDescriptor(deflated("a", payload)),
+    "stored with a descriptor": withDescriptor(stored("a", payload)),
+    "zip64 in the local header": withZip64(deflated("a", payload), "local"),
+    "zip64 in the directory": withZip64(deflated("a", payload), "central"),
+    "zip64 in both": withZip64(stored("a", payload), "both"),
+    "with the name of a folder": deflated("a/", payload),
+    "without a name": deflated("", payload),
+    "with a wrong checksum": { ...deflated("a", payload), crc: 1 },
+    "stored, although the directory says deflated": { ...stored("a", payload), central: { method: METHOD_DEFLATED } },
+    "deflated, although the directory says stored": { ...deflated("a", payload), central: { method: 0 } },
+    "longer than the directory says": { ...stored("a", payload), central: { packedBytes: 10, unpackedBytes: 10 } },
+    "longer than its own header says": { ...stored("a", payload), local: { packedBytes: 10, unpackedBytes: 10 } },
+  };
+  for (const [name, member] of Object.entries(members)) {
+    test(name, async () => assert.ok(holds(await opened(zipFile([stored("b", other), member])), payload)));
+  }
+  for (const method of ["deflate64", "bzip2", "lzma", "ppmd"]) {
+    test(method, async () => {
+      const result = await opened(packedBy7z(payload, "zip", [`-mm=${method}`]));
+      assert.equal(result.outcome, "opened");
+      assert.ok(holds(result, payload));
+    });
+  }
+});
+
+describe("whatever the directory looks like", () => {
+  const member = deflated("a", payload);
+  const shapes: Record<string, ZipShape> = {
+    "something stands before it": { prefix: Buffer.alloc(300, "x") },
+    "something stands before it and is counted": { prefix: Buffer.alloc(300, "x"), prefixCounted: true },
+    "it has a comment": { comment: other },
+    "another zip is its comment": { comment: zipFile([stored("b", other)]) },
+    "it is of the zip64 kind": { zip64End: true },
+    "it says that there are fewer members": { end: { entries: 0, entriesHere: 0 } },
+    "something stands behind it": { trailing: Buffer.alloc(500, "y") },
+  };
+  for (const [name, shape] of Object.entries(shapes)) {
+    test(name, async () => assert.ok(holds(await opened(zipFile([stored("b", other), member], shape)), payload)));
+  }
+
+  test("it is missing, and the last member is cut off", async () => {
+    const file = zipFile([stored("b", other), stored("a", payload)]);
+    const cut = file.subarray(0, file.indexOf(payload) + payload.length - 5);
+    const result = await opened(cut);
+    assert.ok(holds(result, other));
+    assert.ok(holds(result, payload.subarray(0, -5)));
+    assert.deepEqual(result.rest, []);
+  });
+
+  test("it does not list a member that stands between others", async () => {
+    const hidden = zipFile([member]);
+    const gap = hidden.subarray(0, hidden.indexOf("PK\x01\x02"));
+    const result = await opened(zipFile([stored("b", other)], { beforeDirectory: gap }));
+    assert.equal(result.outcome, "opened");
+    assert.ok(holds(result, payload));
+  });
+
+  test("two archives stand one behind the other", async () => {
+    const result = await opened(Buffer.concat([zipFile([member]), zipFile([stored("b", other)])]));
+    assert.ok(holds(result, payload) && holds(result, other));
+  });
+});
+
+describe("what is left over is said", () => {
+  const junk = Buffer.from("no part of the archive and longer than a descriptor");
+  const places: Record<string, ZipShape> = {
+    "before the first member": { prefix: junk, prefixCounted: true },
+    "between the members and the directory": { beforeDirectory: junk },
+    "between the directory and its end": { beforeEnd: junk },
+    "behind the end": { trailing: junk },
+  };
+  for (const [name, shape] of Object.entries(places)) {
+    test(name, async () => {
+      const file = zipFile([deflated("a", payload)], shape);
+      const { place, rest, outcome } = await opened(file);
+      assert.equal(outcome, "opened");
+      const left = rest.map(({ start, end }) => file.subarray(place.start + start, place.start + end));
+      // What stands before the first member is no part of the place at all.
+      left.push(file.subarray(0, place.start));
+      assert.ok(left.some((bytes) => bytes.includes(junk)));
+    });
+  }
+
+  test("behind the end of the deflate stream, inside the packed size", async () => {
+    const packed = Buffer.concat([deflateRawSync(payload), junk]);
+    const file = zipFile([packedAs(METHOD_DEFLATED, { name: "a", packed, content: payload })]);
+    const { rest, members } = await opened(file);
+    assert.ok(rest.some(({ start, end }) => file.subarray(start, end).includes(junk)));
+    assert.equal(members[0]?.way, undefined);
+  });
+
+  test("nothing of an ordinary archive, nor of a signed Android package", async () => {
+    const block = Buffer.concat([Buffer.alloc(200, "signature"), Buffer.from("APK Sig Block 42")]);
+    for (const shape of [{}, { beforeDirectory: block }, { comment: other }]) {
+      assert.deepEqual((await opened(zipFile([deflated("a", payload), stored("b", other)], shape))).rest, []);
+    }
+  });
+});
+
+describe("only what is by the book may be left to another unpacker", () => {
+  const ways = ({ members }: Opened): (string | undefined)[] => members.map(({ way }) => way);
+
+  test("ordinary members", async () => {
+    const file = zipFile([deflated("a", payload), stored("b", other), withDescriptor(deflated("c", payload))]);
+    assert.deepEqual(ways(await opened(file)), ["zip/deflated", "zip/stored", "zip/deflated"]);
+  });
+
+  const odd: Record<string, () => Buffer> = {
+    zip64: () => zipFile([withZip64(deflated("a", payload), "both")], { zip64End: true }),
+    "a header that says otherwise": () => zipFile([{ ...deflated("a", payload), local: { packedBytes: 3 } }]),
+    "a name that is different": () => {
+      const file = zipFile([deflated("a", payload)]);
+      file.write("b", 30);
+      return file;
+    },
+    "something behind": () => zipFile([deflated("a", payload)], { trailing: Buffer.alloc(50, "x") }),
+    "two archives": () => Buffer.concat([zipFile([deflated("a", payload)]), zipFile([stored("b", other)])]),
+    "no directory": () => zipFile([deflated("a", payload)]).subarray(0, -60),
+  };
+  for (const [name, make] of Object.entries(odd)) {
+    test(`not: ${name}`, async () => assert.ok(ways(await opened(make())).every((way) => way === undefined)));
+  }
+});
+
+describe("what cannot be read is said to be so", () => {
+  test("an encrypted member", async () => {
+    const file = zipFile([stored("b", other), encrypted("a", payload, "secret")]);
+    assert.equal((await opened(file)).outcome, "encrypted");
+    assert.equal((await opened(packedBy7z(payload, "zip", ["-psecret", "-mem=AES256"]))).outcome, "encrypted");
+  });
+  test("a method that nobody knows", async () => {
+    assert.equal((await opened(zipFile([{ ...deflated("a", payload), method: 77 }]))).outcome, "unreadable");
+  });
+  test("a directory that points to no member", async () => {
+    assert.equal(
+      (await opened(zipFile([{ ...deflated("a", payload), central: { offset: 7 } }]))).outcome,
+      "unreadable",
+    );
+  });
+  test("a damaged member, of which the beginning comes out", async () => {
+    const content = Buffer.from(Array.from({ length: 4000 }, (_, index) => `line ${index * 7919}\n`).join(""));
+    const file = zipFile([deflated("a", content)]);
+    const middle = file.length >> 1;
+    file.fill(0xff, middle, middle + 20);
+    const { outcome, members } = await opened(file);
+    assert.equal(outcome, "unreadable");
+    const [first] = members;
+    assert.ok(first && first.content.length > 1000 && content.includes(first.content.subarray(0, 1000)));
+  });
+});
+
+test("a signature in other data is no archive", async () => {
+  const text = Buffer.from("a zip begins with PK\x03\x04 and ends with PK\x05\x06, they say");
+  const result = await openContainer(zip, text);
+  assert.ok(result === undefined || (!result.place.sure && result.members.length === 0));
+});
+
+test("members that overlap, and thousands of end records, cost no more than their bytes", async () => {
+  const many = Buffer.concat(Array.from({ length: 2000 }, (_, index) => zipFile([stored(`${index}`, other)])));
+  const { work } = await opened(many);
+  assert.ok(work < 20 * many.length, `${work / many.length} times its bytes`);
+});

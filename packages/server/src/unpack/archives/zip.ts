@@ -1,0 +1,270 @@
+import { crc32 } from "node:zlib";
+import type { Blob } from "../blob.ts";
+import { inflateRaw } from "../inflate.ts";
+import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
+import { gaps } from "../ranges.ts";
+import { signaturesIn } from "../signature-search.ts";
+import { findAll } from "./find-bytes.ts";
+import { openBy7z } from "./seven-zip-kinds.ts";
+import { FLAG, type Listed, readDirectories, startOfDirectory } from "./zip-directory.ts";
+import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
+import { zipOf } from "./zip-writer.ts";
+
+/**
+ * Zip, and all that is one under another name: jar, docx, apk. Some programs go by the directory at the end, some by the
+ * headers in front of the members, and where these disagree each reading comes out; members that no directory lists are found
+ * in the gaps. Stored and deflated members are unpacked here, all other methods by 7-Zip.
+ */
+export const zip: Opener = {
+  kind: "zip",
+  find(content) {
+    const hits = signaturesIn(content);
+    const headers = hits.get("zipMember") ?? [];
+    const ends = hits.get("zipEnd") ?? [];
+    const listed = ends.some((at) => startOfDirectory(content, at) !== undefined);
+    const isMember = (at: number): boolean => at <= SPANNED_MARK_BYTES || isLikelyHeader(readLocalHeader(content, at));
+    const member = headers.find(isMember) ?? (listed ? headers[0] : undefined);
+    const place = (start: number, sure: boolean): Place[] => [{ start, end: content.size, sure }];
+    // Without a directory it is an archive that was cut off, if the content begins with it; else the signature may be anything.
+    if (member !== undefined) return place(member, member <= SPANNED_MARK_BYTES || listed);
+    return ends.includes(0) ? place(0, true) : [];
+  },
+  open,
+};
+
+/** Archives of several volumes begin with a mark of their own. */
+const SPANNED_MARK_BYTES = 4;
+const METHOD = { stored: 0, deflated: 8, aes: 99 } as const;
+/** As large as the header of a member and its descriptor behind it can be: no room for anything else. */
+const DESCRIPTOR_BYTES = 24;
+const SIGNING_BLOCK = "APK Sig Block 42";
+
+/** One way to read one member. */
+interface Reading {
+  method: number;
+  /** Nothing if it has to be found out. */
+  packedBytes: number | undefined;
+  unpackedBytes: number;
+  crc: number;
+}
+
+interface Member {
+  header: LocalHeader;
+  listed: readonly Listed[];
+  /** All that was promised about it holds. */
+  byTheBook: boolean;
+}
+
+async function open(container: Blob, tools: Tools): Promise<Outcome> {
+  const { budget } = tools;
+  const directories = readDirectories(container, budget);
+  const members = listedMembers(container, directories.listed);
+  let problem: Exclude<Outcome["kind"], "opened"> | undefined = directories.damaged ? "unreadable" : undefined;
+  const covered: Range[] = [...directories.records];
+  const others: { header: LocalHeader; reading: Reading }[] = [];
+
+  /** Where the member ends. */
+  function take(member: Member): number {
+    budget.check();
+    const { header } = member;
+    if (header.encrypted || member.listed.some(({ flags }) => (flags & FLAG.encrypted) !== 0)) problem ??= "encrypted";
+    let [end, wrong] = [header.start, 0];
+    const readings = readingsOf(member);
+    for (const reading of readings) {
+      const taken = emitReading(container, header, { reading, member, tools });
+      if (taken === "other") others.push({ header, reading });
+      else if (taken === "inconsistent") wrong += 1;
+      else if (typeof taken === "string") problem ??= taken;
+      if (taken !== "inconsistent")
+        end = Math.max(end, header.start + (typeof taken === "number" ? taken : (reading.packedBytes ?? 0)));
+    }
+    // Where headers disagree one of them is right.
+    if (wrong === readings.length) problem ??= "unreadable";
+    return Math.min(end, container.size);
+  }
+
+  const missing = directories.listed.some(({ position }) => !members.has(position));
+  if (missing) problem ??= "unreadable";
+  const byTheBook = directories.byTheBook && !missing && isTiled(members, directories.records[0]?.start ?? 0);
+  for (const [position, member] of members) {
+    covered.push({ start: position, end: take({ ...member, byTheBook: byTheBook && agrees(member) }) });
+  }
+  // What no directory lists, or, where there is none, all of it.
+  for (const gap of gaps(covered, container.size)) {
+    for (const { start, end, cut } of unlisted(container, gap, take, tools)) {
+      covered.push({ start, end });
+      if (cut && directories.listed.length === 0) covered.push({ start, end: container.size });
+    }
+  }
+  for (const gap of gaps(covered, container.size)) if (isStructure(container, gap)) covered.push(gap);
+  if (others.length > 0) problem ??= await openOthers(container, others, tools);
+  return problem === undefined ? { kind: "opened", covered } : { kind: problem };
+}
+
+/** Members by position, in order, with all that is said about each. */
+function listedMembers(container: Blob, listed: readonly Listed[]): Map<number, Member> {
+  const members = new Map<number, Member>();
+  for (const entry of [...listed].sort((a, b) => a.position - b.position)) {
+    const known = members.get(entry.position);
+    const header = known?.header ?? readLocalHeader(container, entry.position);
+    if (header) {
+      members.set(entry.position, { header, listed: [...(known?.listed ?? []), entry], byTheBook: false });
+    }
+  }
+  return members;
+}
+
+/** What the headers say, without those that say the same. */
+function readingsOf({ header, listed }: Member): Reading[] {
+  const all: Reading[] = listed.map(({ method, packedBytes, unpackedBytes, crc }) => {
+    return { method, packedBytes, unpackedBytes, crc };
+  });
+  if (listed.length === 0 || (header.packedBytes !== undefined && !header.sizesFollow)) all.push(header);
+  else if (all.every(({ method }) => method !== header.method))
+    all.push({ ...header, packedBytes: all[0]?.packedBytes });
+  const different = new Map(all.map((one) => [`${one.method} ${one.packedBytes} ${one.unpackedBytes}`, one]));
+  return [...different.values()].slice(0, READINGS_AT_MOST);
+}
+
+/** Several directories may list one member, each differently. */
+const READINGS_AT_MOST = 8;
+
+/** Gives one reading of a member to the sink, and says how many packed bytes it took, or why it could not be read. */
+function emitReading(
+  container: Blob,
+  header: LocalHeader,
+  { reading, member, tools }: { reading: Reading; member: Member; tools: Tools },
+): number | "other" | "unreadable" | "inconsistent" {
+  const { sink, budget } = tools;
+  const name = header.name;
+  const rest = container.size - header.start;
+  if (reading.method === METHOD.stored) {
+    const packedBytes = Math.min(rest, reading.packedBytes ?? storedBytes(container, header, tools));
+    const way = member.byTheBook && packedBytes === reading.unpackedBytes ? "zip/stored" : undefined;
+    copy(container.slice(header.start, header.start + packedBytes), name, { way, tools });
+    // Some programs go by the one size, some by the other.
+    const { unpackedBytes } = reading;
+    if (reading.packedBytes !== undefined && unpackedBytes > 0 && unpackedBytes !== reading.packedBytes) {
+      const other = container.slice(header.start, header.start + Math.min(rest, unpackedBytes));
+      copy(other, name, { way: undefined, tools });
+    }
+    return packedBytes;
+  }
+  if (reading.method !== METHOD.deflated) return "other";
+  // Programs that read from the front go on until the stream itself ends; the sizes say how far the others go.
+  const window = Math.min(rest, Math.max(reading.packedBytes ?? rest, 0), budget.limits.memberInMemoryBytes);
+  const inflated = inflateRaw(container.bytes(header.start, window), budget);
+  if (inflated.kind === "too-large") return "other";
+  const exact =
+    inflated.kind === "whole" &&
+    inflated.taken === reading.packedBytes &&
+    inflated.content.length === reading.unpackedBytes;
+  const way = member.byTheBook && exact ? "zip/deflated" : undefined;
+  if (inflated.content.length > 0 || inflated.kind === "whole")
+    emit(sink, { name, content: inflated.content, ...(way && { way }) });
+  const cutOff = header.start + window >= container.size;
+  if (inflated.kind === "cut" && !(cutOff && member.listed.length === 0 && inflated.taken === window)) {
+    return window === budget.limits.memberInMemoryBytes && window < rest ? "other" : "unreadable";
+  }
+  const right = inflated.content.length === reading.unpackedBytes && crc32(inflated.content) === reading.crc;
+  return right || member.listed.length === 0 ? inflated.taken : "inconsistent";
+}
+
+function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
+  tools.sink.begin(name, way);
+  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
+  tools.sink.end();
+}
+
+const PIECE_BYTES = 1024 * 1024;
+const DESCRIPTOR = Buffer.from("PK\x07\x08", "latin1");
+const SIGNATURE = Buffer.from("PK", "latin1");
+const NEXT_RECORDS: readonly string[] = ["PK\x01\x02", "PK\x03\x04", "PK\x05\x06"];
+
+/** A stored member whose size follows it ends where a descriptor says just that size, or else where the next header is. */
+function storedBytes(container: Blob, header: LocalHeader, { budget }: Tools): number {
+  const content = container.slice(header.start, container.size);
+  for (const at of findAll(content, DESCRIPTOR, budget)) {
+    const fields = content.bytes(at + 8, 4);
+    if (fields.length === 4 && fields.readUInt32LE(0) === at) return at;
+  }
+  for (const at of findAll(content, SIGNATURE, budget)) {
+    if (NEXT_RECORDS.includes(content.bytes(at, 4).toString("latin1"))) return at;
+  }
+  return content.size;
+}
+
+/** Members in a gap, found by their headers. One that cannot be read is none, unless the archive begins with it. */
+function* unlisted(
+  container: Blob,
+  gap: Range,
+  take: (member: Member) => number,
+  { budget }: Tools,
+): Generator<Range & { cut: boolean }> {
+  let from = gap.start;
+  for (const hit of findAll(container.slice(gap.start, gap.end), LOCAL_HEADER, budget)) {
+    const position = gap.start + hit;
+    if (position < from) continue;
+    const header = readLocalHeader(container, position);
+    if (!header || !isLikelyHeader(header)) {
+      if (position + HEADER_BYTES > container.size) yield { start: position, end: container.size, cut: true };
+      continue;
+    }
+    from = take({ header, listed: [], byTheBook: false });
+    yield { start: position, end: from, cut: from >= container.size };
+  }
+}
+
+const HEADER_BYTES = 30;
+
+/** Whether members stand one behind the other from the very beginning to the directory. */
+function isTiled(members: ReadonlyMap<number, Member>, directoryStart: number): boolean {
+  let at = 0;
+  for (const [position, { header, listed }] of members) {
+    if (position < at || position - at > DESCRIPTOR_BYTES || listed.length !== 1) return false;
+    at = header.start + (listed[0]?.packedBytes ?? 0);
+  }
+  return directoryStart >= at && directoryStart - at <= DESCRIPTOR_BYTES;
+}
+
+/** Whether both headers of a member say the same. */
+function agrees({ header, listed }: Member): boolean {
+  const [entry] = listed;
+  if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
+  if (entry.flags !== header.flags || header.encrypted) return false;
+  if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;
+  return entry.packedBytes === header.packedBytes && entry.unpackedBytes === header.unpackedBytes;
+}
+
+/** A descriptor behind a member, or the signatures that Android's packages carry in front of the directory. */
+function isStructure(container: Blob, gap: Range): boolean {
+  const length = gap.end - gap.start;
+  if (length <= DESCRIPTOR_BYTES) return true;
+  const end = container.bytes(gap.end - SIGNING_BLOCK.length, SIGNING_BLOCK.length);
+  return length < SIGNING_BLOCK_BYTES && end.toString("latin1") === SIGNING_BLOCK;
+}
+
+const SIGNING_BLOCK_BYTES = 64 * 1024;
+
+/** By 7-Zip: each as an archive of its own, so that only what the reading says matters. */
+async function openOthers(
+  container: Blob,
+  others: readonly { header: LocalHeader; reading: Reading }[],
+  tools: Tools,
+): Promise<Exclude<Outcome["kind"], "opened"> | undefined> {
+  const readable = others.filter(({ reading }) => reading.packedBytes !== undefined && reading.method !== METHOD.aes);
+  let problem: Exclude<Outcome["kind"], "opened"> | undefined;
+  if (readable.length < others.length) {
+    problem = others.some(({ reading }) => reading.method === METHOD.aes) ? "encrypted" : "unreadable";
+  }
+  const parts = readable.map(({ header, reading }) => {
+    return {
+      ...reading,
+      packed: container.slice(header.start, header.start + (reading.packedBytes ?? 0)),
+      flags: header.flags,
+    };
+  });
+  if (parts.length === 0) return problem;
+  const outcome = await openBy7z(zipOf(parts), "zip", tools);
+  return outcome.kind === "opened" ? problem : (problem ?? outcome.kind);
+}

@@ -1,0 +1,103 @@
+import { readSync } from "node:fs";
+import type { Range } from "./opener.ts";
+import { rangeRecorder } from "./ranges.ts";
+
+/** Bytes that can be read anywhere, in memory or in an open file. Whoever opened the file closes it. */
+export interface Blob {
+  readonly size: number;
+  readonly inMemory: boolean;
+  /** Copies bytes from `position` on into `target`, and says how many: fewer than asked only at the end. */
+  read(target: Uint8Array, position: number): number;
+  /** The bytes themselves, without a copy if they are in memory; fewer than asked only at the end. */
+  bytes(position: number, length: number): Buffer;
+  slice(start: number, end: number): Blob;
+  /** Where the bytes are, for whoever reads the file in another thread. */
+  readonly file?: { descriptor: number; start: number };
+}
+
+export function memoryBlob(content: Uint8Array): Blob {
+  const buffer = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  return {
+    size: buffer.length,
+    inMemory: true,
+    read: (target, position) => buffer.copy(target, 0, position, position + target.length),
+    bytes: (position, length) => buffer.subarray(Math.max(0, position), Math.max(0, position + length)),
+    slice: (start, end) => memoryBlob(buffer.subarray(start, Math.max(start, end))),
+  };
+}
+
+/** A stretch of an open file. */
+export function fileBlob(descriptor: number, start: number, size: number): Blob {
+  function read(target: Uint8Array, position: number): number {
+    const wanted = Math.min(target.length, Math.max(0, size - position));
+    let done = 0;
+    while (done < wanted) {
+      const count = readSync(descriptor, target, done, wanted - done, start + position + done);
+      if (count === 0) throw new Error("cannot read the spooled file: it is shorter than what was written");
+      done += count;
+    }
+    return done;
+  }
+  return {
+    size,
+    inMemory: false,
+    file: { descriptor, start },
+    read,
+    bytes(position, length) {
+      const target = Buffer.allocUnsafeSlow(Math.max(0, Math.min(length, size - position)));
+      read(target, position);
+      return target;
+    },
+    slice: (from, to) => fileBlob(descriptor, start + from, Math.max(0, Math.min(to, size) - from)),
+  };
+}
+
+/** Several one behind the other, for a reader that wants one file. */
+export function joinedBlob(parts: readonly Blob[]): Blob {
+  const placed: { start: number; part: Blob }[] = [];
+  let size = 0;
+  for (const part of parts) {
+    placed.push({ start: size, part });
+    size += part.size;
+  }
+  function read(target: Uint8Array, position: number): number {
+    let done = 0;
+    for (const { start, part } of placed) {
+      const from = position + done - start;
+      if (from < 0 || from >= part.size || done === target.length) continue;
+      done += part.read(target.subarray(done), from);
+    }
+    return done;
+  }
+  const bytes = (position: number, length: number): Buffer => {
+    const target = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
+    read(target, position);
+    return target;
+  };
+  return {
+    size,
+    inMemory: parts.every((part) => part.inMemory),
+    read,
+    bytes,
+    slice: (start, end) => memoryBlob(bytes(start, end - start)),
+  };
+}
+
+/** The same bytes, and which of them were read. */
+export function watchedBlob(content: Blob): { blob: Blob; read(): Range[] } {
+  const recorder = rangeRecorder();
+  const blob: Blob = {
+    ...content,
+    read(target, position) {
+      const count = content.read(target, position);
+      recorder.add(position, position + count);
+      return count;
+    },
+  };
+  return { blob, read: recorder.ranges };
+}
+
+/** Piece by piece, each of which repeats `overlap` bytes of the one before. */
+export function* piecesOf(content: Blob, pieceBytes: number, overlap = 0): Generator<{ at: number; bytes: Buffer }> {
+  for (let at = 0; at < content.size; at += pieceBytes) yield { at, bytes: content.bytes(at, pieceBytes + overlap) };
+}

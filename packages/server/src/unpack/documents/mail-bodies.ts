@@ -1,0 +1,170 @@
+import type { Blob } from "../blob.ts";
+import { base64Decoder, base64Value } from "../encodings/base64.ts";
+import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
+import { copyRange, isLineBreak, isSpace, type MemberWriter, type Text } from "../encodings/text.ts";
+import type { Range } from "../opener.ts";
+import type { Encoding } from "./mail-headers.ts";
+
+export interface Body extends Range {
+  name: string;
+  encodings: ReadonlySet<Encoding>;
+  /** A line in it that looks as if the part ended here, though nobody said that parts end so. */
+  maybeEnd: number | undefined;
+  /** No boundary is in force: what looks like one is all there is. */
+  undeclared: boolean;
+  /** Everything else about the part is by the book. */
+  tidy: boolean;
+}
+
+interface Target {
+  content: Blob;
+  text: Text;
+  writer: MemberWriter;
+}
+
+/** Writes the members that a body is, one for each way in which programs read it. */
+export function writeBody(body: Body, target: Target): void {
+  const { text, writer } = target;
+  const maybeEnd = body.maybeEnd !== undefined && body.maybeEnd > body.start ? body.maybeEnd : body.end;
+  const ends = maybeEnd < body.end ? [body.end, maybeEnd] : [body.end];
+  const encodings = body.encodings.size === 0 ? NOT_ENCODED : body.encodings;
+  function write(decode: (range: Range) => void, end: number): void {
+    writer.begin(body.name);
+    decode({ start: body.start, end });
+    writer.end();
+  }
+  if (encodings.has("none") && body.end > body.start)
+    for (const end of body.undeclared ? ends : [body.end])
+      write((range) => copyRange(target.content, range, writer.bytes), end);
+  if (encodings.has("base64")) writeBase64(body, target);
+  if (encodings.has("quoted-printable"))
+    for (const end of ends) write((range) => decodeQuotedPrintable(text, range, writer), end);
+  if (encodings.has("uu")) writeUu(body, target);
+}
+
+const NOT_ENCODED: ReadonlySet<Encoding> = new Set<Encoding>(["none"]);
+
+function writeUu(body: Body, { text, writer }: Target): void {
+  const found: Range[] = [];
+  findUu(text, body, (lines) => {
+    writer.begin(body.name);
+    decodeUu(text, lines, writer);
+    writer.end();
+    if (found.length === 0) found.push(lines);
+  });
+  if (found.length > 0) return;
+  writer.begin(body.name);
+  decodeUu(text, body, writer);
+  writer.end();
+}
+
+/** What a pass over base64 has seen that would be read otherwise by others; positions, or -1. */
+interface Seen {
+  /** Behind pads that were followed by more letters. */
+  padEnd: number;
+  /** Behind the first of too few pads that were followed by more letters. */
+  shortPadEnd: number;
+  /** The beginning of a line with signs of no alphabet, which was followed by letters or has some. */
+  strangeLine: number;
+  urlSafe: boolean;
+  /** Nothing but lines of up to 76 letters. */
+  clean: boolean;
+}
+
+/**
+ * Base64 as programs read it: signs that do not belong are passed over, and after pads, or too few of them, or a line that is
+ * no base64, some stop and others go on. What all agree on comes out once.
+ */
+function writeBase64(body: Body, { text, writer }: Target): void {
+  const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false };
+  const seen = passOver(text, body);
+  function write(reading: Reading, way?: string): void {
+    writer.begin(body.name, way);
+    decode(text, reading, writer);
+    writer.end();
+  }
+  write(whole, body.tidy && seen.clean && body.maybeEnd === undefined ? "mail/base64" : undefined);
+  const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, body.maybeEnd ?? -1]);
+  for (const end of stops) if (end > body.start && end < body.end) write({ ...whole, end });
+  if (seen.shortPadEnd >= 0) write({ ...whole, anyPad: true });
+  if (seen.urlSafe) write({ ...whole, urlSafe: true });
+}
+
+interface Reading extends Range {
+  /** Whether `-` and `_` are letters. */
+  urlSafe: boolean;
+  /** Whether one pad is enough where there should be two. */
+  anyPad: boolean;
+}
+
+const PAD = 61;
+const isUrlSafe = (byte: number): boolean => byte === 45 || byte === 95;
+
+function decode(text: Text, reading: Reading, writer: MemberWriter): void {
+  const decoder = base64Decoder(writer.byte);
+  let letters = 0;
+  let pads = 0;
+  for (let at = reading.start; at < reading.end; at += 1) {
+    const byte = text.byte(at);
+    const value = base64Value(byte);
+    if (value < 64 && (reading.urlSafe || !isUrlSafe(byte))) {
+      decoder.letter(value);
+      letters = (letters + 1) % 4;
+      pads = 0;
+    } else if (byte === PAD) {
+      pads += 1;
+      if (letters < 2 || (!reading.anyPad && letters + pads < 4)) continue;
+      decoder.pad();
+      letters = 0;
+    }
+  }
+  decoder.end();
+}
+
+function passOver(text: Text, body: Body): Seen {
+  const seen: Seen = { padEnd: -1, shortPadEnd: -1, strangeLine: -1, urlSafe: false, clean: true };
+  let letters = 0;
+  let pads = 0;
+  let lineStart = body.start;
+  let padded = -1;
+  let shortPadded = -1;
+  let strange = -1;
+  for (let at = body.start; at < body.end; at += 1) {
+    const byte = text.byte(at);
+    const value = base64Value(byte);
+    if (value < 64) {
+      if (isUrlSafe(byte)) {
+        seen.urlSafe = true;
+        seen.clean = false;
+        continue;
+      }
+      if (padded >= 0 && seen.padEnd < 0) seen.padEnd = padded;
+      if (pads > 0 && letters >= 2 && seen.shortPadEnd < 0) seen.shortPadEnd = shortPadded;
+      if (strange >= 0 && seen.strangeLine < 0) seen.strangeLine = strange;
+      letters = (letters + 1) % 4;
+      pads = 0;
+      if (padded >= 0 || at - lineStart >= 76) seen.clean = false;
+    } else if (byte === PAD) {
+      pads += 1;
+      if (letters < 2) seen.clean = false;
+      else if (letters + pads >= 4) {
+        if (padded < 0) padded = at + 1;
+        letters = 0;
+        pads = 0;
+      } else if (shortPadded < 0) shortPadded = at + 1;
+    } else if (isLineBreak(byte)) lineStart = at + 1;
+    else {
+      seen.clean = false;
+      if (!isSpace(byte) && strange < 0) strange = lineStart;
+    }
+  }
+  // The letters of a strange line may stand before what is strange in it.
+  if (strange >= 0 && seen.strangeLine < 0 && hasLetter(text, strange, body.end)) seen.strangeLine = strange;
+  if (letters !== 0) seen.clean = false;
+  return seen;
+}
+
+function hasLetter(text: Text, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (base64Value(text.byte(at)) < 64) return true;
+  return false;
+}

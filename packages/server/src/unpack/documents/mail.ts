@@ -1,0 +1,280 @@
+import type { Blob } from "../blob.ts";
+import {
+  copyRange,
+  isLineBreak,
+  lineEnd,
+  type MemberWriter,
+  marking,
+  memberWriter,
+  nextLine,
+  type Text,
+  textOf,
+} from "../encodings/text.ts";
+import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
+import { writeBody } from "./mail-bodies.ts";
+import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";
+
+/**
+ * Mails, folders of mails, saved web pages and form data: everything that consists of parts with fields before them. No mail
+ * is damaged: whatever some mail program would make a file of comes out, in each reading if programs disagree.
+ */
+export const mail: Opener = { kind: "mail", find, open };
+
+const HEAD_BYTES = 64 * 1024;
+
+function find(content: Blob): readonly Place[] {
+  if (content.size < 16 || looksBinary(content.bytes(0, 512))) return [];
+  const head = content.bytes(0, HEAD_BYTES).toString("latin1");
+  const found = MAIL_ONLY.test(head) || PART.test(head) || beginsWithFields(head);
+  return found ? [{ start: 0, end: content.size, sure: true }] : [];
+}
+
+function looksBinary(head: Buffer): boolean {
+  let strange = 0;
+  for (const byte of head) if (byte === 0) strange += 1;
+  return strange * 8 > head.length;
+}
+
+const MAIL_ONLY =
+  /^(?:content-transfer-encoding|mime-version)[ \t]{0,99}:|^content-type[ \t]{0,99}:\s{0,99}multipart\//im;
+const PART = /^--[^\r\n]{1,200}(?:\r\n|\r|\n)content-[a-z-]{1,30}[ \t]{0,99}:/im;
+const FIELD = /^([!-9;-~]{1,76})[ \t]{0,99}:/;
+const OF_MAIL = new Set([
+  "received",
+  "return-path",
+  "message-id",
+  "delivered-to",
+  "content-type",
+  "content-disposition",
+]);
+const OF_LETTERS = new Set(["from", "to", "subject", "date", "sender", "reply-to", "cc"]);
+
+/** Fields up to the first empty line, one of which only mails have or two that letters have; or fields without end. */
+function beginsWithFields(head: string): boolean {
+  let fields = 0;
+  let letters = 0;
+  for (const line of head.replace(/^[\s\ufeff\u00ef\u00bb\u00bf]+/, "").split(/\r\n|\r|\n/)) {
+    if (line === "") return false;
+    if (line.startsWith(" ") || line.startsWith("\t") || (fields === 0 && line.startsWith("From "))) continue;
+    const name = FIELD.exec(line)?.[1]?.toLowerCase();
+    if (name === undefined) return false;
+    fields += 1;
+    if (OF_MAIL.has(name)) return true;
+    if (OF_LETTERS.has(name)) letters += 1;
+    if (letters === 2) return true;
+  }
+  return head.length === HEAD_BYTES && fields > 0;
+}
+
+function open(container: Blob, { sink, budget }: Tools): Outcome {
+  const target = { content: container, text: textOf(container, budget), writer: memberWriter(sink) };
+  const messages = writeMessages(target);
+  writeParts(target, messages === 0);
+  return { kind: "opened", covered: whole(container) };
+}
+
+interface Target {
+  content: Blob;
+  text: Text;
+  writer: MemberWriter;
+}
+
+const FROM = Buffer.from("\nFrom ");
+
+/** The mails of a folder, each as a member: who opens the folder reads each by itself. Gives how many there are. */
+function writeMessages({ content, text, writer }: Target): number {
+  const { size } = content;
+  const behindLine = (at: number): number => nextLine(text, lineEnd(text, at, size), size);
+  let start = 0;
+  let count = 0;
+  for (let found = text.find(FROM, 0, size); found >= 0; found = text.find(FROM, found + 1, size)) {
+    if (!isField(text, behindLine(found + 1))) continue;
+    writeMessage(found + 1);
+    start = found + 1;
+  }
+  if (count > 0) writeMessage(size);
+  return count;
+
+  function writeMessage(end: number): void {
+    const first = text.string(start, start + 5) === "From " ? behindLine(start) : start;
+    if (first >= end) return;
+    count += 1;
+    writer.begin(`message ${count}`);
+    copyRange(content, { start: first, end }, writer.bytes);
+    writer.end();
+  }
+}
+
+function isField(text: Text, at: number): boolean {
+  return fieldNameEnd(text, at, lineEnd(text, at, Math.min(text.size, at + FIELD_NAME_BYTES))) > 0;
+}
+
+/** A name with blanks behind it that is longer is none. */
+const FIELD_NAME_BYTES = 256;
+
+interface Part {
+  headers: Headers;
+  start: number;
+  /** By the book, as the mail is that it stands in. */
+  tidy: boolean;
+  /** How deep the boundaries are that it declares, or -1. */
+  level: number;
+  /** The first line in it that looks like a boundary and is none that was declared. */
+  maybeEnd: number | undefined;
+}
+
+const DASHES = Buffer.from("--");
+const DASH = marking("-");
+const LEVELS_AT_MOST = 64;
+const BOUNDARY_LINE_BYTES = 1100;
+/** Of the fields of a part: what other programs surely read. */
+const TIDY_HEADER_BYTES = 8192;
+
+/**
+ * One pass over the lines that begin with two hyphens. Such a line ends a part if a boundary of that name was declared. If it
+ * was not, but fields follow, another part begins that some programs would find: it is read up to the next line of that
+ * name (`guessed`) or, while such a one is open, up to the next line of the kind (`brief`). What was declared goes on.
+ */
+function writeParts(target: Target, guess: boolean): void {
+  const { text } = target;
+  const { size } = text;
+  /** Boundaries in force, with how deep they are. */
+  const declared = new Map<string, number>();
+  let depth = 0;
+  let count = 0;
+  let topTidy = true;
+  const first = firstField(text);
+  let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0, declares: true });
+  topTidy = main?.tidy ?? false;
+  /** The outermost part that some read as one and others as several. */
+  let undecided: Part | undefined;
+  let guessed: { part: Part; name: string } | undefined;
+  let brief: Part | undefined;
+
+  let line = nextDashes(main ? scanFrom(main) : 0);
+  while (line < size) {
+    const end = lineEnd(text, line, size);
+    const behind = nextLine(text, end, size);
+    const name = end - line < BOUNDARY_LINE_BYTES ? text.string(line + 2, end).trimEnd() : "";
+    const level = levelOf(name);
+    let from = behind;
+    if (brief && (level !== undefined || name !== "")) {
+      endPart(brief, line);
+      brief = undefined;
+    }
+    if (guessed && (level !== undefined || name === guessed.name || name === `${guessed.name}--`)) {
+      endPart(guessed.part, line);
+      guessed = undefined;
+    }
+    if (level !== undefined) {
+      endMain(line, level);
+      const closes = !declared.has(name);
+      forgetBelow(level);
+      if (!closes || isField(text, behind)) main = beginPart(behind, { tidy: !closes, declares: true });
+      if (main) from = scanFrom(main);
+    } else if (name !== "") {
+      if (main) main.maybeEnd ??= line;
+      if (guess && isField(text, behind)) {
+        const part = beginPart(behind, { tidy: false, declares: false });
+        if (guessed) brief = part;
+        else guessed = { part, name };
+        from = part.start;
+      }
+    }
+    line = nextDashes(Math.max(from, line + 1));
+  }
+  if (brief) endPart(brief, size);
+  if (guessed) endPart(guessed.part, size);
+  if (main) main.tidy = false;
+  endMain(size, -1);
+
+  /** Where the next line begins that starts with two hyphens. */
+  function nextDashes(from: number): number {
+    for (let at = from; ; ) {
+      const found = text.find(DASHES, at, size);
+      if (found < 0) return size;
+      if (found === 0 || isLineBreak(text.byte(found - 1))) return found;
+      at = text.skip(DASH, found, size);
+    }
+  }
+
+  function levelOf(name: string): number | undefined {
+    return declared.get(name) ?? (name.endsWith("--") ? declared.get(name.slice(0, -2).trimEnd()) : undefined);
+  }
+
+  function forgetBelow(level: number): void {
+    if (depth === level + 1) return;
+    for (const [boundary, its] of declared) if (its > level) declared.delete(boundary);
+    depth = level + 1;
+  }
+
+  /** Something may have been hidden among lines that are no fields. */
+  function scanFrom(part: Part): number {
+    return part.headers.brokenAt ?? part.start;
+  }
+
+  function isBoundary(start: number, end: number): boolean {
+    if (text.byte(start) !== 45 || text.byte(start + 1) !== 45 || end - start >= BOUNDARY_LINE_BYTES) return false;
+    return levelOf(text.string(start + 2, end).trimEnd()) !== undefined;
+  }
+
+  function beginPart(start: number, { tidy, declares }: { tidy: boolean; declares: boolean }): Part {
+    const isDashes = (at: number): boolean => text.byte(at) === 45 && text.byte(at + 1) === 45;
+    const headers = readHeaders(text, { start, end: size }, declares ? isBoundary : isDashes);
+    let level = -1;
+    if (declares && headers.boundaries.size > 0 && depth < LEVELS_AT_MOST) {
+      level = depth;
+      for (const boundary of headers.boundaries) if (!declared.has(boundary)) declared.set(boundary, depth);
+      depth += 1;
+    }
+    const short = headers.bodyStart - start < TIDY_HEADER_BYTES;
+    const wellFormed = tidy && topTidy && headers.tidy && headers.fields > 0 && short;
+    return { headers, start: headers.bodyStart, tidy: wellFormed, level, maybeEnd: undefined };
+  }
+
+  function endMain(at: number, level: number): void {
+    if (undecided && level < undecided.level) {
+      endPart(undecided, at);
+      undecided = undefined;
+    }
+    const part = main;
+    main = undefined;
+    if (!part) return;
+    // What stands before the first of its parts is for programs that know nothing of parts.
+    if (part.level < 0 || part.level !== level) endPart(part, at);
+    else if (part.headers.single || part.headers.encodings.size > 0) undecided ??= { ...part, tidy: false };
+  }
+
+  function endPart(part: Part, at: number): void {
+    const { encodings, brokenAt } = part.headers;
+    const end = at >= size ? size : beforeLineBreak(text, at);
+    count += 1;
+    const body = { name: `part ${count}`, encodings, maybeEnd: part.maybeEnd, undeclared: declared.size === 0, end };
+    if (end >= part.start) writeBody({ ...body, start: part.start, tidy: part.tidy }, target);
+    if (brokenAt !== undefined && brokenAt < end) writeBody({ ...body, start: brokenAt, tidy: false }, target);
+  }
+}
+
+/** The line break before a boundary belongs to the boundary. */
+function beforeLineBreak(text: Text, line: number): number {
+  const last = text.byte(line - 1);
+  if (!isLineBreak(last)) return line;
+  return last === 10 && text.byte(line - 2) === 13 ? line - 2 : line - 1;
+}
+
+const BLANK = marking(" \t\r\n\ufeff\u00ef\u00bb\u00bf\u00fe\u00ff");
+const KNOWN_FIELD =
+  /^(?:content-[a-z-]{1,30}|mime-version|received|return-path|message-id|delivered-to|from|to|subject|date)[ \t]{0,99}:/im;
+
+/** Where the fields of the mail begin: behind empty lines, a folder's `From ` line and junk; or -1 if a part comes first. */
+function firstField(text: Text): number {
+  const start = text.skip(BLANK, 0, text.size);
+  const from =
+    text.string(start, start + 5) === "From " ? nextLine(text, lineEnd(text, start, text.size), text.size) : start;
+  if (isField(text, from)) return from;
+  const head = text.string(0, HEAD_BYTES);
+  const field = KNOWN_FIELD.exec(head)?.index;
+  const part = PART.exec(head)?.index;
+  if (part !== undefined && (field === undefined || part < field)) return -1;
+  return field ?? from;
+}

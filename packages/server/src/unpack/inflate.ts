@@ -1,0 +1,50 @@
+import { constants, inflateRawSync } from "node:zlib";
+import type { Budget } from "./budget.ts";
+
+/** What one deflate stream gave. `taken` bytes of the input belong to it. */
+export type Inflated =
+  | { kind: "whole"; content: Buffer; taken: number }
+  /** It broke off or is damaged; `content` is what came out before that. */
+  | { kind: "cut"; content: Buffer; taken: number }
+  /** More than a member may have in memory. */
+  | { kind: "too-large" };
+
+/** Unpacks one raw deflate stream in memory. It ends where it says so itself, whatever stands behind it. */
+export function inflateRaw(packed: Buffer, budget: Budget, maxBytes = budget.limits.memberInMemoryBytes): Inflated {
+  const whole = tryInflate(packed, constants.Z_FINISH, maxBytes);
+  if (whole === "too-large") return { kind: "too-large" };
+  if (whole) {
+    budget.addWork(whole.taken);
+    return { kind: "whole", ...whole };
+  }
+  // zlib gives nothing of a stream that is damaged, but all of a beginning without the damage: so that is looked for.
+  let [good, bad] = [0, packed.length + 1];
+  let content = Buffer.alloc(0);
+  while (bad - good > 1) {
+    const middle = bad === packed.length + 1 ? packed.length : (good + bad) >>> 1;
+    const part = tryInflate(packed.subarray(0, middle), constants.Z_SYNC_FLUSH, maxBytes);
+    if (part === "too-large") return { kind: "too-large" };
+    budget.addWork(part ? middle : Math.min(middle, content.length + DAMAGE_FOUND_BYTES));
+    if (part) [good, content] = [middle, part.content];
+    else bad = middle;
+  }
+  return { kind: "cut", content, taken: good };
+}
+
+/** zlib stops at the damage: what it has read until then is not much more than what it has read in vain. */
+const DAMAGE_FOUND_BYTES = 64 * 1024;
+
+function tryInflate(
+  packed: Buffer,
+  finishFlush: number,
+  maxOutputLength: number,
+): { content: Buffer<ArrayBuffer>; taken: number } | "too-large" | undefined {
+  try {
+    // Node's types do not know that `info` changes the answer.
+    const answer: unknown = inflateRawSync(packed, { finishFlush, maxOutputLength, info: true });
+    const { buffer, engine } = answer as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
+    return { content: buffer, taken: engine.bytesWritten };
+  } catch (error) {
+    return error instanceof RangeError ? "too-large" : undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import type { Blob } from "./blob.ts";
+import type { Budget } from "./budget.ts";
+import type { WasmModule } from "./web-assembly.ts";
+
+/**
+ * Something that holds other content is a container; what it holds are its members. An opener knows one kind of container:
+ * where in a content such a container is, and how to take its members out.
+ *
+ * Openers run in a thread that can be killed, on bytes that somebody made to hurt us. They are linear in their input, keep
+ * no more in memory than one member, charge the budget for what they do, and are lenient: where common programs disagree
+ * about what is in a container, all readings come out. Where nothing comes out that should, they say so.
+ */
+export interface Opener {
+  /** The name of the kind, as it stands in paths and in the docs: `zip`, `mail`. */
+  readonly kind: string;
+  /** Where in the content there are such containers. Cheap: it is asked about every content. */
+  find(content: Blob): readonly Place[];
+  /** Takes the members out of one container, which is the content from a place's `start` to its `end`. */
+  open(container: Blob, tools: Tools): Outcome | Promise<Outcome>;
+}
+
+/** A stretch of bytes, without the one at `end`. */
+export interface Range {
+  start: number;
+  end: number;
+}
+
+export interface Place extends Range {
+  /** Whether we know: a content with such a place is never clean unless it could be opened. Otherwise it is a try. */
+  sure: boolean;
+}
+
+export type Outcome =
+  /**
+   * All members came out whole. `covered` are the stretches of the container that were turned into members, or are
+   * structure or padding; what is left is looked at as a member of its own.
+   */
+  | { kind: "opened"; covered: readonly Range[] }
+  | { kind: "encrypted" }
+  /** It wants more memory than we give. */
+  | { kind: "too-large" }
+  /** Damaged, or packed by a method nobody knows. What could be taken out has been given to the sink. */
+  | { kind: "unreadable" };
+
+export interface Tools {
+  sink: MemberSink;
+  budget: Budget;
+  sevenZip: WasmModule;
+}
+
+/** Takes members, one after the other. Whatever it throws must come through the opener. */
+export interface MemberSink {
+  /** A folder, of which nothing but its name is known. */
+  folder(): void;
+  /**
+   * `way` says how the member was packed (`zip/deflated`) if that was done in the ordinary way, by the book, so that
+   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt.
+   */
+  begin(name: string, way?: string): void;
+  write(bytes: Uint8Array): void;
+  end(): void;
+}
+
+/** One member, given as a whole. */
+export function emit(sink: MemberSink, member: { name: string; content: Uint8Array; way?: string }): void {
+  sink.begin(member.name, member.way);
+  sink.write(member.content);
+  sink.end();
+}
+
+/** All of a container: nothing is left over. */
+export function whole(container: Blob): readonly Range[] {
+  return [{ start: 0, end: container.size }];
+}

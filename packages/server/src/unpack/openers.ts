@@ -1,0 +1,36 @@
+import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
+import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
+import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
+import { embeddedTar, tar } from "./archives/tar.ts";
+import { zip } from "./archives/zip.ts";
+import type { Blob } from "./blob.ts";
+import { pdf } from "./documents/pdf.ts";
+import { encodedRuns } from "./encodings/encoded-runs.ts";
+import type { Opener, Place } from "./opener.ts";
+
+/** Asked about every content. A content may be several of these at once, and is then opened in each way. */
+const OPENERS: readonly Opener[] = [zip, gzip, zstd, tar, ...sevenZipKinds, lzip, lzmaAlone, zlib, pdf, encodedRuns];
+
+/** Asked about what is no container for certain: what may stand anywhere in a program, a picture, or the rest of something. */
+const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];
+
+/** Asked when nobody else knows what it is. */
+const LAST: readonly Opener[] = [brotli];
+
+export interface Found {
+  opener: Opener;
+  place: Place;
+}
+
+/** In how many ways a content is a container, and where. */
+export function containersIn(content: Blob): Found[] {
+  const found = ask(OPENERS, content);
+  if (found.some(({ place }) => place.sure)) return found;
+  found.push(...ask(EMBEDDED, content));
+  if (found.length === 0) found.push(...ask(LAST, content));
+  return found;
+}
+
+function ask(openers: readonly Opener[], content: Blob): Found[] {
+  return openers.flatMap((opener) => opener.find(content).map((place) => ({ opener, place })));
+}

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { temporaryFolder } from "../../test/support/leftovers.ts";
+import { tar } from "../../test/support/tar-writer.ts";
+import { deflated, stored, withZip64, zip } from "../../test/support/zip-writer.ts";
+import { packedBy7z } from "../engines/rules/samples/archives.ts";
+import { FULL_LIMITS } from "../engines/threads/scan-limits.ts";
+import { memoryBlob } from "./blob.ts";
+import { Cancelled, type UnpackLimits, unpackBudget } from "./budget.ts";
+import { sevenZipProgram } from "./seven-zip/seven-zip.ts";
+import { Crowded, type Doubt, walk } from "./walk.ts";
+
+const sevenZip = sevenZipProgram();
+const payload = Buffer.from("a payload that nobody would take for anything else\n".repeat(4));
+const other = Buffer.from("and something else, to stand beside it\n".repeat(4));
+
+interface Walked {
+  /** path → content of everything that was seen, and of everything that was shown to the other unpacker. */
+  seen: Map<string, Buffer>;
+  shown: Map<string, Buffer>;
+  doubt: Doubt | undefined;
+}
+
+async function walked(
+  file: Uint8Array,
+  {
+    opens,
+    limits = {},
+    cancelled = () => false,
+  }: { opens?: string[]; limits?: Partial<UnpackLimits>; cancelled?: () => boolean } = {},
+): Promise<Walked> {
+  using folder = temporaryFolder();
+  const [seen, shown] = [new Map<string, Buffer>(), new Map<string, Buffer>()];
+  const note =
+    (into: Map<string, Buffer>) =>
+    (content: { size: number; bytes(at: number, length: number): Buffer }, path: readonly string[]) =>
+      void into.set(path.join("/"), Buffer.from(content.bytes(0, content.size)));
+  const visitor = {
+    see: note(seen),
+    settle() {},
+    ...(opens && { other: { opens: new Set(opens), show: note(shown) } }),
+  };
+  const budget = unpackBudget({ ...FULL_LIMITS, ...limits }, file.length, cancelled);
+  const doubt = await walk(memoryBlob(file), visitor, { budget, sevenZip, folder: folder.path, ignored: new Set() });
+  return { seen, shown, doubt };
+}
+
+const has = (contents: ReadonlyMap<string, Buffer>, content: Buffer): boolean =>
+  [...contents.values()].some((one) => one.equals(content));
+
+describe("every content is seen", () => {
+  test("the file, its members and theirs, each by its path", async () => {
+    const file = zip([deflated("inner.tar.gz", gzipSync(tar([{ name: "a.txt", content: payload }])))]);
+    const { seen, doubt } = await walked(file);
+    assert.deepEqual([...seen.keys()], ["", "inner.tar.gz", "inner.tar.gz/gzip", "inner.tar.gz/gzip/a.txt"]);
+    assert.equal(doubt, undefined);
+    assert.ok(has(seen, payload));
+  });
+
+  test("the same content once, however often it is there", async () => {
+    const { seen } = await walked(zip([stored("a", payload), deflated("b", payload)]));
+    assert.deepEqual([...seen.keys()], ["", "a"]);
+  });
+
+  const rests: Record<string, () => Buffer> = {
+    "behind a gzip": () => Buffer.concat([gzipSync(other), payload]),
+    "behind an xz": () => Buffer.concat([packedBy7z(other, "xz"), payload]),
+    "behind a bzip2": () => Buffer.concat([packedBy7z(other, "bz2"), payload]),
+    "behind a 7z": () => Buffer.concat([packedBy7z(other, "7z"), payload]),
+    "in front of a zip": () => zip([stored("a", other)], { prefix: payload }),
+    "between the members of a zip and its directory": () => zip([stored("a", other)], { beforeDirectory: payload }),
+    "behind a tar": () => Buffer.concat([tar([{ name: "a", content: other }]), payload]),
+  };
+  for (const [name, make] of Object.entries(rests)) {
+    test(`what is left over ${name}`, async () => assert.ok(has((await walked(make())).seen, payload)));
+  }
+
+  test("what is left over is opened itself", async () => {
+    const hidden = packedBy7z(payload, "7z");
+    const { seen } = await walked(Buffer.concat([gzipSync(other), randomBytes(100), hidden]));
+    assert.ok(has(seen, payload));
+  });
+
+  test("padding is not worth a look", async () => {
+    const { seen } = await walked(Buffer.concat([gzipSync(other), Buffer.alloc(3000, 0xff)]));
+    assert.deepEqual([...seen.keys()], ["", "gzip"]);
+  });
+
+  test("a name cannot do anything to a terminal or a log", async () => {
+    const { seen } = await walked(zip([stored("\x1b[2J\n../x", payload)]));
+    assert.deepEqual([...seen.keys()], ["", "?[2J?../x"]);
+  });
+});
+
+describe("the other unpacker is shown what it has not come across", () => {
+  const inner = zip([deflated("a", payload), stored("b", other)]);
+  const opens = ["zip/deflated", "zip/stored", "gzip"];
+
+  test("nothing of what it opens by itself, however deep", async () => {
+    const { shown, seen } = await walked(zip([deflated("inner.zip", gzipSync(inner))]), { opens });
+    assert.ok(has(seen, payload));
+    assert.deepEqual([...shown.keys()], []);
+  });
+
+  test("everything, if it opens nothing", async () => {
+    const { shown } = await walked(zip([deflated("inner.zip", inner)]), { opens: [] });
+    assert.deepEqual([...shown.keys()], ["inner.zip/a", "inner.zip/b", "inner.zip"]);
+  });
+
+  test("what is in a container that it does not open, down to the container in it", async () => {
+    const { shown } = await walked(packedBy7z(inner, "7z"), { opens });
+    assert.deepEqual([...shown.keys()], ["sample.txt/a", "sample.txt/b", "sample.txt"]);
+  });
+
+  test("a member that was packed in another way than all the others", async () => {
+    const file = zip([deflated("a", payload), withZip64(deflated("b", other), "both")]);
+    assert.deepEqual([...(await walked(file, { opens })).shown.keys()], ["b"]);
+  });
+
+  test("the members of an archive that stands in the middle of something", async () => {
+    const { shown } = await walked(Buffer.concat([randomBytes(600), inner]), { opens });
+    assert.ok(has(shown, payload) && has(shown, other));
+  });
+
+  test("what is left over", async () => {
+    const { shown } = await walked(Buffer.concat([gzipSync(other), payload]), { opens });
+    assert.ok(has(shown, payload));
+  });
+
+  test("one by one, and never as a whole, where there are more than it may be left with", async () => {
+    const many = zip(Array.from({ length: 4500 }, (_, index) => stored(`${index}`, Buffer.from(`content ${index}`))));
+    await assert.rejects(walked(many, { opens }), Crowded);
+    const { shown } = await walked(gzipSync(many), { opens: [] });
+    assert.equal(shown.size, 4500);
+    assert.ok(!has(shown, many));
+  });
+});
+
+describe("what could not be looked at is in doubt", () => {
+  const finding = async (file: Uint8Array, limits: Partial<UnpackLimits> = {}): Promise<string | undefined> =>
+    (await walked(file, { limits })).doubt?.finding;
+  const many = zip(Array.from({ length: 50 }, (_, index) => stored(`${index}`, Buffer.from(`content ${index}`))));
+
+  test("too many members", async () => assert.equal(await finding(many, { members: 20 }), "scanner:limits-exceeded"));
+  test("too many bytes", async () =>
+    assert.equal(await finding(many, { unpackedBytes: 100 }), "scanner:limits-exceeded"));
+  test("too many layers", async () => {
+    const deep = zip([stored("a", gzipSync(gzipSync(payload)))]);
+    assert.equal(await finding(deep, { layers: 3 }), "scanner:limits-exceeded");
+    assert.equal(await finding(deep, { layers: 4 }), undefined);
+  });
+  test("too much work", async () => {
+    assert.equal(await finding(many, { workFromBytes: 0, workRatio: 1 }), "scanner:limits-exceeded");
+  });
+  test("a member that cannot be opened, with its path", async () => {
+    const { doubt, seen } = await walked(
+      zip([stored("broken.7z", packedBy7z(other, "7z").subarray(0, 90)), stored("b", payload)]),
+    );
+    assert.equal(doubt?.finding, "scanner:unsupported-archive");
+    assert.deepEqual(doubt?.path, ["broken.7z"]);
+    assert.ok(has(seen, payload), "what came after it was not seen");
+  });
+  test("but not a signature in the middle of other data", async () => {
+    const noise = Buffer.concat([
+      randomBytes(1000),
+      Buffer.from("7z\xbc\xaf\x27\x1c BZh91AY&SY", "latin1"),
+      randomBytes(1000),
+    ]);
+    assert.equal(await finding(noise), undefined);
+  });
+});
+
+test("a walk that was called off ends", async () => {
+  let asked = 0;
+  const cancelled = (): boolean => {
+    asked += 1;
+    return asked > 3;
+  };
+  await assert.rejects(walked(zip([stored("a", payload), stored("b", other)]), { cancelled }), Cancelled);
+});

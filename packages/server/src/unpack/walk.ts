@@ -1,0 +1,240 @@
+import { createHash, hash } from "node:crypto";
+import { findings } from "@lazaret/contract";
+import type { Blob } from "./blob.ts";
+import { type Budget, LimitExceeded } from "./budget.ts";
+import { memberStore } from "./member-store.ts";
+import type { MemberSink, Outcome, Range } from "./opener.ts";
+import { containersIn, type Found } from "./openers.ts";
+import { gaps } from "./ranges.ts";
+import type { WasmModule } from "./web-assembly.ts";
+
+/** Whoever wants to see what is in a file. Whatever it throws ends the walk. */
+export interface Visitor {
+  /** Every content there is, as soon as it is there: the file, its members, their members. */
+  see(content: Blob, path: MemberPath): void;
+  /** No more members come out of this container: whatever was put off has to be done now. */
+  settle(): void;
+  /** Somebody with an unpacker of its own, who has been given the file as it is. */
+  other?: OtherUnpacker;
+}
+
+/** How a member is found: the names of the containers around it, and its own. */
+export type MemberPath = readonly string[];
+
+export interface OtherUnpacker {
+  /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */
+  opens: ReadonlySet<string>;
+  /** Shows it what it has not seen. A container comes after its members, and only if it is no trap. */
+  show(content: Blob, path: MemberPath): void;
+}
+
+export interface WalkTools {
+  budget: Budget;
+  sevenZip: WasmModule;
+  /** For what is unpacked and too large for memory. */
+  folder: string;
+  /** Kinds that are no reason to doubt when they cannot be opened. */
+  ignored: ReadonlySet<string>;
+}
+
+/** Something in the file could not be looked at. */
+export interface Doubt {
+  finding: string;
+  path: MemberPath;
+  why: string;
+}
+
+/**
+ * There is more in the file than the other unpacker may be given at once. It has to be walked again with nothing being
+ * taken for seen, and the file as a whole must not be shown.
+ */
+export class Crowded extends Error {}
+
+/**
+ * What even a clamd with stock settings goes through: more members, deeper ones or larger ones it passes over, with or without
+ * saying so, and its time grows with the square of the members of a zip.
+ */
+const CROWD = { members: 4000, bytes: 300 * 1024 * 1024, memberBytes: 90 * 1024 * 1024, layers: 12 } as const;
+
+interface Content {
+  content: Blob;
+  path: MemberPath;
+  layer: number;
+  /** The other unpacker has come across it by itself. */
+  seen: boolean;
+  found: readonly Found[];
+}
+
+/**
+ * Goes through a file and everything in it, a tree of members. A part that cannot be looked at does not end it: what comes
+ * after it may be infected, which is the worse news; the first such part is the answer in the end.
+ */
+export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Promise<Doubt | undefined> {
+  using store = memberStore(tools.folder);
+  const { budget } = tools;
+  const { other } = visitor;
+  const digests = new Set<string>();
+  const trusting = other !== undefined && other.opens.size > 0;
+  let [members, bytes] = [0, 0];
+  let doubt: Doubt | undefined;
+
+  function note(finding: string | undefined, path: MemberPath, why: string): void {
+    if (finding !== undefined) doubt ??= { finding, path, why };
+  }
+
+  /** The same bytes again have the same in them: many archives repeat files, and bombs consist of little else. */
+  function isRepeated(content: Blob): boolean {
+    const digest = digestOf(content);
+    if (digests.has(digest)) return true;
+    digests.add(digest);
+    return false;
+  }
+
+  function count(member: Blob, layer: number): void {
+    members += 1;
+    bytes += member.size;
+    const many = members > CROWD.members || bytes > CROWD.bytes || member.size > CROWD.memberBytes;
+    if (trusting && (many || layer > CROWD.layers)) throw new Crowded();
+  }
+
+  /** Members that hold others wait in `waiting` until the container is done, so that one is open at a time. */
+  function sinkFor(parent: Content, { opener, place }: Found, waiting: (Content & { release(): void })[]): MemberSink {
+    // The other one opens what a content begins with, and nothing in the middle of it.
+    const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
+    let [path, seen] = [parent.path, false];
+    return {
+      folder: budget.check,
+      begin(name, way) {
+        budget.addMember();
+        store.begin();
+        path = [...parent.path, nameOf(name) || opener.kind];
+        seen = likewise && way !== undefined && (other?.opens.has(way) ?? false);
+      },
+      write(piece) {
+        budget.addBytes(piece.length);
+        store.append(piece);
+      },
+      end() {
+        const content = store.content();
+        if (content.size === 0 || isRepeated(content)) return;
+        const layer = parent.layer + 1;
+        count(content, layer);
+        visitor.see(content, path);
+        const found = containersIn(content);
+        if (found.length === 0) {
+          if (!seen) other?.show(content, path);
+        } else waiting.push({ path, layer, seen, found, ...store.keep() });
+      },
+    };
+  }
+
+  async function open(parent: Content, found: Found): Promise<Range[]> {
+    const { opener, place } = found;
+    const waiting: (Content & { release(): void })[] = [];
+    const sink = sinkFor(parent, found, waiting);
+    const container = parent.content.slice(place.start, place.end);
+    const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip });
+    visitor.settle();
+    if (!tools.ignored.has(opener.kind))
+      note(doubtOf(outcome, place.sure), parent.path, `${opener.kind}: ${outcome.kind}`);
+    for (const member of waiting) {
+      await enter(member);
+      member.release();
+    }
+    if (outcome.kind !== "opened") return place.sure ? [place] : [];
+    return outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
+  }
+
+  /** Opens a content in all ways that it can be, and looks at what is left of it. */
+  async function enter(entered: Content): Promise<void> {
+    const { content, path, layer, seen, found } = entered;
+    if (found.length > CONTAINERS_AT_MOST)
+      note(findings.limitsExceeded, path, `${found.length} containers in one content`);
+    if (layer >= budget.limits.layers && found.length > 0) {
+      note(findings.limitsExceeded, path, "containers in one another");
+      return;
+    }
+    const before = { members, bytes };
+    const covered: Range[] = [];
+    for (const one of found.slice(0, CONTAINERS_AT_MOST)) covered.push(...(await open(entered, one)));
+    if (covered.length > 0) await enterRest(entered, covered);
+    const crowded = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
+    if (layer > 1 && !seen && !crowded) other?.show(content, path);
+  }
+
+  /** What no container has accounted for is a member of its own. */
+  async function enterRest({ content, path, layer }: Content, covered: readonly Range[]): Promise<void> {
+    for (const { start, end } of gaps(covered, content.size)) {
+      const rest = content.slice(start, end);
+      if (rest.size < REST_BYTES || isPadding(rest)) continue;
+      budget.addMember();
+      budget.addWork(rest.size);
+      if (isRepeated(rest)) continue;
+      const restPath = [...path, `bytes ${start} to ${end}`];
+      count(rest, layer + 1);
+      visitor.see(rest, restPath);
+      const found = containersIn(rest);
+      if (found.length > 0) await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, found });
+      else other?.show(rest, restPath);
+    }
+    visitor.settle();
+  }
+
+  try {
+    visitor.see(file, []);
+    await enter({ content: file, path: [], layer: 1, seen: true, found: containersIn(file) });
+    visitor.settle();
+  } catch (error) {
+    if (!(error instanceof LimitExceeded)) throw error;
+    // The limit is the answer, whatever else was in doubt; but what has come out is looked at first.
+    doubt = { finding: findings.limitsExceeded, path: [], why: error.message };
+    settleAtTheLimit(visitor);
+  }
+  return doubt;
+}
+
+function settleAtTheLimit(visitor: Visitor): void {
+  try {
+    visitor.settle();
+  } catch (error) {
+    if (!(error instanceof LimitExceeded)) throw error;
+  }
+}
+
+/** A content that claims to be more containers than this at once is beyond the limits. */
+const CONTAINERS_AT_MOST = 64;
+/** No less than this can be anything by itself: checksums, descriptors and marks of a format's end are shorter. */
+const REST_BYTES = 25;
+
+function doubtOf(outcome: Outcome, sure: boolean): string | undefined {
+  if (outcome.kind === "encrypted") return findings.encrypted;
+  if (outcome.kind === "too-large") return findings.limitsExceeded;
+  return outcome.kind === "unreadable" && sure ? findings.unsupportedArchive : undefined;
+}
+
+/** A name is the archive's to choose: short enough for a log, and nothing in it that a terminal would obey. */
+function nameOf(name: string): string {
+  return name.slice(-NAME_CHARACTERS).replace(/[^\x20-\x7e\xa0-\uffff]/g, "?");
+}
+
+const NAME_CHARACTERS = 100;
+
+/** One byte over and over, or white space. */
+function isPadding(content: Blob): boolean {
+  const first = content.bytes(0, 1)[0] ?? 0;
+  for (let at = 0; at < content.size; at += PIECE_BYTES) {
+    const piece = content.bytes(at, PIECE_BYTES);
+    if (!piece.every((byte) => byte === first || byte === 0x0a || byte === 0x0d || byte === 0x20)) return false;
+  }
+  return true;
+}
+
+/** By a hash for which nobody can make two contents of one digest. */
+function digestOf(content: Blob): string {
+  if (content.inMemory) return hash("sha256", content.bytes(0, content.size), "base64");
+  const running = createHash("sha256");
+  for (let at = 0; at < content.size; at += PIECE_BYTES) running.update(content.bytes(at, PIECE_BYTES));
+  return running.digest("base64");
+}
+
+const PIECE_BYTES = 1024 * 1024;
