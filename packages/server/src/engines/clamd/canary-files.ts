@@ -93,7 +93,7 @@ export const canaryFiles: Readonly<Record<Way, () => Buffer>> = {
 };
 
 /** Header, content and padding of one member. */
-export function tarMember(content: Uint8Array): Uint8Array[] {
+function tarMember(content: Uint8Array): Uint8Array[] {
   return [tarHeader(content.length), content, tarPadding(content.length)];
 }
 

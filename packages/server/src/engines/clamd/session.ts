@@ -26,7 +26,7 @@ export interface Session {
 
 type StreamBytes = AsyncIterable<Uint8Array>;
 
-export interface StreamOptions {
+interface StreamOptions {
   signal: AbortSignal;
   /** Called when all bytes are sent, but not yet the end: clamd has not begun to look at them. */
   beforeEnd?: (bytesSent: number) => Promise<void> | void;
