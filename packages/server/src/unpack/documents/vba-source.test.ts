@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { vbaSources } from "./vba-source.ts";
+import { openContainer } from "../../../test/support/open-container.ts";
+import { vba } from "./vba-source.ts";
+
+const vbaSources = async (stream: Buffer): Promise<Buffer[]> =>
+  (await openContainer(vba, stream))?.members.map(({ content }) => content) ?? [];
 
 const HEAD = 'Attribute VB_Name = "Module1"\r\n';
 
@@ -46,7 +50,7 @@ function tokensOf(chunk: Buffer): Buffer[] {
   return tokens;
 }
 
-test("the source of a macro comes out as it went in", () => {
+test("the source of a macro comes out as it went in", async () => {
   const source = `${HEAD}Sub AutoOpen()\r\n  Shell "calc", vbHide\r\n  Shell "calc", vbHide\r\nEnd Sub\r\n`;
   const stream = Buffer.concat([
     Buffer.from("performance cache, of no interest"),
@@ -54,28 +58,37 @@ test("the source of a macro comes out as it went in", () => {
     Buffer.alloc(64),
   ]);
   assert.ok(!stream.includes("AutoOpen()\r\n  Shell"), "it is compressed");
-  assert.deepEqual(vbaSources(stream).map(String), [source]);
+  assert.deepEqual((await vbaSources(stream)).map(String), [source]);
 });
 
-test("a source of many chunks, and a second one", () => {
+test("a source of many chunks, and a second one", async () => {
   const lines = Array.from({ length: 600 }, (_, index) => `Debug.Print "line number ${index}"\r\n`).join("");
   const sources = [`${HEAD}${lines}`, `${HEAD}' the other\r\n`];
   assert.deepEqual(
-    vbaSources(Buffer.concat(sources.flatMap((source) => [compressed(source), Buffer.alloc(64)]))).map(String),
+    (await vbaSources(Buffer.concat(sources.flatMap((source) => [compressed(source), Buffer.alloc(64)])))).map(String),
     sources,
   );
 });
 
-test("what only looks like a source does no harm", () => {
-  assert.deepEqual(vbaSources(Buffer.from("\x00Attribut\x00e without a beginning", "latin1")), []);
+test("what only looks like a source does no harm", async () => {
+  assert.deepEqual(await vbaSources(Buffer.from("\x00Attribut\x00e without a beginning", "latin1")), []);
   const cut = compressed(`${HEAD}${"x = x + 1\r\n".repeat(100)}`).subarray(0, 60);
-  const [source] = vbaSources(cut);
+  const [source] = await vbaSources(cut);
   assert.ok(source?.toString().startsWith(HEAD));
   for (let seed = 0; seed < 200; seed += 1) {
     const noise = Buffer.from(
       Array.from({ length: 300 }, (_, index) => (index * 31 + seed * 17 + (index % 7) * seed) & 0xff),
     );
     const stream = Buffer.concat([Buffer.of(1, 0xff, 0xbf), Buffer.from("\x00Attribut\x00e", "latin1"), noise]);
-    assert.ok(vbaSources(stream).length >= 1);
+    assert.ok((await vbaSources(stream)).length >= 1);
   }
+});
+
+test("the work of many sources is in proportion to their number", async () => {
+  const one = compressed(`${HEAD}x = 1\r\n`);
+  const many = (count: number): Buffer =>
+    Buffer.concat([...Array.from({ length: count }, () => Buffer.concat([one, Buffer.of(0, 0)]))]);
+  const works = await Promise.all([100, 1000].map(async (count) => (await openContainer(vba, many(count)))?.work ?? 0));
+  assert.ok((works[0] ?? 0) > 0);
+  assert.ok((works[1] ?? 0) <= 10 * (works[0] ?? 0));
 });

@@ -1,36 +1,55 @@
+import type { Blob } from "../blob.ts";
+import { type Opener, type Tools, whole } from "../opener.ts";
+
 /**
  * The source code of macros, which Office keeps compressed (MS-OVBA 2.4.1) in streams of a compound file. Rules for
  * macros would not find a word of it otherwise.
  */
-export function vbaSources(stream: Buffer): Buffer[] {
-  const sources: Buffer[] = [];
-  for (let at = stream.indexOf(MARK); at >= 0 && sources.length < SOURCES_AT_MOST; at = stream.indexOf(MARK, at + 1)) {
-    const start = at - 3;
-    if (start >= 0 && stream[start] === CONTAINER) sources.push(decompress(stream.subarray(start + 1)));
-  }
-  return sources;
-}
+export const vba: Opener = {
+  kind: "vba",
+  find(content) {
+    return sourcesIn(content).next().done ? [] : [{ start: 0, end: content.size, sure: false }];
+  },
+  open(container, tools) {
+    for (const start of sourcesIn(container)) takeSource(container, start, tools);
+    return { kind: "opened", covered: whole(container) };
+  },
+};
 
 /** Every module's source begins with `Attribute`: a byte of flags, eight characters, the next flags, the ninth. */
-const MARK = Buffer.from("\x00Attribut\x00e", "latin1");
+const MARK = Buffer.from("Attribut\x00e", "latin1");
+/** In front of the mark: a byte that says that it is compressed, the header of the first chunk, and flags. */
+const BEFORE = 4;
 const CONTAINER = 0x01;
-const SOURCES_AT_MOST = 500;
 const CHUNK_BYTES = 4096;
-const SOURCE_BYTES_AT_MOST = 4 * 1024 * 1024;
+const WINDOW_BYTES = 1024 * 1024;
+
+/** Where the chunks of a source begin. */
+function* sourcesIn(content: Blob): Generator<number> {
+  for (let start = 0; start < content.size; start += WINDOW_BYTES) {
+    const before = Math.min(BEFORE, start);
+    const window = content.bytes(start - before, before + WINDOW_BYTES + MARK.length);
+    for (let hit = window.indexOf(MARK); hit >= 0 && hit < before + WINDOW_BYTES; hit = window.indexOf(MARK, hit + 1)) {
+      const isSource = hit >= BEFORE && window[hit - 1] === 0 && window[hit - BEFORE] === CONTAINER;
+      if (isSource) yield start - before + hit - BEFORE + 1;
+    }
+  }
+}
 
 /** As far as it goes: behind the source other things may stand, which are no chunks. */
-function decompress(packed: Buffer): Buffer {
-  const chunks: Buffer[] = [];
-  let at = 0;
-  while (at + 2 <= packed.length && chunks.length * CHUNK_BYTES < SOURCE_BYTES_AT_MOST) {
-    const header = packed.readUInt16LE(at);
+function takeSource(container: Blob, start: number, { sink, budget }: Tools): void {
+  sink.begin(`source-${start}`);
+  for (let at = start; at + 2 <= container.size; ) {
+    const chunk = container.bytes(at, CHUNK_BYTES + 2);
+    const header = chunk.readUInt16LE(0);
     if (((header >> 12) & 0x7) !== 0x3) break;
-    const end = at + 3 + (header & 0xfff);
-    const body = packed.subarray(at + 2, end);
-    chunks.push((header & 0x8000) === 0 ? body : decompressChunk(body));
-    at = end;
+    const length = 3 + (header & 0xfff);
+    const body = chunk.subarray(2, length);
+    budget.addWork(body.length);
+    sink.write((header & 0x8000) === 0 ? body : decompressChunk(body));
+    at += length;
   }
-  return Buffer.concat(chunks);
+  sink.end();
 }
 
 function decompressChunk(body: Buffer): Buffer {

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { describe, test } from "node:test";
+import { deflateSync } from "node:zlib";
+import { openContainer } from "../../../test/support/open-container.ts";
+import { memoryBlob } from "../blob.ts";
+import { oleNative } from "./ole-native.ts";
+import { powerPoint } from "./powerpoint.ts";
+
+const u16 = (value: number): Buffer => Buffer.of(value & 0xff, value >> 8);
+const u32 = (value: number): Buffer => Buffer.of(value & 0xff, (value >> 8) & 0xff, (value >> 16) & 0xff, value >>> 24);
+
+describe("a stream of PowerPoint's", () => {
+  const record = (instance: number, type: number, content: Uint8Array): Buffer =>
+    Buffer.concat([u16(instance << 4), u16(type), u32(content.length), content]);
+  const object = Buffer.concat([Buffer.from("d0cf11e0a1b11ae1", "hex"), randomBytes(3000)]);
+  const compressed = record(1, 0x1011, Buffer.concat([u32(object.length), deflateSync(object)]));
+  const document = record(0xf, 0x3e8, Buffer.from("the document and its slides"));
+
+  test("its compressed and its plain objects come out, wherever they stand", async () => {
+    const plain = record(0, 0x1011, object);
+    const junk = Buffer.from("something in between");
+    const opened = await openContainer(
+      powerPoint,
+      Buffer.concat([document, compressed, junk, plain, junk, compressed]),
+    );
+    assert.equal(opened?.outcome, "opened");
+    assert.equal(opened?.place.sure, false);
+    assert.equal(opened?.members.length, 3);
+    assert.ok(opened?.members.every(({ content }) => content.equals(object)));
+  });
+
+  test("one across the border of what is read at once, with a wrong length and a wrong checksum", async () => {
+    const wrong = Buffer.from(compressed);
+    wrong.writeUInt32LE(5, 4);
+    wrong.writeUInt32LE(5, wrong.length - 4);
+    for (const before of [1024 * 1024 - 3, 1024 * 1024 - 2, 1024 * 1024 - 1, 1024 * 1024]) {
+      const opened = await openContainer(powerPoint, Buffer.concat([Buffer.alloc(before), wrong]));
+      assert.deepEqual(
+        opened?.members.map(({ content }) => content.equals(object)),
+        [true],
+        String(before),
+      );
+    }
+  });
+
+  test("its vector pictures come out", async () => {
+    const head = Buffer.concat([randomBytes(16), Buffer.alloc(32), Buffer.of(0, 0xfe)]);
+    const two = Buffer.concat([randomBytes(16), head]);
+    for (const [type, instance, before] of [
+      [0xf01a, 0x3d4, head],
+      [0xf01b, 0x217, two],
+      [0xf01c, 0x542, head],
+    ] as const) {
+      const picture = record(instance, type, Buffer.concat([before, deflateSync(object)]));
+      const opened = await openContainer(powerPoint, picture);
+      assert.deepEqual(
+        opened?.members.map(({ content }) => content.equals(object)),
+        [true],
+      );
+    }
+  });
+
+  test("is told from others, and its work is in proportion", async () => {
+    assert.deepEqual(powerPoint.find(memoryBlob(Buffer.from("\x11\x10 in a text \x11\x10"))), []);
+    assert.deepEqual(powerPoint.find(memoryBlob(Buffer.alloc(10))), []);
+    const works = await Promise.all(
+      [1000, 10_000].map(async (count) => {
+        const file = Buffer.concat([compressed, Buffer.from("\x10\0\x11\x10".repeat(count), "latin1")]);
+        return ((await openContainer(powerPoint, file))?.work ?? 0) / file.length;
+      }),
+    );
+    assert.ok(
+      works.every((work) => work > 0 && work < 10),
+      String(works),
+    );
+  });
+
+  test("an object that swells beyond measure is too large", async () => {
+    const bomb = record(1, 0x1011, Buffer.concat([u32(9), deflateSync(Buffer.alloc(100_000))]));
+    assert.equal((await openContainer(powerPoint, bomb, { memberInMemoryBytes: 50_000 }))?.outcome, "too-large");
+  });
+});
+
+describe("a package in a document", () => {
+  const file = randomBytes(2000);
+  const names = Buffer.from("invoice.exe\0C:\\invoice.exe\0", "latin1");
+  const temporary = Buffer.from("C:\\temp\\invoice.exe\0", "latin1");
+  const parts = [u16(2), names, u16(0), u16(3), u32(temporary.length), temporary, u32(file.length), file];
+  const inner = Buffer.concat(parts);
+  const stream = Buffer.concat([u32(inner.length), inner]);
+
+  test("the file comes out, byte for byte, with its name", async () => {
+    for (const content of [stream, inner, Buffer.concat([stream, Buffer.from("names in UTF-16")])]) {
+      const opened = await openContainer(oleNative, content);
+      assert.deepEqual(
+        opened?.members.map(({ name }) => name),
+        ["invoice.exe"],
+      );
+      assert.ok(opened?.members[0]?.content.equals(file));
+      assert.deepEqual(opened?.rest, []);
+    }
+  });
+
+  test("what stands behind it is left over, and a size too large is as much as there is", async () => {
+    const opened = await openContainer(oleNative, Buffer.concat([stream, randomBytes(5000)]));
+    assert.deepEqual(opened?.rest, [{ start: stream.length, end: stream.length + 5000 }]);
+    const cut = await openContainer(oleNative, stream.subarray(0, -500));
+    assert.ok(cut?.members[0]?.content.equals(file.subarray(0, 1500)));
+  });
+
+  test("data without names comes out too, and other contents are none", async () => {
+    const opened = await openContainer(oleNative, Buffer.concat([u32(file.length), file]));
+    assert.ok(opened?.members[0]?.content.equals(file));
+    for (const other of ["", "text", "a text that is longer than the others", "\x10\0\0\0\x02\0aaaaaaaaaaaaaaaaaaaa"]) {
+      assert.deepEqual(oleNative.find(memoryBlob(Buffer.from(other, "latin1"))), [], other);
+    }
+  });
+});
