@@ -1,7 +1,16 @@
 import type { Blob } from "../blob.ts";
 import { base64Decoder, base64Value } from "../encodings/base64.ts";
 import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
-import { copyRange, isLineBreak, isSpace, type MemberWriter, type Text } from "../encodings/text.ts";
+import {
+  copyRange,
+  isLineBreak,
+  isSpace,
+  lineEnd,
+  type MemberWriter,
+  marking,
+  nextLine,
+  type Text,
+} from "../encodings/text.ts";
 import type { Range } from "../opener.ts";
 import type { Encoding } from "./mail-headers.ts";
 
@@ -76,7 +85,7 @@ interface Seen {
  * no base64, some stop and others go on. What all agree on comes out once.
  */
 function writeBase64(body: Body, { text, writer }: Target): void {
-  const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false };
+  const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false, wholeLines: false };
   const seen = passOver(text, body);
   function write(reading: Reading, way?: string): void {
     writer.begin(body.name, way);
@@ -88,6 +97,7 @@ function writeBase64(body: Body, { text, writer }: Target): void {
   for (const end of stops) if (end > body.start && end < body.end) write({ ...whole, end });
   if (seen.shortPadEnd >= 0) write({ ...whole, anyPad: true });
   if (seen.urlSafe) write({ ...whole, urlSafe: true });
+  if (seen.urlSafe || seen.strangeLine >= 0) write({ ...whole, wholeLines: true });
 }
 
 interface Reading extends Range {
@@ -95,6 +105,8 @@ interface Reading extends Range {
   urlSafe: boolean;
   /** Whether one pad is enough where there should be two. */
   anyPad: boolean;
+  /** Whether a line with signs of no alphabet is passed over as a whole. */
+  wholeLines: boolean;
 }
 
 const PAD = 61;
@@ -104,10 +116,12 @@ function decode(text: Text, reading: Reading, writer: MemberWriter): void {
   const decoder = base64Decoder(writer.byte);
   let letters = 0;
   let pads = 0;
-  for (let at = reading.start; at < reading.end; at += 1) {
+  let at = reading.wholeLines ? regularLine(text, reading.start, reading.end) : reading.start;
+  for (; at < reading.end; at += 1) {
     const byte = text.byte(at);
     const value = base64Value(byte);
-    if (value < 64 && (reading.urlSafe || !isUrlSafe(byte))) {
+    if (reading.wholeLines && isLineBreak(byte)) at = regularLine(text, at + 1, reading.end) - 1;
+    else if (value < 64 && (reading.urlSafe || !isUrlSafe(byte))) {
       decoder.letter(value);
       letters = (letters + 1) % 4;
       pads = 0;
@@ -119,6 +133,18 @@ function decode(text: Text, reading: Reading, writer: MemberWriter): void {
     }
   }
   decoder.end();
+}
+
+const REGULAR = marking("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \t");
+
+/** The next line of nothing but letters, pads and blanks. */
+function regularLine(text: Text, from: number, end: number): number {
+  for (let at = from; at < end; ) {
+    const stop = lineEnd(text, at, end);
+    if (text.skip(REGULAR, at, stop) === stop) return at;
+    at = nextLine(text, stop, end);
+  }
+  return end;
 }
 
 function passOver(text: Text, body: Body): Seen {

@@ -11,6 +11,8 @@ export interface Headers {
   boundaries: Set<string>;
   /** Whether a program may take the body as one, boundaries or not. */
   single: boolean;
+  /** The body is a mail. */
+  message: boolean;
   /** Written by the book: nothing in it that programs read differently. */
   tidy: boolean;
   fields: number;
@@ -42,6 +44,7 @@ export function readHeaders(
     encodings: new Set(),
     boundaries: new Set(),
     single: false,
+    message: false,
     tidy: true,
     fields: 0,
   };
@@ -81,6 +84,7 @@ export function readHeaders(
     const value = raw.slice(raw.indexOf(":") + 1);
     if (name === "content-type") {
       if (!/^\s*multipart\//i.test(withoutComments(value))) headers.single = true;
+      if (/message\//i.test(value)) headers.message = true;
       if (/multipart/i.test(value)) for (const boundary of boundariesIn(value)) headers.boundaries.add(boundary);
       return;
     }

@@ -11,7 +11,7 @@ import {
   textOf,
 } from "../encodings/text.ts";
 import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
-import { writeBody } from "./mail-bodies.ts";
+import { type Body, writeBody } from "./mail-bodies.ts";
 import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";
 
 /**
@@ -126,6 +126,8 @@ interface Part {
 const DASHES = Buffer.from("--");
 const DASH = marking("-");
 const LEVELS_AT_MOST = 64;
+/** Directly in one another. */
+const MESSAGES_AT_MOST = 4;
 const BOUNDARY_LINE_BYTES = 1100;
 /** Of the fields of a part: what other programs surely read. */
 const TIDY_HEADER_BYTES = 8192;
@@ -245,12 +247,29 @@ function writeParts(target: Target, guess: boolean): void {
     else if (part.headers.single || part.headers.encodings.size > 0) undecided ??= { ...part, tidy: false };
   }
 
+  /** A mail in a mail is a member and opened as such; this is for one with fields that nobody would know a mail by. */
+  function writeMessageBody(body: Omit<Body, "tidy">, layers: number): void {
+    const inner = readHeaders(text, body, () => false);
+    const message = { ...body, encodings: inner.encodings, start: inner.bodyStart };
+    if (inner.boundaries.size > 0 || inner.bodyStart >= body.end) return;
+    writeBody({ ...message, tidy: false }, target);
+    if (inner.message && layers > 1) writeMessageBody(message, layers - 1);
+  }
+
   function endPart(part: Part, at: number): void {
     const { encodings, brokenAt } = part.headers;
     const end = at >= size ? size : beforeLineBreak(text, at);
     count += 1;
-    const body = { name: `part ${count}`, encodings, maybeEnd: part.maybeEnd, undeclared: declared.size === 0, end };
+    let { maybeEnd } = part;
+    let undeclared = declared.size === 0;
+    // Nobody knows whether the last line break was the one before a boundary that is missing.
+    if (at >= size && !undeclared && !encodings.has("base64")) {
+      maybeEnd = beforeLineBreak(text, size);
+      undeclared = true;
+    }
+    const body = { name: `part ${count}`, encodings, maybeEnd, undeclared, end };
     if (end >= part.start) writeBody({ ...body, start: part.start, tidy: part.tidy }, target);
+    if (part.headers.message) writeMessageBody({ ...body, start: part.start }, MESSAGES_AT_MOST);
     if (brokenAt !== undefined && brokenAt < end) writeBody({ ...body, start: brokenAt, tidy: false }, target);
   }
 }
