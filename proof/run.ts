@@ -32,6 +32,10 @@ const { values } = parseArgs({
 const say = (text: string): unknown => process.stderr.write(`proof: ${text}\n`);
 const print = (text: string): unknown => process.stdout.write(`${text}\n`);
 
+/** Ended early, it reports what it has. */
+const stop = new AbortController();
+for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
+
 const chosen = select();
 if (values.list) for (const file of chosen) print(nameOf(file));
 else if (values.save !== undefined) save(values.save);
@@ -76,6 +80,7 @@ async function prove(): Promise<void> {
     let done = 0;
     const work = async (): Promise<void> => {
       for (const file of waiting) {
+        if (stop.signal.aborted) return;
         for (const answer of await ask(setUps, file)) said.add(answer);
         done += 1;
         if (done % 500 === 0) say(`${done} of ${counted.length} files`);

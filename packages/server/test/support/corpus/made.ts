@@ -98,7 +98,7 @@ const images = containers(
     ext2: by("truncate -s 1M OUT", "mke2fs -q -F -t ext2 -d in OUT"),
     ext4: by("truncate -s 2M OUT", "mke2fs -q -F -t ext4 -O ^has_journal -d in OUT"),
     FAT12: by("truncate -s 1440K OUT", "mformat -i OUT -f 1440 ::", "mcopy -i OUT in/NAME ::"),
-    FAT32: by("truncate -s 36M OUT", "mkfs.vfat -F 32 OUT", "mcopy -i OUT in/NAME ::"),
+    FAT16: by("truncate -s 5M OUT", "mkfs.vfat -F 16 -s 1 OUT", "mcopy -i OUT in/NAME ::"),
   },
 );
 

@@ -306,7 +306,6 @@ export const more: readonly Container[] = [
     {
       "a payload behind a line of text": (content) => glue("hello\n", gzipSync(content)),
       "two gzips with text between": (content) => glue(gzipSync(HARMLESS), "text", gzipSync(content)),
-      "a zlib stream in noise": (content) => glue(noise(100), deflateSync(content, { level: 9 }), noise(50)),
       "a tag of Windows": (content) =>
         glue("RIFF", u32(content.length + 12), "XXXX", "zdat", u32(content.length), gzipSync(content), u16(0)),
     },
