@@ -29,10 +29,7 @@ describe("a payload that only one engine knows", () => {
       const answers = await askAll(files);
       assert.ok(answers.length >= files.length, "somebody was asked about each file");
       assert.deepEqual(answers.filter(({ status }) => status === "clean" || status === "failed").map(inWords), []);
-      assert.deepEqual(
-        answers.filter((answer) => mustBeFound(answer) && answer.status !== "infected").map(inWords),
-        [],
-      );
+      assert.deepEqual(answers.filter((answer) => mustBeFound(answer) && !isFound(answer)).map(inWords), []);
     });
   }
 
@@ -74,6 +71,11 @@ describe("a payload that only one engine knows", () => {
 /** All but what nobody can open without a key. */
 function mustBeFound({ file }: Answer): boolean {
   return !file.layers.some(({ locked }) => locked);
+}
+
+/** By its own name; clamd may be first with one for how the file is written. */
+function isFound({ status, finding }: Answer): boolean {
+  return status === "infected" || (status === "other" && finding.startsWith("Heuristics."));
 }
 
 async function askAll(files: readonly CorpusFile[]): Promise<Answer[]> {

@@ -100,8 +100,9 @@ const filters = containers(
     "ASCII85 and LZW": as("/Filter [/ASCII85Decode /LZWDecode]", (content) => a85(pdfLzw(content))),
     "short names": as("/Filter [/A85 /Fl]", (content) => a85(flate(content))),
     "short names of hex": as("/Filter [/AHx /Fl]", (content) => ahx(flate(content))),
-    "names with escapes": as("/Filter /Fl#61teDecode", flate),
-    "an escaped name of filters": as("/Fil#74er /FlateDecode", flate),
+    // clamd has a name of its own for these, whatever is in them.
+    "names with escapes": { ordinary: false, wrap: as("/Filter /Fl#61teDecode", flate) },
+    "an escaped name of filters": { ordinary: false, wrap: as("/Fil#74er /FlateDecode", flate) },
     "a predictor": as("/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 8 >>", (content) =>
       flate(predicted(content, 8)),
     ),
