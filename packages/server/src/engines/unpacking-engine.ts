@@ -31,19 +31,16 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     const plain = !mayHoldMembers(blobOf(file));
     if (plain) ready.resolve();
     if (plain && !threads.hasRules) return { kind: "clean" };
-    const other = clamd && {
-      opens: [...clamd.opens()],
-      show: clamd.show,
-    };
+    const other = clamd && { getsFile: true, opens: [...clamd.opens()], show: clamd.show };
     const outcome = await threads.run(file, { signal, other });
     if (outcome.kind !== "crowded") {
       if (isHopeless(outcome)) ready.reject(new Withheld());
       else ready.resolve();
       return outcome;
     }
-    // Too much for clamd at once: it gets every member by itself, and the file as a whole not at all.
+    // Too much for clamd at once: it gets every member by itself, and the file as a whole only if that is no trap.
     ready.reject(new Withheld());
-    const again = await threads.run(file, { signal, other: other && { ...other, opens: [] } });
+    const again = await threads.run(file, { signal, other: other && { ...other, getsFile: false, opens: [] } });
     if (again.kind === "crowded") throw new Error("a file was too crowded although nothing was left to clamd");
     return again;
   }

@@ -29,10 +29,14 @@ export function memberStore(folder: string): MemberStore {
   let length = 0;
   let onDisk = false;
   let keptInMemory = 0;
+  /** How large the file has become: room that was written to before is ours already. */
+  let highest = 0;
   const room = roomIn(folder);
 
   function write(bytes: Uint8Array, position: number): void {
-    room.claimSync(bytes.length);
+    const end = position + bytes.length;
+    room.claimSync(Math.max(0, end - highest));
+    highest = Math.max(highest, end);
     descriptor ??= namelessFile(folder);
     for (let done = 0; done < bytes.length; ) {
       done += writeSync(descriptor, bytes, done, bytes.length - done, position + done);

@@ -13,6 +13,8 @@ import type { WasmModule } from "./web-assembly.ts";
 export interface Opener {
   /** The name of the kind, as it stands in paths and in the docs: `zip`, `mail`. */
   readonly kind: string;
+  /** All of it is members, structure and padding: whoever has seen the members has seen all there is. A text is not like that. */
+  readonly archive?: true;
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
   find(content: Blob): readonly Place[];
   /** Takes the members out of one container, which is the content from a place's `start` to its `end`. */

@@ -4,12 +4,37 @@ import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { zip } from "./archives/zip.ts";
 import type { Blob } from "./blob.ts";
+import { mail } from "./documents/mail.ts";
+import { oleNative } from "./documents/ole-native.ts";
 import { pdf } from "./documents/pdf.ts";
+import { powerPoint } from "./documents/powerpoint.ts";
+import { rtf } from "./documents/rtf.ts";
+import { tnef } from "./documents/tnef.ts";
+import { vba } from "./documents/vba-source.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
 import type { Opener, Place } from "./opener.ts";
+import { unopenable } from "./programs/packed.ts";
 
 /** Asked about every content. A content may be several of these at once, and is then opened in each way. */
-const OPENERS: readonly Opener[] = [zip, gzip, zstd, tar, ...sevenZipKinds, lzip, lzmaAlone, zlib, pdf, encodedRuns];
+const OPENERS: readonly Opener[] = [
+  zip,
+  gzip,
+  zstd,
+  tar,
+  ...sevenZipKinds,
+  lzip,
+  lzmaAlone,
+  zlib,
+  mail,
+  pdf,
+  rtf,
+  tnef,
+  oleNative,
+  powerPoint,
+  vba,
+  ...unopenable,
+  encodedRuns,
+];
 
 /** Asked about what is no container for certain: what may stand anywhere in a program, a picture, or the rest of something. */
 const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];

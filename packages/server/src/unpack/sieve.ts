@@ -2,6 +2,7 @@ import { sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import type { Blob } from "./blob.ts";
+import { tnef } from "./documents/tnef.ts";
 import type { Opener } from "./opener.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
 
@@ -17,7 +18,7 @@ export function mayHoldMembers(file: Blob): boolean {
 }
 
 /** Those that look at fixed places only. */
-const BY_HEAD: readonly Opener[] = [gzip, zstd, tar, ...sevenZipKinds, zlib, brotli];
+const BY_HEAD: readonly Opener[] = [gzip, zstd, tar, ...sevenZipKinds, zlib, tnef, brotli];
 
 const TEXT_BYTES = 4096;
 const TEXT_SHARE = 0.7;

@@ -23,13 +23,16 @@ interface Walked {
   doubt: Doubt | undefined;
 }
 
+interface WalkOptions {
+  opens?: string[];
+  getsFile?: boolean;
+  limits?: Partial<UnpackLimits>;
+  cancelled?: () => boolean;
+}
+
 async function walked(
   file: Uint8Array,
-  {
-    opens,
-    limits = {},
-    cancelled = () => false,
-  }: { opens?: string[]; limits?: Partial<UnpackLimits>; cancelled?: () => boolean } = {},
+  { opens, getsFile = true, limits = {}, cancelled = () => false }: WalkOptions = {},
 ): Promise<Walked> {
   using folder = temporaryFolder();
   const [seen, shown] = [new Map<string, Buffer>(), new Map<string, Buffer>()];
@@ -40,7 +43,7 @@ async function walked(
   const visitor = {
     see: note(seen),
     settle() {},
-    ...(opens && { other: { opens: new Set(opens), show: note(shown) } }),
+    ...(opens && { other: { getsFile, opens: new Set(opens), show: note(shown) } }),
   };
   const budget = unpackBudget({ ...FULL_LIMITS, ...limits }, file.length, cancelled);
   const doubt = await walk(memoryBlob(file), visitor, { budget, sevenZip, folder: folder.path, ignored: new Set() });
@@ -132,9 +135,22 @@ describe("the other unpacker is shown what it has not come across", () => {
   test("one by one, and never as a whole, where there are more than it may be left with", async () => {
     const many = zip(Array.from({ length: 4500 }, (_, index) => stored(`${index}`, Buffer.from(`content ${index}`))));
     await assert.rejects(walked(many, { opens }), Crowded);
-    const { shown } = await walked(gzipSync(many), { opens: [] });
+    await assert.rejects(walked(many, { opens: [] }), Crowded);
+    const { shown, doubt } = await walked(gzipSync(many), { getsFile: false, opens: [] });
     assert.equal(shown.size, 4500);
     assert.ok(!has(shown, many));
+    assert.equal(doubt, undefined);
+  });
+
+  test("as it is too, when it does not get the file by another way and it is no trap", async () => {
+    const { shown } = await walked(zip([stored("a", payload)]), { getsFile: false, opens: [] });
+    assert.deepEqual([...shown.keys()], ["a", ""]);
+  });
+
+  test("what is in a text that also is an archive, and what is left of the text", async () => {
+    const script = Buffer.from("#!/bin/sh\n# this script has an archive at its end\nexit 0\n".repeat(3));
+    const { shown } = await walked(zip([stored("a", payload)], { prefix: script }), { opens });
+    assert.ok(has(shown, payload) && has(shown, script));
   });
 });
 

@@ -14,7 +14,7 @@ export interface Visitor {
   see(content: Blob, path: MemberPath): void;
   /** No more members come out of this container: whatever was put off has to be done now. */
   settle(): void;
-  /** Somebody with an unpacker of its own, who has been given the file as it is. */
+  /** Somebody with an unpacker of its own. */
   other?: OtherUnpacker;
 }
 
@@ -22,6 +22,8 @@ export interface Visitor {
 export type MemberPath = readonly string[];
 
 export interface OtherUnpacker {
+  /** It gets the file as it is, by another way, unless that turns out to be too much: `Crowded`. */
+  getsFile: boolean;
   /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */
   opens: ReadonlySet<string>;
   /** Shows it what it has not seen. A container comes after its members, and only if it is no trap. */
@@ -74,7 +76,6 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   const { budget } = tools;
   const { other } = visitor;
   const digests = new Set<string>();
-  const trusting = other !== undefined && other.opens.size > 0;
   let [members, bytes] = [0, 0];
   let doubt: Doubt | undefined;
 
@@ -94,7 +95,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     members += 1;
     bytes += member.size;
     const many = members > CROWD.members || bytes > CROWD.bytes || member.size > CROWD.memberBytes;
-    if (trusting && (many || layer > CROWD.layers)) throw new Crowded();
+    if (other?.getsFile && (many || layer > CROWD.layers)) throw new Crowded();
   }
 
   /** Members that hold others wait in `waiting` until the container is done, so that one is open at a time. */
@@ -118,9 +119,11 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         const content = store.content();
         if (content.size === 0 || isRepeated(content)) return;
         const layer = parent.layer + 1;
-        count(content, layer);
+        if (opener.archive) count(content, layer);
         visitor.see(content, path);
         const found = containersIn(content);
+        // Whoever unpacks with limits cuts what is large, some without saying so.
+        seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
           if (!seen) other?.show(content, path);
         } else waiting.push({ path, layer, seen, found, ...store.keep() });
@@ -128,7 +131,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     };
   }
 
-  async function open(parent: Content, found: Found): Promise<Range[]> {
+  /** Says which stretches of the content are accounted for, and whether all that is in them came out. */
+  async function open(parent: Content, found: Found): Promise<{ covered: Range[]; whole: boolean } | undefined> {
     const { opener, place } = found;
     const waiting: (Content & { release(): void })[] = [];
     const sink = sinkFor(parent, found, waiting);
@@ -141,8 +145,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       await enter(member);
       member.release();
     }
-    if (outcome.kind !== "opened") return place.sure ? [place] : [];
-    return outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
+    if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
+    const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
+    return { covered, whole: true };
   }
 
   /** Opens a content in all ways that it can be, and looks at what is left of it. */
@@ -155,11 +160,21 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       return;
     }
     const before = { members, bytes };
-    const covered: Range[] = [];
-    for (const one of found.slice(0, CONTAINERS_AT_MOST)) covered.push(...(await open(entered, one)));
+    const accounts: { covered: Range[]; whole: boolean; archive: boolean }[] = [];
+    for (const one of found.slice(0, CONTAINERS_AT_MOST)) {
+      const account = await open(entered, one);
+      if (account) accounts.push({ ...account, archive: one.opener.archive ?? false });
+    }
+    // Where a content is an archive and a text as well, what is no part of the archive is left over.
+    const archives = accounts.filter(({ archive }) => archive);
+    const covered = (archives.length > 0 ? archives : accounts).flatMap((account) => account.covered);
     if (covered.length > 0) await enterRest(entered, covered);
+    if (!other || seen) return;
     const crowded = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
-    if (layer > 1 && !seen && !crowded) other?.show(content, path);
+    if (!crowded) other.show(content, path);
+    else if (!archives.some(({ whole }) => whole)) {
+      note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
+    }
   }
 
   /** What no container has accounted for is a member of its own. */
@@ -182,7 +197,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
 
   try {
     visitor.see(file, []);
-    await enter({ content: file, path: [], layer: 1, seen: true, found: containersIn(file) });
+    // In the second walk nothing is taken for seen, and the file itself is shown only if it is no trap.
+    await enter({ content: file, path: [], layer: 1, seen: other?.getsFile ?? true, found: containersIn(file) });
     visitor.settle();
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
@@ -201,6 +217,8 @@ function settleAtTheLimit(visitor: Visitor): void {
   }
 }
 
+/** The smallest limit that clamd has for a part of a file is 25 MB with stock settings. */
+const SEEN_BYTES = 16 * 1024 * 1024;
 /** A content that claims to be more containers than this at once is beyond the limits. */
 const CONTAINERS_AT_MOST = 64;
 /** No less than this can be anything by itself: checksums, descriptors and marks of a format's end are shorter. */

@@ -195,7 +195,7 @@ function* gzipPieces(member: Member): Generator<Uint8Array> {
 }
 
 function* largeRawFile(mebibytes: number): Generator<Uint8Array> {
-  const piece = Buffer.alloc(MIB, "0123456789abcdef");
+  const piece = Buffer.alloc(MIB, "not a run of anything ");
   for (let count = 0; count < mebibytes - 1; count += 1) yield piece;
   const content = eicar();
   yield piece.subarray(content.length);

@@ -31,8 +31,8 @@ export type Outcome =
 
 /** Main thread → scan thread. The next is sent when this one is answered. */
 export type ThreadRequest =
-  /** `opens`: there is a clamd to show members to, and these ways of packing it opens by itself. */
-  | { kind: "look"; number: number; file: Spooled; opens: readonly string[] | undefined }
+  /** `other`: there is a clamd to show members to, and these ways of packing it opens by itself. */
+  | { kind: "look"; number: number; file: Spooled; other: { getsFile: boolean; opens: readonly string[] } | undefined }
   /** Small files: which of them are no containers, and certainly match no rule? */
   | { kind: "glance"; number: number; lengths: readonly number[] };
 

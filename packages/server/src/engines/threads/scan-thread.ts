@@ -47,10 +47,10 @@ function glance(lengths: readonly number[]): void {
   send({ kind: "glanced", clean });
 }
 
-async function look({ file, number, opens }: Extract<ThreadRequest, { kind: "look" }>): Promise<void> {
+async function look({ file, number, other }: LookRequest): Promise<void> {
   const compiled = rules === "refused" ? undefined : rules;
   try {
-    const outcome = await outcomeOf(blobOf(file), number, { compiled, opens });
+    const outcome = await outcomeOf(blobOf(file), number, { compiled, other });
     send({ kind: "answer", outcome, memoryBytes: compiled?.memoryBytes ?? 0 });
   } catch (error) {
     // Anything else is the file's doing, or our mistake: the thread dies of it, so that no other file meets what is left.
@@ -62,7 +62,7 @@ async function look({ file, number, opens }: Extract<ThreadRequest, { kind: "loo
 async function outcomeOf(
   file: Blob,
   number: number,
-  { compiled, opens }: { compiled: CompiledRules | undefined; opens: readonly string[] | undefined },
+  { compiled, other }: { compiled: CompiledRules | undefined; other: LookRequest["other"] },
 ): Promise<Outcome> {
   const calledOff = (): boolean => Atomics.load(control, CONTROL.calledOff) === number;
   const budget = unpackBudget(setup.limits, file.size, calledOff);
@@ -81,8 +81,12 @@ async function outcomeOf(
   const visitor: Visitor = {
     see: (content, path) => together?.add(content, path.join("/")),
     settle: () => together?.finish(),
-    ...(opens && {
-      other: { opens: new Set(opens), show: (content, path) => sender.add(content, path.join("/")) },
+    ...(other && {
+      other: {
+        getsFile: other.getsFile,
+        opens: new Set(other.opens),
+        show: (content, path) => sender.add(content, path.join("/")),
+      },
     }),
   };
   try {
@@ -114,6 +118,8 @@ function send(message: ThreadMessage, transfer: readonly ArrayBuffer[] = []): vo
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+type LookRequest = Extract<ThreadRequest, { kind: "look" }>;
 
 /** Leaves the unpacker, however deep, as soon as a rule matches. */
 class Found extends Error {

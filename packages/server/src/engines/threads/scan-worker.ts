@@ -26,6 +26,8 @@ type Ended = { kind: "overrun" } | { kind: "lost"; message: string };
 
 /** Where members are shown that clamd has not come across by itself. */
 export interface MemberShow {
+  /** clamd gets the file as it is by another way. */
+  getsFile: boolean;
   /** The ways of packing that it opens by itself. */
   opens: readonly string[];
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
@@ -159,7 +161,12 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
       }
     }
 
-    const request: ThreadRequest = { kind: "look", number, file, opens: other?.opens };
+    const request: ThreadRequest = {
+      kind: "look",
+      number,
+      file,
+      other: other && { getsFile: other.getsFile, opens: other.opens },
+    };
     const message = await ask(request, timeLimitMs, {
       signal: stop.signal,
       onMembers: (members) => void shows.push(show(members)),

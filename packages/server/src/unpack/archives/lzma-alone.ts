@@ -9,6 +9,7 @@ import { decodeLzma, type LzmaEnd, type LzmaProperties, lzmaProperties } from ".
  */
 export const lzmaAlone: Opener = {
   kind: "lzma",
+  archive: true,
   find(content) {
     const header = aloneHeader(content);
     if (!header) return [];
@@ -95,6 +96,7 @@ function outcomeOf(end: LzmaEnd, covered: readonly Range[]): Outcome {
 /** Files of lzip: members one behind the other, which are one content. Whatever follows that is no member is left over. */
 export const lzip: Opener = {
   kind: "lzip",
+  archive: true,
   find(content): Place[] {
     return lzipDictionary(content, 0) === undefined ? [] : [{ start: 0, end: content.size, sure: true }];
   },

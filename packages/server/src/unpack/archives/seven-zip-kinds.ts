@@ -67,6 +67,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
 /** What 7-Zip opens, by what the content begins with. */
 export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, fits }) => ({
   kind,
+  archive: true,
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
   open: (container, tools) => (type === undefined ? { kind: "unreadable" } : openBy7z(container, type, tools)),
 }));
@@ -99,6 +100,7 @@ function embedded(kind: string, type: string, needle: Needle, likely: EmbeddedKi
 /** What 7-Zip opens anywhere inside a content that is no container itself: self-extracting archives, pictures with one behind. */
 export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(({ kind, type, needle, before, likely }) => ({
   kind,
+  archive: true,
   find(content) {
     const places: Place[] = [];
     for (const position of signaturesIn(content).get(needle) ?? []) {

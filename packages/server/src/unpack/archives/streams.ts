@@ -79,6 +79,7 @@ const GZIP_TRAILER_BYTES = 8;
 
 export const gzip: Opener = {
   kind: "gzip",
+  archive: true,
   find: (content) => (isGzip(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) =>
     openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools) }),
@@ -152,6 +153,7 @@ function gzipHeader(head: Buffer): { bytes: number; name: string } | undefined {
 /** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof: it is a try. */
 export const zlib: Opener = {
   kind: "zlib",
+  archive: true,
   find(content) {
     const head = content.bytes(0, 2);
     return content.size > 8 && isZlib(head) ? [{ start: 0, end: content.size, sure: false }] : [];
@@ -184,6 +186,7 @@ const ZSTD_WINDOW_LOG = 27;
 
 export const zstd: Opener = {
   kind: "zstd",
+  archive: true,
   find: (content) => (isZstd(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) => openStreams(container, tools, { type: "zstd", next: zstdAt(container, tools) }),
 };
@@ -241,6 +244,7 @@ function zstdAt(container: Blob, { budget }: Tools): (at: number) => Step {
 /** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its very last byte. */
 export const brotli: Opener = {
   kind: "brotli",
+  archive: true,
   find(content) {
     if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
     const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);

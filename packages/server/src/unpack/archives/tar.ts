@@ -10,6 +10,7 @@ import { openBy7z } from "./seven-zip-kinds.ts";
  */
 export const tar: Opener = {
   kind: "tar",
+  archive: true,
   find(content) {
     const head = headOf(content);
     const sure =

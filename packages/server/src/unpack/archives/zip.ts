@@ -17,6 +17,7 @@ import { zipOf } from "./zip-writer.ts";
  */
 export const zip: Opener = {
   kind: "zip",
+  archive: true,
   find(content) {
     const hits = signaturesIn(content);
     const headers = hits.get("zipMember") ?? [];

@@ -243,7 +243,10 @@ const uus = containers(
     "yEnc without its end": {
       extension: ".yenc",
       readers: ["python-yenc"],
-      wrap: (content) => yenc(content).subarray(0, -30),
+      wrap: (content) => {
+        const file = yenc(content);
+        return file.subarray(0, file.lastIndexOf("=yend"));
+      },
     },
   },
 );

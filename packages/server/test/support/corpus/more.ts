@@ -19,6 +19,7 @@ import {
 } from "./container.ts";
 import { compoundFile } from "./documents.ts";
 import { base64, hex } from "./encodings.ts";
+import { mail } from "./mails.ts";
 import { ascii85 } from "./old-coders.ts";
 
 /** What else carries files: signed messages, notebooks, installers, numbers in scripts. */
@@ -75,6 +76,38 @@ const smimes = containers(
       readers: ["python-pem-der"],
       wrap: (content) =>
         latin1(`-----BEGIN CMS-----\n${lines(base64(signed(content)), 64, "\n")}\n-----END CMS-----\n`),
+    },
+  },
+);
+
+/** Outlook's winmail.dat with one attachment. */
+function tnef(content: Buffer): Buffer {
+  const attribute = (level: number, id: number, value: Buffer): Buffer =>
+    glue(bytes(level), u32(id), u32(value.length), value, u16(value.reduce((total, byte) => total + byte, 0)));
+  return glue(
+    ...[
+      u32(0x223e9f78),
+      u16(1),
+      attribute(1, 0x00089006, u32(0x10000)),
+      attribute(1, 0x00069007, glue(u32(1252), u32(0))),
+    ],
+    attribute(2, 0x00069002, Buffer.alloc(14)),
+    attribute(2, 0x00018010, latin1("sample.txt\0")),
+    attribute(2, 0x0006800f, content),
+  );
+}
+
+const tnefs = containers(
+  "TNEF",
+  { extension: ".dat", readers: ["tnef"] },
+  {
+    alone: { ordinary: true, wrap: tnef },
+    "noise behind": { readers: ["python-tnef"], wrap: (content) => glue(tnef(content), noise(50)) },
+    "in a mail": {
+      ordinary: true,
+      readers: ["python-mail-tnef"],
+      wrap: (content) =>
+        mail(tnef(content), { headers: `Content-Type: application/ms-tnef; name="winmail.dat"\r\n${BASE64}` }),
     },
   },
 );
@@ -263,7 +296,6 @@ const disks = containers(
       extension: ".vhd",
       wrap: (content, name) => fixedDisk(glue(partitionTable(), Buffer.alloc(62 * 512), floppy(content, name))),
     },
-    "a deleted file": { ordinary: false, readers: [], wrap: (content, name) => deleted(floppy(content, name)) },
   },
 );
 
@@ -291,15 +323,8 @@ function fixedDisk(disk: Buffer): Buffer {
   return glue(disk, footer);
 }
 
-/** The first letter of a deleted file's name is 0xe5. */
-function deleted(disk: Buffer): Buffer {
-  const copy = Buffer.from(disk);
-  for (let at = copy.indexOf("SAMPLE"); at >= 0; at = copy.indexOf("SAMPLE", at + 1)) copy[at] = 0xe5;
-  return copy;
-}
-
 export const more: readonly Container[] = [
-  ...[...smimes, ...pgps, ...notebooks, ...scripts, ...letters, ...installers, ...disks],
+  ...[...smimes, ...tnefs, ...pgps, ...notebooks, ...scripts, ...letters, ...installers, ...disks],
   ...containers(
     "leftovers",
     { readers: [] },

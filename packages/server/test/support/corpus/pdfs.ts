@@ -1,4 +1,5 @@
 import { deflateRawSync, deflateSync } from "node:zlib";
+import { deflated, zip } from "../zip-writer.ts";
 import { bytes, type Container, containers, glue, latin1, lines, noise, type Wrap } from "./container.ts";
 import { hex } from "./encodings.ts";
 import { ascii85, pdfLzw, runLength } from "./old-coders.ts";
@@ -176,7 +177,11 @@ const damaged = containers("PDF: damaged and hidden", PDF, {
   "Flate with noise behind": (content) => pdf(content, { packed: glue(deflateSync(content), noise(60)) }),
   "Flate that is cut": {
     readers: [],
-    wrap: (content) => pdf(content, { packed: deflateSync(glue(content, Buffer.alloc(9))).subarray(0, -9) }),
+    // In a zip, which does not mind what stands behind it.
+    wrap: (content, name) => {
+      const packed = deflateSync(glue(zip([deflated(name, content)]), noise(200)));
+      return pdf(content, { packed: packed.subarray(0, -100) });
+    },
   },
   "noise of a kilobyte first": (content) => pdf(content, { head: glue(latin1("x".repeat(900)), "\n%PDF-1.4\n") }),
   "a header of no version": (content) => pdf(content, { head: "%PDF-\n" }),
