@@ -266,6 +266,7 @@ modes = {
     "zlib": lambda: put(zlib.decompressobj().decompress(data)),
     "tar": read_tar,
     "mail": lambda: read_mail(data),
+    "mail-zip": lambda: read_mail(data, False, lambda part: part[:2] == b"PK" and read_zip(part)),
     "mail-twice": lambda: read_mail(data, True),
     "mail-trimmed": lambda: read_mail(data.removeprefix(b"\xef\xbb\xbf").lstrip()),
     "mail-tnef": lambda: read_mail(data, False, lambda part: read_tnef(part)),

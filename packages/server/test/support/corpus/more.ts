@@ -107,7 +107,9 @@ const tnefs = containers(
       ordinary: true,
       readers: ["python-mail-tnef"],
       wrap: (content) =>
-        mail(tnef(content), { headers: `Content-Type: application/ms-tnef; name="winmail.dat"\r\n${BASE64}` }),
+        mail(tnef(content), {
+          headers: `Content-Type: application/ms-tnef; name="winmail.dat"\r\nContent-Transfer-Encoding: base64\r\n`,
+        }),
     },
   },
 );
