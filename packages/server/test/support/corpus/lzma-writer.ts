@@ -101,7 +101,7 @@ function rangeCoder(): {
   };
 }
 
-export function propertiesByte({ lc, lp, pb }: LzmaProperties): number {
+function propertiesByte({ lc, lp, pb }: LzmaProperties): number {
   return (pb * 5 + lp) * 9 + lc;
 }
 
@@ -133,7 +133,7 @@ export function lzip(content: Uint8Array): Buffer {
 const CHUNK_BYTES = 1 << 15;
 
 /** LZMA2: chunks that begin anew each, coded or not. */
-export function lzma2(content: Uint8Array, coded = true): Buffer {
+function lzma2(content: Uint8Array, coded = true): Buffer {
   const chunks: Uint8Array[] = [];
   for (let at = 0; at < content.length; at += CHUNK_BYTES) {
     const chunk = content.subarray(at, at + CHUNK_BYTES);

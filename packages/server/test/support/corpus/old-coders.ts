@@ -8,7 +8,7 @@ interface Bits {
   finish(): Buffer;
 }
 
-export function bitWriter(highFirst = false): Bits {
+function bitWriter(highFirst = false): Bits {
   const out: number[] = [];
   let current = 0;
   let filled = 0;

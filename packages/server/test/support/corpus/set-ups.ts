@@ -7,7 +7,7 @@ import { type CorpusFile, TooLarge } from "./corpus.ts";
 import { type Payload, writeRules, writeSignatures } from "./payloads.ts";
 
 /** The three ways in which people run us, each with an engine that knows the payloads it could know. */
-export interface SetUp {
+interface SetUp {
   name: "Q" | "P with clamd" | "P alone";
   knows: readonly Payload["knownTo"][];
   engine: Engine;

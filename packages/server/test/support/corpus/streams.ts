@@ -88,7 +88,7 @@ const gzips = containers("gzip", GZIP, {
 
 const BZIP2 = { extension: ".bz2", readers: ["bzip2", "7z", "bsdtar-cat"], needs: ["7z"] };
 
-export function bzip2(content: Buffer, level = 9): Buffer {
+function bzip2(content: Buffer, level = 9): Buffer {
   const command = ["7z", "a", "-bso0", "-bsp0", "-tbzip2", `-mx=${level}`, "out.bz2", "./in/stream"];
   return madeBy([command], { content, name: "stream", target: "out.bz2" });
 }
