@@ -269,7 +269,7 @@ function writeParts(target: Target, guess: boolean): void {
     }
     const body = { name: `part ${count}`, encodings, maybeEnd, undeclared, end };
     if (end >= part.start) writeBody({ ...body, start: part.start, tidy: part.tidy }, target);
-    if (part.headers.message) writeMessageBody({ ...body, start: part.start }, MESSAGES_AT_MOST);
+    if (part.headers.message) writeMessageBody({ ...body, start: part.start, maybeEnd: undefined }, MESSAGES_AT_MOST);
     if (brokenAt !== undefined && brokenAt < end) writeBody({ ...body, start: brokenAt, tidy: false }, target);
   }
 }

@@ -175,6 +175,8 @@ const JOINING_AT_MOST = 96;
 const LONG_STRING = 32;
 const COMMENT_SIGNS = marking("#*>;|%:");
 const CONCATENATION = marking("+&.\\");
+/** Line breaks in words have letters of their own: a long row of them would be read anew from each. */
+const ESCAPES_AT_MOST = 16;
 const ESCAPING = marking("%\\&");
 const LETTER_N = 110;
 const LETTER_R = 114;
@@ -226,7 +228,8 @@ function gapReader(text: Text, end: number): GapReader {
     same = false;
     letter = -1;
     let lines = 0;
-    while (at < end) {
+    let escapes = 0;
+    while (at < end && escapes < ESCAPES_AT_MOST) {
       const byte = text.byte(at);
       if (VALUE[byte] !== NO_LETTER) {
         if (lines > 1) cut = true;
@@ -239,6 +242,7 @@ function gapReader(text: Text, end: number): GapReader {
       else if (QUOTE[byte] === 1) return joinedString(at, letters);
       else if (ESCAPING[byte] === 1 && readEscape(text, at, escaped)) {
         const value = base64Value(escaped.value);
+        escapes += 1;
         at += escaped.length;
         if (value < NO_LETTER && lines === 0) {
           same = true;
@@ -250,6 +254,7 @@ function gapReader(text: Text, end: number): GapReader {
         if (escaped.value === PAD) cut = true;
       } else if (byte === 92) {
         const sign = text.byte(at + 1);
+        escapes += 1;
         if (QUOTE[sign] === 1) return joinedString(at + 1, letters);
         if (sign === 47 && lines === 0) {
           same = true;

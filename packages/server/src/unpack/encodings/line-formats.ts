@@ -135,7 +135,7 @@ export function hasDoubledDots(text: Text, range: Range): boolean {
 }
 
 const EQUALS = 61;
-const EQUALS_SIGN = Buffer.from("=");
+const NO_EQUALS = marking("=", true);
 
 /** Where the line break of a soft line end stops that begins at a `=`, or -1. */
 function softBreak(text: Text, at: number, end: number): number {
@@ -152,7 +152,7 @@ export function isQuotedPrintable(text: Text, range: Range): boolean {
   let soft = 0;
   let equals = 0;
   let last = -1;
-  for (let at = text.find(EQUALS_SIGN, range.start, range.end); at >= 0 && at < range.end; ) {
+  for (let at = text.skip(NO_EQUALS, range.start, range.end); at < range.end; ) {
     all += 1;
     const high = hexValue(text.byte(at + 1));
     const low = hexValue(text.byte(at + 2));
@@ -162,7 +162,7 @@ export function isQuotedPrintable(text: Text, range: Range): boolean {
       if (high === 3 && low === 13) equals += 1;
       last = at;
     } else if (softBreak(text, at, range.end) >= 0) soft += 1;
-    at = text.find(EQUALS_SIGN, at + 1, range.end);
+    at = text.skip(NO_EQUALS, at + 1, range.end);
   }
   return quoted >= 4 && (quoted + soft) * 2 >= all && (adjacent >= 4 || soft > 0 || equals > 0);
 }

@@ -53,13 +53,13 @@ export function textOf(content: Blob, budget?: Budget): Text {
       return end;
     },
     find(bytes, from, end) {
-      for (let at = from; at < end; ) {
+      const stop = Math.min(end, content.size);
+      for (let at = from; at + bytes.length <= stop; ) {
         if (at < pieceStart || at + bytes.length > pieceStart + piece.length) load(at);
-        const found = piece.indexOf(bytes, at - pieceStart);
-        if (found >= 0) return pieceStart + found + bytes.length <= end ? pieceStart + found : -1;
-        const next = pieceStart + piece.length - bytes.length + 1;
-        if (next <= at) return -1;
-        at = next;
+        const searched = piece.subarray(at - pieceStart, stop - pieceStart);
+        const found = searched.indexOf(bytes);
+        if (found >= 0) return at + found;
+        at += searched.length - bytes.length + 1;
       }
       return -1;
     },
