@@ -172,6 +172,19 @@ const compounds = containers("OLE compound", OLE, {
     readers: [],
     wrap: (content) => presentation(compoundFile([{ name: "CONTENTS", content }])),
   },
+  "an encrypted document": {
+    ordinary: false,
+    locked: true,
+    readers: [],
+    wrap: (content) =>
+      compoundFile([
+        { name: "EncryptionInfo", content: glue(u16(4), u16(4), u32(0x40), "<encryption/>") },
+        {
+          name: "EncryptedPackage",
+          content: glue(u32(content.length), u32(0), noise(5000, hex(content.subarray(0, 9)))),
+        },
+      ]),
+  },
   "noise behind": {
     ordinary: false,
     wrap: (content) => glue(compoundFile([WORD, { name: "Data", content }]), noise(700)),

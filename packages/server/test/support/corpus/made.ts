@@ -1,4 +1,5 @@
 import { type Container, containers, glue, madeBy, noise, type Wrap } from "./container.ts";
+import { pdf } from "./pdfs.ts";
 
 /** Containers that only their own programs write. */
 
@@ -143,4 +144,38 @@ const others = containers(
   },
 );
 
-export const made: readonly Container[] = [...sevenZips, ...images, ...others];
+/** A PDF that qpdf has written anew. */
+const qpdf = (...flags: string[]): { needs: string[]; wrap: Wrap } => ({
+  needs: ["qpdf"],
+  wrap: (content) =>
+    madeBy([["qpdf", "--allow-weak-crypto", "--warning-exit-0", ...flags, "in/a.pdf", "OUT"]], {
+      content: pdf(content),
+      name: "a.pdf",
+      target: "OUT",
+    }),
+});
+
+const pdfs = containers(
+  "PDF by qpdf",
+  { extension: ".pdf", readers: ["pdfdetach"], ordinary: true },
+  {
+    "in object streams": qpdf("--object-streams=generate"),
+    linear: qpdf("--linearize"),
+    "not packed": qpdf("--stream-data=uncompress"),
+    // Every reader opens these without asking for a password.
+    "encrypted by 40 bits of RC4, no password": { ordinary: false, ...qpdf("--encrypt", "", "secret", "40", "--") },
+    "encrypted by 128 bits of AES, no password": {
+      ordinary: false,
+      ...qpdf("--encrypt", "", "secret", "128", "--use-aes=y", "--"),
+    },
+    "encrypted by 256 bits of AES, no password": { ordinary: false, ...qpdf("--encrypt", "", "secret", "256", "--") },
+    "encrypted, with a password": {
+      ordinary: false,
+      locked: true,
+      readers: [],
+      ...qpdf("--encrypt", "a", "b", "256", "--"),
+    },
+  },
+);
+
+export const made: readonly Container[] = [...sevenZips, ...images, ...others, ...pdfs];

@@ -331,6 +331,10 @@ export const more: readonly Container[] = [
     "leftovers",
     { readers: [] },
     {
+      "a mail in a zip in a mail": {
+        ordinary: true,
+        wrap: (content) => mail(zip([deflated("inner.eml", mail(content))])),
+      },
       "a payload behind a line of text": (content) => glue("hello\n", gzipSync(content)),
       "two gzips with text between": (content) => glue(gzipSync(HARMLESS), "text", gzipSync(content)),
       "a tag of Windows": (content) =>
