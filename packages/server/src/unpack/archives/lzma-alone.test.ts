@@ -61,6 +61,9 @@ const PACKED: Record<string, string> = {
   "lc=4,lp=0,pb=1":
     "MQAAgAD//////////wA2GkqQPe9YpI9tgr1Xi7TcJsjzg5b5R/gy4omSruwveTbCJy+dkXqcfeUIuZB1dT1s6tVu96dUA//gb1EMn3TltcHMfDndK7WQ0xCTumby9gNubCH8L+/RQJlL8uO7fIZYkv/LdXyoBYT602ElZAlhEt///Vt5aA==",
 };
+/** Some noise, a hundred thousand zeros, and the same noise again. */
+const FAR_BACK =
+  "XQAAgAD//////////wAKnYdiNaVgXTcTcMQYEbd+8oddZvNGAwOlFtK70ULT66I+9uOtZE8Q80tuzZM6/paEVDJi+Gwm/2x/aENHYsdS9svIBtbL/2cORijVjekOEezEdXITmYT+DoNuY+c3+rvDPlZBpJvqacGZtDQCK4hqLCA/zFqajUqD+jyttSwUg5howwPz7tCkiAZ4oWq5TCkEWiL2YGyBFEwlsUoz///e+VSg";
 const LZIP =
   "TFpJUAEMADYaSh8IoCYDTQad7+2JoYIZZDPQtxfyL/tLWpSgVrGeBIcepBUKvkcKRSK66vPhrbHCHza/nPKq0ES/HNr2m5I3/kodYBDnfkZFDlYdpnYAh3Z5sm0Xb7KsgkWLdeKqDLlCLJRljvPYgcMd98Js+f//9IK5sCnhU56SAgAAAAAAAJAAAAAAAAAA";
 
@@ -180,6 +183,9 @@ describe("a file of LZMA alone", () => {
     const program = Buffer.alloc(5000);
     program.set(Buffer.from("7f454c4602010100000000000000000003003e0001000000", "hex"));
     assert.equal(isSure(lzmaAlone, program), undefined);
+    const zeros = Buffer.alloc(5000);
+    zeros[5] = 7;
+    assert.equal(isSure(lzmaAlone, zeros), undefined);
     assert.equal(isSure(lzmaAlone, Buffer.from("]")), undefined);
   });
 
@@ -215,12 +221,19 @@ describe("a file of LZMA alone", () => {
   });
 
   test("what refers back farther than the memory reaches is too large", () => {
-    const properties = { lc: 3, lp: 0, pb: 2, dictionaryBytes: 1 << 23 };
-    const decode = (memoryBytes: number): string =>
-      decodeLzma(memoryBlob(usual()), 13, { properties, memoryBytes, write() {}, charge() {} }).kind;
-    assert.equal(decode(4096), "marker");
-    const long = literalsOnly(randomBytes(100_000), { lc: 3, lp: 0 });
-    assert.equal(open(lzmaAlone, long).outcome.kind, "opened");
+    const noise = createHash("sha512").update("far back").digest();
+    const content = Buffer.concat([noise, Buffer.alloc(100_000), noise]);
+    const file = Buffer.from(FAR_BACK, "base64");
+    assert.equal(open(lzmaAlone, file).outcome.kind, "too-large");
+    const pieces: Buffer[] = [];
+    const end = decodeLzma(memoryBlob(file), 13, {
+      properties: { lc: 3, lp: 0, pb: 2, dictionaryBytes: 1 << 23 },
+      memoryBytes: 1 << 23,
+      write: (bytes) => void pieces.push(Buffer.from(bytes)),
+      charge() {},
+    });
+    assert.equal(end.kind, "marker");
+    assert.ok(Buffer.concat(pieces).equals(content));
   });
 });
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
+import { ascii85 } from "../../../test/support/corpus/old-coders.ts";
 import { memoryBlob } from "../blob.ts";
 import { type Budget, LimitExceeded, type UnpackLimits, unpackBudget } from "../budget.ts";
 import type { MemberSink, Outcome, Tools } from "../opener.ts";
@@ -68,19 +69,6 @@ const file = (...objects: (string | Uint8Array)[]): Buffer =>
 const TEXT = "alert('a script that somebody wrote');\n".repeat(4);
 const packed = deflateSync(TEXT);
 const hexed = (data: Uint8Array): string => `${Buffer.from(data).toString("hex")}>`;
-
-function ascii85(data: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < data.length; at += 4) {
-    const group = Buffer.concat([data.subarray(at, at + 4), Buffer.alloc(4)]).subarray(0, 4);
-    const digits = [];
-    for (let value = group.readUInt32BE(), i = 0; i < 5; i += 1, value = Math.floor(value / 85))
-      digits.unshift(value % 85);
-    const used = digits.slice(0, Math.min(4, data.length - at) + 1);
-    text += used.map((digit) => String.fromCharCode(33 + digit)).join("");
-  }
-  return `<~${text}~>`;
-}
 
 /** Codes that are never shorter than they must be: a new table for every few bytes, then real repetitions. */
 function lzw(data: Uint8Array, earlyChange: number): Buffer {
@@ -151,6 +139,7 @@ describe("the streams of a PDF", () => {
       "a wrong checksum": file(object(right, glue(packed.subarray(0, -4), "????"))),
       "no header": file(object("/Filter /FlateDecode", deflateRawSync(TEXT))),
       "blanks before the header": file(object("/Filter /FlateDecode", glue("\r\n ", packed))),
+      "blanks and no header": file(object("/Filter /FlateDecode", glue(" \n", deflateRawSync(TEXT)))),
       "no filter": file(object(`/Length ${packed.length}`, packed)),
       "another filter": file(object("/Filter /ASCIIHexDecode", packed)),
       "filters elsewhere": file(object("/Filter 7 0 R", glue(hexed(packed))), "7 0 obj [/AHx /Fl] endobj "),
@@ -169,14 +158,24 @@ describe("the streams of a PDF", () => {
     }
   });
 
+  test("one with the word for its end inside is not by the book", () => {
+    const text = `${TEXT}endstream`;
+    const stored = deflateSync(text, { level: 0 });
+    const { members } = open(file(object(`/Filter /FlateDecode /Length ${stored.length}`, stored)));
+    assert.deepEqual(
+      members.map(({ way, content }) => [way, content.toString()]),
+      [[undefined, text]],
+    );
+  });
+
   test("every filter and chain of filters is undone", () => {
-    const data = Buffer.concat([Buffer.from(TEXT.repeat(50)), randomBytes(6000)]);
+    const data = Buffer.concat([Buffer.from(TEXT.repeat(50)), randomBytes(6001)]);
     const chains: [string, string | Uint8Array][] = [
       ["/Filter /ASCIIHexDecode", hexed(data)],
-      ["/Filter /ASCII85Decode", ascii85(data)],
+      ["/Filter /ASCII85Decode", `<~${ascii85(data)}~>`],
       ["/Filter /LZWDecode", lzw(data, 1)],
       ["/Filter /LZW /DecodeParms << /EarlyChange 0 >>", lzw(data, 0)],
-      ["/Filter [/AHx /A85 /Fl]", hexed(Buffer.from(ascii85(deflateSync(data))))],
+      ["/Filter [/AHx /A85 /Fl]", hexed(Buffer.from(`${ascii85(deflateSync(data))}~>`))],
       ["/Filter [/FlateDecode /LZWDecode /Crypt]", deflateSync(lzw(data, 1))],
       [
         `/Filter [${"/FlateDecode ".repeat(6)}]`,
@@ -298,6 +297,8 @@ describe("what is left of a PDF", () => {
 
   test("a stream that swells beyond measure is too large, and the others come out", () => {
     const bomb = object("/Filter /FlateDecode", deflateSync(Buffer.alloc(5_000_000)));
+    const runs = object("/Filter /RunLengthDecode", Buffer.alloc(80_000, 129));
+    assert.equal(open(file(runs)).outcome.kind, "too-large");
     const { outcome, members } = open(file(bomb, object("/Filter /FlateDecode", packed)));
     assert.equal(outcome.kind, "too-large");
     assert.deepEqual(

@@ -137,7 +137,7 @@ describe("an installer in a format of its own", () => {
       "ISSetupStream\0\x04\0\0\0",
       "NB10\0\0\0\0C:\\Setup.pdb\0InstallShield\0\x04\0\0\0\0\0\0\0",
       `${autoIt}AU3!EA06`,
-      `${"x".repeat(1024 * 1024 - 1500)}${autoIt}AU3!EA05`,
+      `${"x".repeat(1024 * 1024 - 2048 - 12)}${autoIt}AU3!EA05`,
       "zlb\x1a",
       `${"x".repeat(5000)}Inno Setup Setup Data (5.5.7) (u)`,
       "KAY\x28\xb5\x2f\xfd",

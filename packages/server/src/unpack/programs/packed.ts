@@ -156,12 +156,12 @@ function isInstaller(program: Executable, content: Blob): boolean {
 }
 
 const WINDOW_BYTES = 1024 * 1024;
+/** A word and what stands before it. */
 const LONGEST = 64;
 
 function hasWord(content: Blob): boolean {
   for (let start = 0; start < content.size; start += WINDOW_BYTES) {
-    const from = Math.max(0, start - LONGEST);
-    const window = content.bytes(from, WINDOW_BYTES + 2 * LONGEST);
+    const window = content.bytes(start, WINDOW_BYTES + LONGEST);
     const found = WORDS.some(({ word, before }) => {
       for (let hit = window.indexOf(word); hit >= 0; hit = window.indexOf(word, hit + 1)) {
         if (hit >= before.length && window.subarray(hit - before.length, hit).equals(before)) return true;
