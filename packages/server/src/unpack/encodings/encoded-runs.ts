@@ -1,7 +1,7 @@
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
-import { decodeBase64, findBase64 } from "./base64.ts";
+import { decodeBase64, findBase64 } from "./base64-runs.ts";
 import { decodeEscaped, findEscaped } from "./escapes.ts";
 import { decodeHex, findHex } from "./hex.ts";
 import {
@@ -61,7 +61,10 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
     findBase64(textOf(content, budget), region, scan("base64", decodeBase64));
     findHex(textOf(content, budget), region, scan("hex", decodeHex));
     findEscaped(textOf(content, budget), region, scan("escaped", decodeEscaped));
-    findUu(textOf(content, budget), region, scan("uu", decodeUu));
+    findUu(textOf(content, budget), region, ({ alphabet, ...lines }) => {
+      const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
+      found({ encoding: "uu", decode, ...lines });
+    });
     findAscii85(textOf(content, budget), region, scan("ascii85", decodeAscii85));
     if (isQuotedPrintable(textOf(content, budget), region)) scan("quoted-printable", decodeQuotedPrintable)(region);
   }

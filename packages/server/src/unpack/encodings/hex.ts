@@ -136,7 +136,7 @@ function hexWords(
 
   return (first) => {
     cutBefore = false;
-    prefixed = false;
+    prefixed = isX(text.byte(first - 1));
     joined = false;
     for (let at = first; ; ) {
       if (text.byte(at) === 48 && isX(text.byte(at + 1)) && DIGITS[text.byte(at + 2)] === 1) {

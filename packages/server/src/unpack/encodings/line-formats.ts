@@ -1,86 +1,99 @@
 import type { Range } from "../opener.ts";
 import { hexValue, isLineBreak, isSpace, lineEnd, type MemberWriter, marking, nextLine, type Text } from "./text.ts";
 
-/** The value of a character of a UU line: space and grave accent are 0. */
-const uuValue = (byte: number): number => (byte - 32) & 63;
-const isUu = (byte: number): boolean => byte >= 32 && byte <= 96;
+/** The values of the letters of UU (space and grave accent are 0) and of XX; 64 for others. */
+const UU = new Uint8Array(256).fill(64);
+for (let value = 0; value <= 64; value += 1) UU[32 + value] = value & 63;
+const XX = new Uint8Array(256).fill(64);
+for (const [value, byte] of Buffer.from("+-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz").entries())
+  XX[byte] = value;
 const UU_FULL_LINE = "M".charCodeAt(0);
+
+export interface UuLines extends Range {
+  alphabet: Uint8Array;
+}
 
 /**
  * Finds UU data: behind a line `begin 644 name`, or without it a full line (it begins with `M`) and another that has the
- * length it claims.
+ * length it claims. Behind `begin` it may be XX as well.
  */
-export function findUu(text: Text, range: Range, found: (lines: Range) => void): void {
+export function findUu(text: Text, range: Range, found: (lines: UuLines) => void): void {
   let at = range.start;
   while (at < range.end) {
     const end = lineEnd(text, at, range.end);
     const next = nextLine(text, end, range.end);
-    const begins = text.byte(at) === 98 && isUuBegin(text.string(at, Math.min(end, at + 12)));
-    if (
-      begins ||
-      (text.byte(at) === UU_FULL_LINE && uuBytes(text, at, end) === 45 && followsUu(text, next, range.end))
-    ) {
-      const start = begins ? next : at;
-      const behind = uuEnd(text, { start, end: range.end });
-      if (behind > start) found({ start, end: behind });
-      at = Math.max(behind, next);
-    } else at = next;
+    const begins =
+      text.byte(at) === 98 && /^begin(-\w+)? [0-7]{3,5}[ \t]/.test(text.string(at, Math.min(end, at + 30)));
+    if (!begins && !(text.byte(at) === UU_FULL_LINE && lineBytes(text, { start: at, end, alphabet: UU }) === 45)) {
+      at = next;
+      continue;
+    }
+    const start = begins ? next : at;
+    let behind = next;
+    for (const alphabet of begins ? [UU, XX] : [UU]) {
+      const lines = dataLines(text, { start, end: range.end, alphabet });
+      if (lines.count < (begins ? 1 : 2)) continue;
+      found({ start, end: lines.end, alphabet });
+      behind = Math.max(behind, lines.end);
+    }
+    at = behind;
   }
 }
 
-const isUuBegin = (line: string): boolean => /^begin(-\w+)? [0-7]{3,5}[ \t]/.test(line);
-
-function followsUu(text: Text, at: number, end: number): boolean {
-  return at < end && uuBytes(text, at, lineEnd(text, at, end)) > 0;
-}
-
-/** How many bytes a line holds, or -1 if it is none of UU data. Spaces at its end may have been lost, signs added. */
-function uuBytes(text: Text, start: number, end: number): number {
+/** How many bytes a line holds, or -1 if it is none of such data. Spaces at its end may have been lost, signs added. */
+function lineBytes(text: Text, { start, end, alphabet }: UuLines): number {
   const length = end - start;
-  if (length < 1 || length > 90 || !isUu(text.byte(start))) return -1;
-  const bytes = uuValue(text.byte(start));
+  const bytes = alphabet[text.byte(start)] ?? 64;
+  if (length < 1 || length > 90 || bytes === 64) return -1;
   const letters = Math.ceil(bytes / 3) * 4;
   if (length - 1 > letters + 2) return -1;
-  for (let at = start + 1; at < end; at += 1) if (!isUu(text.byte(at))) return -1;
+  for (let at = start + 1; at < end; at += 1) if (alphabet[text.byte(at)] === 64) return -1;
   // Whatever is short of a line must have been spaces; a line that is half missing was none.
   return length - 1 >= letters / 2 ? bytes : -1;
 }
 
-/** To the line `end`, or to where eight lines in a row are not of the kind. */
-function uuEnd(text: Text, range: Range): number {
+/** Up to the line `end`, or to where eight lines in a row are not of the kind; and how many lines hold bytes. */
+function dataLines(text: Text, range: UuLines): { end: number; count: number } {
   let at = range.start;
   let last = at;
   let strange = 0;
+  let count = 0;
   while (at < range.end && strange < 8) {
     const end = lineEnd(text, at, range.end);
-    if (isEndLine(text, at, end)) return at;
-    if (uuBytes(text, at, end) >= 0) {
+    if (isEndLine(text, at, end)) return { end: at, count };
+    const bytes = lineBytes(text, { ...range, start: at, end });
+    if (bytes >= 0) {
       strange = 0;
       last = end;
+      if (bytes > 0) count += 1;
     } else if (end > at) strange += 1;
     at = nextLine(text, end, range.end);
   }
-  return last;
+  return { end: last, count };
 }
 
 function isEndLine(text: Text, start: number, end: number): boolean {
   return end - start >= 3 && end - start < 16 && text.string(start, end).trimEnd() === "end";
 }
 
-/** Lines that are none of UU data are passed over. */
-export function decodeUu(text: Text, range: Range, writer: MemberWriter): void {
-  let at = range.start;
-  while (at < range.end) {
-    const end = lineEnd(text, at, range.end);
-    if (isEndLine(text, at, end)) return;
-    const bytes = uuBytes(text, at, end);
-    const value = (offset: number): number => (at + offset < end ? uuValue(text.byte(at + offset)) : 0);
+/** Lines that are none of such data are passed over. */
+export function decodeUu(
+  text: Text,
+  { start, end, alphabet = UU }: Range & Partial<UuLines>,
+  writer: MemberWriter,
+): void {
+  let at = start;
+  while (at < end) {
+    const stop = lineEnd(text, at, end);
+    if (isEndLine(text, at, stop)) return;
+    const bytes = lineBytes(text, { start: at, end: stop, alphabet });
+    const value = (offset: number): number => (at + offset < stop ? (alphabet[text.byte(at + offset)] as number) : 0);
     for (let byte = 0; byte < bytes; byte += 3) {
       const letter = 1 + (byte / 3) * 4;
       const bits = (value(letter) << 18) | (value(letter + 1) << 12) | (value(letter + 2) << 6) | value(letter + 3);
       for (let index = 0; index < Math.min(3, bytes - byte); index += 1) writer.byte((bits >> (16 - 8 * index)) & 255);
     }
-    at = nextLine(text, end, range.end);
+    at = nextLine(text, stop, end);
   }
 }
 
