@@ -1,9 +1,11 @@
+import { lzip } from "./archives/lzma-alone.ts";
 import { sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import type { Blob } from "./blob.ts";
 import { tnef } from "./documents/tnef.ts";
 import type { Opener } from "./opener.ts";
+import { unopenable } from "./programs/packed.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
 
 /**
@@ -12,24 +14,30 @@ import { headOf, signaturesIn } from "./signature-search.ts";
  */
 export function mayHoldMembers(file: Blob): boolean {
   if (file.size === 0) return false;
+  // What is on disk is not read here: it would hold up everybody else.
+  if (!file.inMemory) return true;
   const head = headOf(file);
-  if (looksLikeText(head) || isProgram(head) || mayBeLzma(head)) return true;
+  if (isProgram(head) || mayBeLzma(head) || holdsText(file.bytes(0, file.size))) return true;
   return BY_HEAD.some((opener) => opener.find(file).length > 0) || signaturesIn(file).size > 0;
 }
 
 /** Those that look at fixed places only. */
-const BY_HEAD: readonly Opener[] = [gzip, zstd, tar, ...sevenZipKinds, zlib, tnef, brotli];
+const BY_HEAD: readonly Opener[] = [gzip, zstd, tar, ...sevenZipKinds, zlib, lzip, tnef, brotli, ...unopenable];
 
-const TEXT_BYTES = 4096;
-const TEXT_SHARE = 0.7;
+/** A line of an encoded file is 60 characters or more. */
+const TEXT_BYTES = 64;
 
-/** Generous: a picture with so much text in front is looked at for nothing, a text that is taken for a picture would be missed. */
-function looksLikeText(head: Buffer): boolean {
-  const sample = head.subarray(0, TEXT_BYTES);
-  let printable = 0;
-  for (const byte of sample)
-    if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) printable += 1;
-  return printable >= sample.length * TEXT_SHARE;
+/** Whether there is any stretch of letters, digits and the like: noise has none, most pictures have none. */
+function holdsText(bytes: Buffer): boolean {
+  let length = 0;
+  for (const byte of bytes) {
+    const printable = (byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+    // Text of two bytes a character has a zero in every second place.
+    if (printable) length += 1;
+    else if (byte !== 0) length = 0;
+    if (length >= TEXT_BYTES) return true;
+  }
+  return length === bytes.length;
 }
 
 /** Packers and installers are looked for in programs. */

@@ -153,15 +153,17 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   /** Opens a content in all ways that it can be, and looks at what is left of it. */
   async function enter(entered: Content): Promise<void> {
     const { content, path, layer, seen, found } = entered;
-    if (found.length > CONTAINERS_AT_MOST)
-      note(findings.limitsExceeded, path, `${found.length} containers in one content`);
+    const sure = found.filter(({ place }) => place.sure);
+    if (sure.length > CONTAINERS_AT_MOST) {
+      note(findings.limitsExceeded, path, `${sure.length} containers in one content`);
+    }
     if (layer >= budget.limits.layers && found.length > 0) {
       note(findings.limitsExceeded, path, "containers in one another");
       return;
     }
     const before = { members, bytes };
     const accounts: { covered: Range[]; whole: boolean; archive: boolean }[] = [];
-    for (const one of found.slice(0, CONTAINERS_AT_MOST)) {
+    for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
       const account = await open(entered, one);
       if (account) accounts.push({ ...account, archive: one.opener.archive ?? false });
     }
@@ -179,7 +181,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
 
   /** What no container has accounted for is a member of its own. */
   async function enterRest({ content, path, layer }: Content, covered: readonly Range[]): Promise<void> {
-    for (const { start, end } of gaps(covered, content.size)) {
+    for (const { start, end } of gaps(covered, content.size).flatMap((gap) => withoutLead(content, gap))) {
       const rest = content.slice(start, end);
       if (rest.size < REST_BYTES || isPadding(rest)) continue;
       budget.addMember();
@@ -229,6 +231,16 @@ function doubtOf(outcome: Outcome, sure: boolean): string | undefined {
   if (outcome.kind === "too-large") return findings.limitsExceeded;
   return outcome.kind === "unreadable" && sure ? findings.unsupportedArchive : undefined;
 }
+
+/** A gap as it is, and without the zeros or the line break that it begins with: these may belong to what is before it. */
+function withoutLead(content: Blob, { start, end }: Range): Range[] {
+  const head = content.bytes(start, Math.min(LEAD_BYTES, end - start));
+  const lineBreak = head.toString("latin1", 0, 2).match(/^(\r\n|\n|\r)/)?.[0].length ?? 0;
+  const zeros = head.findIndex((byte) => byte !== 0);
+  return [...new Set([0, lineBreak, Math.max(0, zeros)])].map((lead) => ({ start: start + lead, end }));
+}
+
+const LEAD_BYTES = 64 * 1024;
 
 /** A name is the archive's to choose: short enough for a log, and nothing in it that a terminal would obey. */
 function nameOf(name: string): string {

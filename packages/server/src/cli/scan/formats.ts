@@ -23,8 +23,9 @@ export const formats = { text: text(), json: json(), clamscan: clamscan() } as c
 /** `infected  uploads/bad.txt  EICAR_Test_File` */
 function text(): Format {
   return {
-    line(name, { status, finding, message }) {
-      const why = [finding, message && `(${message})`].filter(Boolean).join(" ");
+    line(name, { status, finding, member, message }) {
+      const more = member ? `in ${member}` : message;
+      const why = [finding, more && `(${more})`].filter(Boolean).join(" ");
       return `${coloured(status, status.padEnd(8))}  ${printable(name)}${why === "" ? "" : `  ${printable(why)}`}`;
     },
     end: () => "",
@@ -34,8 +35,8 @@ function text(): Format {
 /** A line of JSON for each file. */
 function json(): Format {
   return {
-    line(name, { status, finding, size, realfiletype, message }) {
-      return JSON.stringify({ path: name, status, finding, size, realfiletype, message });
+    line(name, { status, finding, member, size, realfiletype, message }) {
+      return JSON.stringify({ path: name, status, finding, member, size, realfiletype, message });
     },
     end: () => "",
   };

@@ -77,6 +77,8 @@ function asScanned({ verdict, sizeBytes, failure }: Report): Scanned {
   return {
     status: statusOf(verdict),
     ...(verdict.kind !== "clean" && { finding: verdict.finding }),
+    ...(verdict.kind === "infected" && verdict.member && { member: verdict.member }),
+    ...(verdict.kind === "unscannable" && verdict.detail && { message: verdict.detail }),
     ...(failure && { message: failure.message }),
     size: sizeBytes,
     ...(verdict.fileType !== undefined && { realfiletype: verdict.fileType }),

@@ -12,6 +12,8 @@ export interface Scanned {
   status: "clean" | "infected" | "no";
   /** The kind of malware; for `no`, why not. */
   finding?: string;
+  /** What inside the file is infected, where the scanner says so: `inner.zip/setup.exe`. */
+  member?: string;
   /** For people: more about why not. */
   message?: string;
   size?: number;

@@ -119,7 +119,7 @@ const EMBEDDED_AT_MOST = 16;
 /** The stream that Office puts an encrypted document in. */
 const ENCRYPTED_DOCUMENT = "EncryptedPackage";
 /** Of these 7-Zip reads exactly what belongs to the archive: what it did not read is something else. */
-const READ_IN_FULL: readonly string[] = ["7z"];
+const READ_IN_FULL: readonly string[] = ["7z", "Cpio"];
 
 /** Opens a container as what 7-Zip calls `type`. */
 export async function openBy7z(container: Blob, type: string, tools: Tools): Promise<Outcome> {
