@@ -124,6 +124,10 @@ function report(
     return;
   }
   list("Infected by another name", said.of("other"));
+  list(
+    "No, though nobody needs a key",
+    said.of("no").filter(({ file }) => !file.layers.some(({ locked }) => locked)),
+  );
   list("CLEAN", said.of("clean"));
   process.exitCode = said.of("clean", "failed").length > 0 ? 1 : 0;
 }

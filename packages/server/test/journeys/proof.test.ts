@@ -13,6 +13,13 @@ const PER_CLASS = 3;
 /** What scripts/test.mjs installs. */
 const PROGRAMS = ["7z", "tar"];
 const AT_ONCE = 4;
+/** Kinds that we know and do not open, and what is too damaged to be opened: `no` is a true answer for these. */
+const MAY_BE_NO = [
+  /zip: methods\/(zstd by its old number|reduce)/,
+  /\/(old )?lz4|lzop|lrzip|zpaq|BinHex/,
+  /a zip that looks like a tar|the flag of (strong encryption|hidden headers)/,
+  /tar: ends and gaps\/(a wrong checksum of its own|cut in the last member)/,
+];
 
 const folder = temporaryFolder();
 let setUps: SetUps;
@@ -68,9 +75,9 @@ describe("a payload that only one engine knows", () => {
   });
 });
 
-/** All but what nobody can open without a key. */
+/** All but what nobody can open without a key, or we do not. */
 function mustBeFound({ file }: Answer): boolean {
-  return !file.layers.some(({ locked }) => locked);
+  return !file.layers.some(({ locked }) => locked) && !MAY_BE_NO.some((pattern) => pattern.test(file.name));
 }
 
 /** By its own name; clamd may be first with one for how the file is written. */

@@ -103,8 +103,8 @@ export function sample(perClass: number, programs: readonly string[]): Map<strin
     );
     for (const [kind, files] of Map.groupBy(possible, (each) => each.kind)) {
       const count = Math.min(perClass, files.length);
-      // The second payload begins half a step later: other containers of the same class.
-      const shift = knownTo === "clamd" ? 0 : 0.5;
+      // Other places in each class, and for each payload: all wrappers hold the same containers in the same order.
+      const shift = ((kind.length * 3 + (knownTo === "clamd" ? 0 : 3)) % 7) / 7;
       const at = (index: number): number => Math.floor(((index + shift) * files.length) / count);
       const some = Array.from({ length: count }, (_, index) => files[at(index)] as CorpusFile);
       chosen.set(kind, [...(chosen.get(kind) ?? []), ...some]);
