@@ -92,7 +92,8 @@ function odcCpio(content: Uint8Array): Buffer {
 }
 
 function crcCpio(content: Uint8Array, sum?: number): Buffer {
-  const file = cpio(content);
+  const plain = cpio(content);
+  const file = patched(plain, plain.lastIndexOf("070701"), latin1("070702"));
   const check = sum ?? content.reduce((total, byte) => (total + byte) >>> 0, 0);
   return patched(patched(file, 0, latin1("070702")), 102, latin1(check.toString(16).padStart(8, "0")));
 }
@@ -221,8 +222,7 @@ const olds = containers(
     },
     "lzh, level 2": {
       extension: ".lzh",
-      ordinary: true,
-      readers: ["7z", "lha", "bsdtar"],
+      readers: ["lha"],
       wrap: (content) => lzh(content, 2),
     },
     "lzh, noise behind": {
