@@ -1,14 +1,22 @@
+import { lz4 } from "./archives/lz4.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
+import { lzop } from "./archives/lzop.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
+import { snappy } from "./archives/snappy.ts";
 import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
+import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
 import type { Blob } from "./blob.ts";
+import { activeMime } from "./documents/activemime.ts";
 import { mail } from "./documents/mail.ts";
 import { oleNative } from "./documents/ole-native.ts";
+import { oneNote } from "./documents/onenote.ts";
+import { openPgp } from "./documents/openpgp.ts";
 import { pdf } from "./documents/pdf.ts";
 import { powerPoint } from "./documents/powerpoint.ts";
 import { rtf } from "./documents/rtf.ts";
+import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
@@ -22,8 +30,12 @@ const OPENERS: readonly Opener[] = [
   zstd,
   tar,
   ...sevenZipKinds,
+  warc,
   lzip,
   lzmaAlone,
+  lz4,
+  lzop,
+  snappy,
   zlib,
   mail,
   pdf,
@@ -32,11 +44,15 @@ const OPENERS: readonly Opener[] = [
   oleNative,
   powerPoint,
   vba,
+  signedMessage,
+  openPgp,
+  oneNote,
+  activeMime,
   ...unopenable,
   encodedRuns,
 ];
 
-/** Asked about what is no container for certain: what may stand anywhere in a program, a picture, or the rest of something. */
+/** Asked about what is no archive for certain: what may stand anywhere in a program, a picture, or the rest of something. */
 const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];
 
 /** Asked when nobody else knows what it is. */
@@ -50,7 +66,7 @@ export interface Found {
 /** In how many ways a content is a container, and where. */
 export function containersIn(content: Blob): Found[] {
   const found = ask(OPENERS, content);
-  if (found.some(({ place }) => place.sure)) return found;
+  if (found.some(({ opener, place }) => place.sure && opener.archive)) return found;
   found.push(...ask(EMBEDDED, content));
   if (found.length === 0) found.push(...ask(LAST, content));
   return found;

@@ -1,8 +1,15 @@
+import { lz4 } from "./archives/lz4.ts";
 import { lzip } from "./archives/lzma-alone.ts";
+import { lzop } from "./archives/lzop.ts";
 import { sevenZipKinds } from "./archives/seven-zip-kinds.ts";
+import { snappy } from "./archives/snappy.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import type { Blob } from "./blob.ts";
+import { activeMime } from "./documents/activemime.ts";
+import { oneNote } from "./documents/onenote.ts";
+import { openPgp } from "./documents/openpgp.ts";
+import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import type { Opener } from "./opener.ts";
 import { unopenable } from "./programs/packed.ts";
@@ -22,7 +29,24 @@ export function mayHoldMembers(file: Blob): boolean {
 }
 
 /** Those that look at fixed places only. */
-const BY_HEAD: readonly Opener[] = [gzip, zstd, tar, ...sevenZipKinds, zlib, lzip, tnef, brotli, ...unopenable];
+const BY_HEAD: readonly Opener[] = [
+  gzip,
+  zstd,
+  tar,
+  ...sevenZipKinds,
+  zlib,
+  lzip,
+  lz4,
+  lzop,
+  snappy,
+  tnef,
+  signedMessage,
+  openPgp,
+  oneNote,
+  activeMime,
+  brotli,
+  ...unopenable,
+];
 
 /** A line of an encoded file is 60 characters or more. */
 const TEXT_BYTES = 64;

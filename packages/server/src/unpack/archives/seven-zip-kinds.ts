@@ -53,10 +53,9 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   ends("vhd", "VHD", "'conectix' 00 00"),
   unsure(has("ext", "Ext", 1080, "53 ef")),
   { kind: "fat", type: "FAT", sure: false, fits: isFat },
-  // lz4, lzop, lrzip, rzip, snappy, zpaq.
-  begins("lz4", undefined, "04 22 4d 18", "02 21 4c 18"),
-  begins("unknown", undefined, "89 'LZO' 00 0d 0a 1a 0a", "'LRZI' 00"),
-  begins("unknown", undefined, "'RZIP' 02", "ff 06 00 00 'sNaPpY'", "'7kSt' a0", "'zPQ' 01-02 01"),
+  { kind: "disk", type: "MBR", sure: true, fits: hasPartitions },
+  // lrzip, rzip, zpaq.
+  begins("unknown", undefined, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01"),
   // Microsoft, StuffIt, ALZip, ACE, ZOO, BinHex.
   begins("unknown", undefined, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'SIT!' ..*6 'rLau'"),
   begins("unknown", undefined, "'ALZ' 01", "'EGGA' 00 01", "'(This file must be converted with BinHex'"),
@@ -211,6 +210,17 @@ function hasUdfDescriptor(head: Buffer): boolean {
     if (/^NSR0[23]$/.test(head.toString("latin1", at, at + 5))) return true;
   }
   return false;
+}
+
+/** The table of four partitions in the first sector of a disk: at least one of them is there, and begins inside. */
+function hasPartitions(head: Buffer, content: Blob): boolean {
+  if (head.length < 512 || head.readUInt16BE(510) !== 0x55aa || isFat(head)) return false;
+  const entries = [446, 462, 478, 494].map((at) => head.subarray(at, at + 16));
+  if (!entries.every((entry) => entry[0] === 0 || entry[0] === 0x80)) return false;
+  return entries.some((entry) => {
+    const [start, sectors] = [entry.readUInt32LE(8), entry.readUInt32LE(12)];
+    return entry[4] !== 0 && start > 0 && sectors > 0 && start * SECTOR < content.size;
+  });
 }
 
 function isFat(head: Buffer): boolean {

@@ -15,16 +15,27 @@ export function streamEnd(container: Blob, type: string, budget: Budget): number
 const XZ_FOOTER_END = Buffer.from("YZ");
 const XZ_FOOTER_BYTES = 12;
 
-/** The footer carries a checksum of its own. */
+/** The footer carries a checksum of its own. Streams follow each other with nothing but zeros in between. */
 function endOfXz(container: Blob, budget: Budget): number | undefined {
   let end: number | undefined;
   for (const at of findAll(container, XZ_FOOTER_END, budget)) {
     const footer = container.bytes(at + XZ_FOOTER_END.length - XZ_FOOTER_BYTES, XZ_FOOTER_BYTES);
     if (footer.length < XZ_FOOTER_BYTES || at + 2 < XZ_FOOTER_BYTES) continue;
-    if (crc32(footer.subarray(4, 10)) === footer.readUInt32LE(0)) end = at + XZ_FOOTER_END.length;
+    if (crc32(footer.subarray(4, 10)) !== footer.readUInt32LE(0)) continue;
+    if (end !== undefined && !isXzAfter(container, end)) break;
+    end = at + XZ_FOOTER_END.length;
   }
   return end;
 }
+
+function isXzAfter(container: Blob, position: number): boolean {
+  const next = container.bytes(position, XZ_PADDING_BYTES);
+  const start = next.findIndex((byte) => byte !== 0);
+  return start >= 0 && next.toString("latin1", start, start + XZ_HEADER.length) === XZ_HEADER;
+}
+
+const XZ_HEADER = "\xfd7zXZ\0";
+const XZ_PADDING_BYTES = 64 * 1024;
 
 /** What stands at the end of a bzip2 stream, in front of its checksum, at any bit. */
 const BZIP2_END = 0x177245385090n;

@@ -1,5 +1,5 @@
 import { brotliDecompressSync, constants, zstdDecompressSync } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import { type Blob, piecesOf } from "../blob.ts";
 import { inflateRaw } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
@@ -12,8 +12,8 @@ import { openBy7z } from "./seven-zip-kinds.ts";
 
 type Step =
   | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean }
-  /** Belongs to the format and has no content. */
-  | { kind: "passed"; end: number }
+  /** Something that programs pass over: it is a member of its own. */
+  | { kind: "passed"; content: Blob; end: number }
   | { kind: "cut"; content: Buffer }
   | { kind: "too-large" }
   | { kind: "none" };
@@ -37,6 +37,10 @@ async function openStreams(
     }
     if (step.kind === "none") break;
     if (step.kind === "passed") {
+      tools.sink.begin("skipped");
+      for (const { bytes } of piecesOf(step.content, PIECE_BYTES)) tools.sink.write(bytes);
+      tools.sink.end();
+      covered.push({ start: at, end: step.end });
       at = step.end;
       continue;
     }
@@ -73,6 +77,7 @@ function afterZeros(container: Blob, from: number, covered: Range[]): number {
 }
 
 const ZEROS = Buffer.alloc(64 * 1024);
+const PIECE_BYTES = 1024 * 1024;
 const GZIP_FLAG = { headerCrc: 2, extra: 4, name: 8, comment: 16 } as const;
 const GZIP_HEADER_BYTES = 10;
 const GZIP_TRAILER_BYTES = 8;
@@ -221,8 +226,10 @@ function zstdAt(container: Blob, { budget }: Tools): (at: number) => Step {
     const head = container.bytes(at, 8);
     if (head.length < 8) return { kind: "none" };
     const magic = head.readUInt32LE(0);
-    // What is in such a frame is not for those who unpack: it is left over, and looked at as such.
-    if ((magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE) return { kind: "passed", end: at + 8 + head.readUInt32LE(4) };
+    if ((magic & 0xfffffff0) >>> 0 === ZSTD_SKIPPABLE) {
+      const end = Math.min(container.size, at + 8 + head.readUInt32LE(4));
+      return { kind: "passed", content: container.slice(at + 8, end), end };
+    }
     if (magic !== ZSTD) return { kind: "none" };
     const packed = container.bytes(at, budget.limits.memberInMemoryBytes);
     try {

@@ -64,7 +64,7 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     const entries = record.readUInt16LE(10);
     if (stated.size === 0 && entries === 0) {
       // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
-      if (position === 0) found.records.push({ start: position, end });
+      if (position === 0) found.records.push({ start: position, end: position + END_BYTES });
       continue;
     }
     const start = entriesAt(container, stated, position);
@@ -72,7 +72,8 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     ends += 1;
     const read = readEntries(container, { start, end: stated.end, base: start - stated.offset, budget });
     found.listed.push(...read.listed);
-    found.records.push({ start, end: read.end }, { start: stated.end, end });
+    // The comment is left over: anything may stand in it, and programs that look for the last end record find it there.
+    found.records.push({ start, end: read.end }, { start: stated.end, end: position + END_BYTES });
     plain = !stated.zip64 && start === stated.offset && read.end === position && end === container.size;
     plain &&= read.listed.length === entries;
     if (read.listed.length < Math.min(entries, UNKNOWN16 - 1)) found.damaged = true;

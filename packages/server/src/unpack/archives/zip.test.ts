@@ -91,6 +91,12 @@ describe("whatever the directory looks like", () => {
     assert.ok(holds(result, payload));
   });
 
+  test("a member without a directory is in the comment", async () => {
+    const hidden = zipFile([member]);
+    const comment = hidden.subarray(0, hidden.indexOf("PK\x01\x02"));
+    assert.ok(holds(await opened(zipFile([stored("b", other)], { comment })), payload));
+  });
+
   test("two archives stand one behind the other", async () => {
     const result = await opened(Buffer.concat([zipFile([member]), zipFile([stored("b", other)])]));
     assert.ok(holds(result, payload) && holds(result, other));
@@ -104,6 +110,7 @@ describe("what is left over is said", () => {
     "between the members and the directory": { beforeDirectory: junk },
     "between the directory and its end": { beforeEnd: junk },
     "behind the end": { trailing: junk },
+    "in the comment": { comment: junk },
   };
   for (const [name, shape] of Object.entries(places)) {
     test(name, async () => {
@@ -127,7 +134,7 @@ describe("what is left over is said", () => {
 
   test("nothing of an ordinary archive, nor of a signed Android package", async () => {
     const block = Buffer.concat([Buffer.alloc(200, "signature"), Buffer.from("APK Sig Block 42")]);
-    for (const shape of [{}, { beforeDirectory: block }, { comment: other }]) {
+    for (const shape of [{}, { beforeDirectory: block }, { comment: Buffer.from("short") }]) {
       assert.deepEqual((await opened(zipFile([deflated("a", payload), stored("b", other)], shape))).rest, []);
     }
   });
@@ -150,6 +157,7 @@ describe("only what is by the book may be left to another unpacker", () => {
       return file;
     },
     "something behind": () => zipFile([deflated("a", payload)], { trailing: Buffer.alloc(50, "x") }),
+    "a flag that is seldom set": () => zipFile([{ ...deflated("a", payload), flags: 0x2000 }]),
     "two archives": () => Buffer.concat([zipFile([deflated("a", payload)]), zipFile([stored("b", other)])]),
     "no directory": () => zipFile([deflated("a", payload)]).subarray(0, -60),
   };

@@ -228,11 +228,16 @@ function isTiled(members: ReadonlyMap<number, Member>, directoryStart: number): 
   return directoryStart >= at && directoryStart - at <= DESCRIPTOR_BYTES;
 }
 
-/** Whether both headers of a member say the same. */
+/** How well it is packed, that the sizes follow, that the name is UTF-8; and the version that all this takes. */
+const PLAIN_FLAGS = 0x080e;
+const PLAIN_VERSION = 20;
+
+/** Whether both headers of a member say the same, and nothing out of the ordinary. */
 function agrees({ header, listed }: Member): boolean {
   const [entry] = listed;
   if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
-  if (entry.flags !== header.flags || header.encrypted) return false;
+  if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
+    return false;
   if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;
   return entry.packedBytes === header.packedBytes && entry.unpackedBytes === header.unpackedBytes;
 }
