@@ -117,7 +117,7 @@ function readFrame(container: Blob, start: number, { output, tools }: Reading): 
     if (length > BLOCK_BYTES) return { at, damaged: true };
     const block = container.bytes(at + 4, length);
     tools.budget.addWork(block.length + BLOCK_WORK);
-    if (!isOld && word >= STORED) output.bytes(block);
+    if (!isOld && word >= STORED) output.bytes(block, 0, length);
     else if (!readBlock(block, output)) return { at, damaged: true };
     if (block.length < length) return { at: container.size, damaged: true };
     at += 4 + length + (flags & FLAG.blockChecksum ? CHECKSUM_BYTES : 0);
@@ -146,7 +146,7 @@ function readBlock(block: Buffer, output: SlidingOutput): boolean {
     const token = block[at] as number;
     at += 1;
     const literals = longer(token >> 4);
-    output.bytes(block.subarray(at, at + literals));
+    output.bytes(block, at, at + literals);
     if (at + literals > block.length) return false;
     at += literals;
     if (at === block.length) return true;
@@ -160,7 +160,8 @@ function readBlock(block: Buffer, output: SlidingOutput): boolean {
 
 /** What comes out, handed on in pieces, with as much of it kept as references reach back. */
 export interface SlidingOutput {
-  bytes(piece: Uint8Array): void;
+  /** A stretch of the source, as far as it is there. */
+  bytes(source: Buffer, start: number, end: number): void;
   /** Once more what came out so far back, for so long. Says whether there was as much. */
   repeat(distance: number, length: number): boolean;
   /** Nothing that follows refers to what was before. */
@@ -170,6 +171,7 @@ export interface SlidingOutput {
 
 const REACH = 64 * 1024;
 const HANDED_ON = 512 * 1024;
+const SHORT = 32;
 
 export function slidingOutput(write: (bytes: Uint8Array) => void): SlidingOutput {
   const room = Buffer.allocUnsafeSlow(REACH + HANDED_ON);
@@ -185,13 +187,17 @@ export function slidingOutput(write: (bytes: Uint8Array) => void): SlidingOutput
     done = used;
   }
   return {
-    bytes(piece) {
-      for (let at = 0; at < piece.length; ) {
+    bytes(source, start, end) {
+      const stop = Math.min(end, source.length);
+      for (let at = start; at < stop; ) {
         if (used === room.length) flush();
-        const part = piece.subarray(at, at + room.length - used);
-        room.set(part, used);
-        used += part.length;
-        at += part.length;
+        const part = Math.min(stop - at, room.length - used);
+        // Most are a few bytes, for which a call costs more than the copying.
+        if (part < SHORT)
+          for (let index = 0; index < part; index += 1) room[used + index] = source[at + index] as number;
+        else source.copy(room, used, at, at + part);
+        used += part;
+        at += part;
       }
     },
     repeat(distance, length) {
@@ -204,7 +210,9 @@ export function slidingOutput(write: (bytes: Uint8Array) => void): SlidingOutput
         }
         // The distance may be short: what was repeated is repeated with it, so that each step is twice as long.
         const part = Math.min(left, room.length - used, used - source);
-        room.copyWithin(used, source, source + part);
+        if (part < SHORT)
+          for (let index = 0; index < part; index += 1) room[used + index] = room[source + index] as number;
+        else room.copyWithin(used, source, source + part);
         used += part;
         left -= part;
       }

@@ -74,7 +74,7 @@ function readBlocks(
     tools.budget.addWork(block.length + BLOCK_WORK);
     // Each block is packed by itself.
     output.forget();
-    if (packedSize >= size) output.bytes(block);
+    if (packedSize >= size) output.bytes(block, 0, packedSize);
     else if (!readLzo(block, output)) return undefined;
     if (block.length < packedSize) return undefined;
     at = start + packedSize;
@@ -105,7 +105,7 @@ function readLzo(block: Buffer, output: SlidingOutput): boolean {
     return sum;
   }
   function literals(count: number, after: number): void {
-    output.bytes(block.subarray(at, at + count));
+    output.bytes(block, at, at + count);
     at += count;
     state = after;
   }

@@ -40,7 +40,7 @@ function readChunks(
     tools.budget.addWork(chunk.length + CHUNK_WORK);
     const content = chunk.subarray(CHECKSUM_BYTES);
     output.forget();
-    if (type === CHUNK.plain) output.bytes(content);
+    if (type === CHUNK.plain) output.bytes(content, 0, content.length);
     else if (type === CHUNK.packed && !readBlock(content, output)) return { at, damaged: true };
     if (chunk.length < length) return { at, damaged: true };
     at += CHUNK_HEADER + length;
@@ -62,7 +62,7 @@ function readBlock(block: Buffer, output: SlidingOutput): boolean {
       if (at + bytes > block.length) return false;
       const length = 1 + (bytes > 0 ? block.readUIntLE(at, bytes) : value);
       at += bytes;
-      output.bytes(block.subarray(at, at + length));
+      output.bytes(block, at, at + length);
       at += length;
       continue;
     }
