@@ -13,6 +13,7 @@ import { mail } from "./documents/mail.ts";
 import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
+import { signedText } from "./documents/openpgp-text.ts";
 import { pdf } from "./documents/pdf.ts";
 import { powerPoint } from "./documents/powerpoint.ts";
 import { rtf } from "./documents/rtf.ts";
@@ -46,6 +47,7 @@ const OPENERS: readonly Opener[] = [
   vba,
   signedMessage,
   openPgp,
+  signedText,
   oneNote,
   activeMime,
   ...unopenable,
