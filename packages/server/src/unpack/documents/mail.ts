@@ -53,17 +53,21 @@ const OF_LETTERS = new Set(["from", "to", "subject", "date", "sender", "reply-to
 function beginsWithFields(head: string): boolean {
   let fields = 0;
   let letters = 0;
-  for (const line of head.replace(/^[\s\ufeff\u00ef\u00bb\u00bf]+/, "").split(/\r\n|\r|\n/)) {
-    if (line === "") return false;
+  const lines = head.replace(/^[\s\ufeff\u00ef\u00bb\u00bf]+/, "").split(/\r\n|\r|\n/);
+  const cut = head.length === HEAD_BYTES;
+  for (const [index, line] of lines.entries()) {
+    // The last line may be cut.
+    const last = cut && index === lines.length - 1;
+    if (line === "") return last && fields > 0;
     if (line.startsWith(" ") || line.startsWith("\t") || (fields === 0 && line.startsWith("From "))) continue;
     const name = FIELD.exec(line)?.[1]?.toLowerCase();
-    if (name === undefined) return false;
+    if (name === undefined) return last && fields > 0;
     fields += 1;
     if (OF_MAIL.has(name)) return true;
     if (OF_LETTERS.has(name)) letters += 1;
     if (letters === 2) return true;
   }
-  return head.length === HEAD_BYTES && fields > 0;
+  return cut && fields > 0;
 }
 
 function open(container: Blob, { sink, budget }: Tools): Outcome {

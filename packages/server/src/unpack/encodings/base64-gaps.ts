@@ -80,7 +80,7 @@ export function gapReader(text: Text, end: number): GapReader {
   /** The next line if it begins as this one does: `echo …>>file`. */
   function alikeLine(from: number, start: number): number {
     let column = 0;
-    while (column < ALIKE_AT_MOST && start > column && !isLineBreak(text.byte(start - column - 1))) column += 1;
+    while (column < ALIKE_AT_MOST && text.byte(start - column - 1) >= 32) column += 1;
     if (column === 0 || column === ALIKE_AT_MOST) return -1;
     const lineStop = text.skip(WITHIN_LINE, from, Math.min(end, from + ALIKE_AT_MOST));
     if (!isLineBreak(text.byte(lineStop))) return -1;

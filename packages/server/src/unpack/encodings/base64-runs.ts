@@ -1,12 +1,13 @@
 import type { Range } from "../opener.ts";
 import { ALL_LETTERS, base64Decoder, base64Value, isUrlSafe, NO_LETTER, PAD } from "./base64.ts";
 import { gapReader } from "./base64-gaps.ts";
+import { type Escape, readEscape } from "./escapes.ts";
 import { lineBlocks, type Reading } from "./line-blocks.ts";
-import { isSpace, type MemberWriter, marking, type Text } from "./text.ts";
+import { isSpace, type MemberWriter, marking, type Text, wordKinds } from "./text.ts";
 
 /** Of 54 bytes: what is shorter says too little. */
 const BASE64_LETTERS = 72;
-const NO_LETTERS = ALL_LETTERS.map((letter) => 1 - letter);
+const WORDS = wordKinds(ALL_LETTERS, { two: "", any: "=\r\n\"'`\\%&" });
 /** Without the two of the other alphabet. */
 const LETTERS = ALL_LETTERS.map((letter, byte) => (isUrlSafe(byte) ? 0 : letter));
 
@@ -19,9 +20,16 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
     if (reading.letters >= BASE64_LETTERS && isMixed(text, reading) && !isSymbol(text, reading)) found(reading);
   });
   const gaps = gapReader(text, range.end);
-  for (let at = text.skip(NO_LETTERS, range.start, range.end); at < range.end; ) {
-    at = text.skip(NO_LETTERS, readRun(at), range.end);
+  const escaped: Escape = { value: 0, length: 0 };
+  for (let at = text.skipWords(WORDS, range.start, range.end); at < range.end; ) {
+    at = text.skipWords(WORDS, readRun(isEscaped(at) ? at - 1 : at), range.end);
     blocks.finish();
+  }
+
+  /** Whether what looks like letters is the rest of an escaped one: `%2B`. */
+  function isEscaped(at: number): boolean {
+    const sign = at > range.start ? text.byte(at - 1) : -1;
+    return (sign === 37 || sign === 92) && readEscape(text, at - 1, escaped) && base64Value(escaped.value) < NO_LETTER;
   }
 
   /** From the first letter of a run to behind its last. */
@@ -48,7 +56,8 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
         continue;
       }
       // `name=`: what it names begins behind the sign.
-      if (byte === PAD && end - first <= NAME_LETTERS && start === first && base64Value(text.byte(end + 1)) < NO_LETTER)
+      const named = text.byte(end + 1);
+      if (byte === PAD && end - first <= NAME_LETTERS && start === first && (named === 37 || base64Value(named) < NO_LETTER))
         return end + 1;
       const next = byte < 0 ? -1 : gaps.next(end, { start, letters });
       if (next >= 0 && gaps.continues()) {

@@ -1,14 +1,15 @@
 import type { Range } from "../opener.ts";
 import { lineBlocks, type Reading } from "./line-blocks.ts";
-import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text } from "./text.ts";
+import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text, wordKinds } from "./text.ts";
 
 /** Of 54 bytes. */
 const HEX_DIGITS = 108;
 const QUOTES = marking("\"'`");
 /** What stands between bytes that are written one by one: `4d 5a`, `0x4d, 0x5a`, `\x4d\x5a`, `%4d`, `4d:5a`, `&H4D`, `4Dh`. */
-const SEPARATORS = marking(",;:=-_\\xX%&Hh$#+{}()[]|.\"'`");
+const SEPARATOR_SIGNS = ",;:=-_\\xX%&Hh$#+{}()[]|.\"'`";
+const SEPARATORS = marking(SEPARATOR_SIGNS);
 const DIGITS = marking("0123456789abcdefABCDEF");
-const NO_DIGITS = marking("0123456789abcdefABCDEF", true);
+const WORDS = wordKinds(DIGITS, { two: `${SEPARATOR_SIGNS} \t\r\n`, any: "xX\"'`" });
 const SEPARATORS_AT_MOST = 12;
 const JOINING_AT_MOST = 96;
 const LONG_STRING = 32;
@@ -43,16 +44,12 @@ export function findHex(text: Text, range: Range, found: (reading: Reading) => v
       blocks.line(start, end, letters);
     }
   });
-  for (let at = text.skip(NO_DIGITS, range.start, range.end); at < range.end; ) {
-    const next = text.byte(at + 1);
-    if (DIGITS[next] !== 1 && !isX(next)) at += 1;
-    else {
-      kinds = 0;
-      at = words(at);
-      endSingle();
-      blocks.finish();
-    }
-    at = text.skip(NO_DIGITS, at, range.end);
+  for (let at = text.skipWords(WORDS, range.start, range.end); at < range.end; ) {
+    kinds = 0;
+    at = words(at);
+    endSingle();
+    blocks.finish();
+    at = text.skipWords(WORDS, at, range.end);
   }
 }
 

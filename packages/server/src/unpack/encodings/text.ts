@@ -9,11 +9,29 @@ export interface Text {
   byte(position: number): number;
   /** The first position from a position on, before `end`, whose byte is not marked in the table; or `end`. */
   skip(marked: Uint8Array, from: number, end: number): number;
+  /**
+   * Where the next word begins that may be the first of a run: it has 16 letters, or what stands behind it may join it to
+   * the next. Words that are alone are most of any text, so that this is where the time goes.
+   */
+  skipWords(kinds: WordKinds, from: number, end: number): number;
   /** Where the bytes stand next, from a position on and before `end`, or -1. */
   find(bytes: Buffer, from: number, end: number): number;
   /** A stretch as Latin-1, for what is short. */
   string(start: number, end: number): string;
 }
+
+/** What each byte is to a word: a letter of it (1), something that joins two or more letters (2) or any (3) to the next word. */
+export type WordKinds = Uint8Array;
+
+export function wordKinds(letters: Uint8Array, joining: { two: string; any: string }): WordKinds {
+  const kinds = new Uint8Array(256);
+  for (const byte of Buffer.from(joining.two, "latin1")) kinds[byte] = 2;
+  for (const byte of Buffer.from(joining.any, "latin1")) kinds[byte] = 3;
+  for (const [byte, letter] of letters.entries()) if (letter === 1) kinds[byte] = 1;
+  return kinds;
+}
+
+const LONG_WORD = 16;
 
 const PIECE = 256 * 1024;
 /** Readers go back a little now and then; that must not load a piece again and again. */
@@ -49,6 +67,26 @@ export function textOf(content: Blob, budget?: Budget): Text {
         while (index < limit && marked[piece[index] as number] === 1) index += 1;
         at = pieceStart + index;
         if (index < limit) return at;
+      }
+      return end;
+    },
+    skipWords(kinds, from, end) {
+      const stop = Math.min(end, content.size);
+      let at = from;
+      while (at < stop) {
+        if (at < pieceStart || at >= pieceStart + piece.length) load(at);
+        const limit = Math.min(stop - pieceStart, piece.length);
+        let index = at - pieceStart;
+        for (;;) {
+          while (index < limit && kinds[piece[index] as number] !== 1) index += 1;
+          const start = index;
+          while (index < limit && kinds[piece[index] as number] === 1) index += 1;
+          if (start === limit) break;
+          const joining = index < limit ? kinds[piece[index] as number] : 3;
+          if (joining === 3 || index - start >= LONG_WORD || (joining === 2 && index - start > 1))
+            return pieceStart + start;
+        }
+        at = pieceStart + limit;
       }
       return end;
     },
