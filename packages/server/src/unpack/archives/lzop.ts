@@ -136,7 +136,7 @@ function readLzo(block: Buffer, output: SlidingOutput): boolean {
       length = state === AFTER_RUN ? 3 : 2;
       distance = 1 + (token >> 2) + next() * 4 + (state === AFTER_RUN ? 0x800 : 0);
     }
-    if (!output.repeat(distance, length)) return false;
+    if (at > block.length || !output.repeat(distance, length)) return false;
     literals(trailing, trailing);
   }
   return false;
