@@ -48,8 +48,8 @@ const BY_HEAD: readonly Opener[] = [
   ...unopenable,
 ];
 
-/** A line of an encoded file is 60 characters or more. */
-const TEXT_BYTES = 64;
+/** The shortest line by which an encoded file is known: `=ybegin line=128 size=60`. */
+const TEXT_BYTES = 24;
 
 /** Whether there is any stretch of letters, digits and the like: noise has none, most pictures have none. */
 function holdsText(bytes: Buffer): boolean {
@@ -61,7 +61,7 @@ function holdsText(bytes: Buffer): boolean {
     else if (byte !== 0) length = 0;
     if (length >= TEXT_BYTES) return true;
   }
-  return length === bytes.length;
+  return false;
 }
 
 /** Packers and installers are looked for in programs. */

@@ -25,6 +25,7 @@ const NEEDLES = {
   zstd: "\x28\xb5\x2f\xfd",
   pdf: "%PDF-",
   tar: "ustar",
+  arj: "\x60\xea",
 } as const;
 
 export type Needle = keyof typeof NEEDLES;

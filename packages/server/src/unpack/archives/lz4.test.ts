@@ -203,8 +203,7 @@ describe("lz4", () => {
   });
 
   test("a block larger than any is damage", async () => {
-    const file = Buffer.concat([u32(0x184d2204), Buffer.of(0x60, 0x40, 0), u32(0x7fff_ffff), noise]);
-    assert.equal((await opened(lz4, file)).outcome, "unreadable");
+    assert.equal((await opened(lz4, plainFrame(Buffer.alloc(17 * 1024 * 1024)))).outcome, "unreadable");
   });
 
   test("the work is in proportion, whatever the blocks", async () => {
@@ -244,6 +243,66 @@ describe("lzop and Snappy", () => {
     const other = Buffer.from(BY_LZOP);
     other[15] = 77;
     assert.equal((await opened(lzop, other)).outcome, "unreadable");
+  });
+
+  /** A file of lzop with one block, which is three bytes for the end of it longer than what is given. */
+  function lzopFile(size: number, ...block: Buffer[]): Buffer {
+    const lzo = Buffer.concat([...block, Buffer.of(0x11, 0, 0)]);
+    const sizes = Buffer.alloc(8);
+    sizes.writeUInt32BE(size);
+    sizes.writeUInt32BE(lzo.length, 4);
+    const magic = Buffer.from("\x89LZO\0\r\n\x1a\n\x10\x30\x20\xa0\x09\x40\x01\x05", "latin1");
+    return Buffer.concat([magic, Buffer.alloc(4 * 4 + 1 + 4), sizes, lzo, Buffer.alloc(4)]);
+  }
+  /** A run of literals, and its length in front. */
+  const run = (content: Buffer): Buffer => {
+    const more = content.length - 3 - 15 - 1;
+    return Buffer.concat([Buffer.alloc(1 + Math.floor(more / 255)), Buffer.of(1 + (more % 255)), content]);
+  };
+
+  test("references of LZO that reach far back, and short ones behind a run", async () => {
+    const content = randomBytes(45_000);
+    const far = Buffer.of(0x10 | 8 | 3, ...u16((40_000 - 0x8000) << 2));
+    const near = Buffer.of(0x04 | 1, 0x10, 0x7a);
+    const repeated = content.subarray(5000, 5005);
+    const [first, second] = [lzopFile(60_000, run(content), far), lzopFile(60_000, run(content), near)];
+    assert.ok((await opened(lzop, first)).members[0]?.content.equals(Buffer.concat([content, repeated])));
+    const from = content.length - (2049 + 1 + 0x10 * 4);
+    const expected = Buffer.concat([content, content.subarray(from, from + 3), Buffer.from("z")]);
+    assert.ok((await opened(lzop, second)).members[0]?.content.equals(expected));
+  });
+
+  test("references of Snappy in each of their lengths, and damaged ones", async () => {
+    const content = randomBytes(900);
+    const chunk = (...references: number[]): Buffer => {
+      const block = Buffer.concat([Buffer.of(0xff, 0x7f, 61 << 2, ...u16(899)), content, Buffer.from(references)]);
+      const size = block.length + 4;
+      return Buffer.concat([
+        Buffer.from("\xff\x06\0\0sNaPpY\0", "latin1"),
+        Buffer.of(...u16(size), 0, 0, 0, 0, 0),
+        block,
+      ]);
+    };
+    const repeated = content.subarray(900 - 0x234, 900 - 0x234 + 6);
+    for (const reference of [
+      [1 | (2 << 2) | (2 << 5), 0x34],
+      [2 | (5 << 2), 0x34, 2],
+      [3 | (5 << 2), 0x34, 2, 0, 0],
+    ]) {
+      const result = await opened(snappy, chunk(...reference));
+      assert.equal(result.outcome, "opened");
+      assert.ok(result.members[0]?.content.equals(Buffer.concat([content, repeated])));
+    }
+    for (const reference of [
+      [2, 0, 16],
+      [2, 0, 0],
+      [2, 1],
+      [3, 1, 0, 0],
+    ]) {
+      const result = await opened(snappy, chunk(...reference));
+      assert.equal(result.outcome, "unreadable");
+      assert.ok(result.members[0]?.content.equals(content));
+    }
   });
 
   test("chunks of Snappy that are not packed, padding, and a stream behind another", async () => {

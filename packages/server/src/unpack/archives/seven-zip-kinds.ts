@@ -88,6 +88,7 @@ const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
   embedded("cab", "Cab", "cab", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
   embedded("ole", "Compound", "compound", (from) => from.length >= 512 && from.readUInt16LE(28) === 0xfffe),
   embedded("xz", "xz", "xz", (from) => from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8)),
+  embedded("arj", "Arj", "arj", isWholeArj),
   { ...embedded("nsis", "Nsis", "nsis", () => true), before: 8 },
   { ...embedded("bzip2", "bzip2", "bzip2Block", (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4))), before: 4 },
 ];
@@ -113,7 +114,7 @@ export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(({ kind, type
   open: (container, tools) => openBy7z(container, type, tools),
 }));
 
-const LIKELY_BYTES = 512;
+const LIKELY_BYTES = 4096;
 const EMBEDDED_AT_MOST = 16;
 /** The stream that Office puts an encrypted document in. */
 const ENCRYPTED_DOCUMENT = "EncryptedPackage";
@@ -189,6 +190,13 @@ function isArj(head: Buffer): boolean {
   if (head.length < 34 || head.readUInt16LE(0) !== 0xea60) return false;
   const [size, first] = [head.readUInt16LE(2), head.readUInt8(4)];
   return size >= 30 && size <= 2600 && first >= 30 && first <= size;
+}
+
+/** Two bytes stand anywhere: the checksum of the header has to be right. */
+function isWholeArj(head: Buffer): boolean {
+  if (!isArj(head)) return false;
+  const end = 4 + head.readUInt16LE(2);
+  return end + 4 <= head.length && crc32(head.subarray(4, end)) === head.readUInt32LE(end);
 }
 
 function isTextCpio(head: Buffer): boolean {

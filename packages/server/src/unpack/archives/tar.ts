@@ -44,7 +44,7 @@ const NO_CONTENT = ["1", "2", "3", "4", "5", "6"];
 
 interface Walk {
   covered: Range[];
-  members: { name: string; content: Range; plain: boolean }[];
+  members: TarMember[];
   /** Some size was said in two ways. */
   disagrees: boolean;
   sparse: boolean;
@@ -52,12 +52,27 @@ interface Walk {
   headers: number;
 }
 
+interface TarMember {
+  name: string;
+  content: Range;
+  plain: boolean;
+  sparse?: Sparse | undefined;
+}
+
+/** A file with holes, as PAX records describe it: where its stretches go, in version 0.1; in version 1 its data begin with that. */
+interface Sparse {
+  map?: number[];
+  size: number;
+}
+
 async function open(container: Blob, tools: Tools): Promise<Outcome> {
   const first = walk(container, tools, { believePax: true });
   const walks = first.disagrees ? [first, walk(container, tools, { believePax: false })] : [first];
   for (const { members, byTheBook } of walks) {
-    for (const { name, content, plain } of members) {
-      copy(container.slice(content.start, content.end), name, { way: byTheBook && plain ? "tar" : undefined, tools });
+    for (const { name, content, plain, sparse } of members) {
+      const stored = container.slice(content.start, content.end);
+      copy(stored, name, { way: byTheBook && plain ? "tar" : undefined, tools });
+      if (sparse) fill(stored, sparse, { name, tools });
     }
   }
   if (first.headers === 0) return { kind: "unreadable" };
@@ -73,7 +88,7 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
 /** From the first block to the last, over everything that is no header. */
 function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: boolean }): Walk {
   const found: Walk = { covered: [], members: [], disagrees: false, sparse: false, byTheBook: true, headers: 0 };
-  let forNext: { size?: number; name?: string; sparse?: boolean } = {};
+  let forNext: Extension = {};
   let zeros = 0;
   for (let at = 0; at < container.size; ) {
     budget.addWork(BLOCK);
@@ -104,7 +119,7 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
       continue;
     }
     if (forNext.size !== undefined && forNext.size !== header.size) found.disagrees = true;
-    if (type === TYPE.gnuSparse || forNext.sparse) found.sparse = true;
+    if (type === TYPE.gnuSparse) found.sparse = true;
     const size = (believePax ? forNext.size : undefined) ?? header.size;
     const start = at + BLOCK + (type === TYPE.gnuSparse ? sparseHeaders(container, at) : 0);
     // A link says the size of what it leads to, and some programs write that as well.
@@ -112,7 +127,7 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     const name = forNext.name ?? header.name;
     if (content > 0) {
       const plain = PLAIN_FILE.includes(type);
-      found.members.push({ name, content: { start, end: start + content }, plain });
+      found.members.push({ name, content: { start, end: start + content }, plain, sparse: forNext.sparse });
     }
     found.covered.push({ start: at, end: Math.min(container.size, start + padded(content)) });
     at = start + padded(content);
@@ -152,21 +167,73 @@ function base256(field: Buffer): number {
   return Math.min(value, Number.MAX_SAFE_INTEGER);
 }
 
+interface Extension {
+  size?: number;
+  name?: string;
+  sparse?: Sparse;
+}
+
 /** The last record of a name counts. */
-function readExtension(type: string, text: Buffer): { size?: number; name?: string; sparse?: boolean } {
+function readExtension(type: string, text: Buffer): Extension {
   if (type === TYPE.longName) return { name: text.toString("latin1").split("\0")[0] ?? "" };
   if (type === TYPE.longLink) return {};
-  const found: { size?: number; name?: string; sparse?: boolean } = {};
+  const found: Extension = {};
+  const sparse: Sparse = { size: 0 };
   for (let at = 0; at < text.length; ) {
     const length = Number.parseInt(text.toString("latin1", at, at + 20), 10);
     if (!(length > 0)) break;
     const [, key = "", value = ""] = text.toString("latin1", at, at + length).match(/^\d+ ([^=]*)=(.*)\n$/s) ?? [];
     if (key === "size") found.size = Number.parseInt(value, 10) || 0;
     if (key === "path") found.name = value;
-    if (key.startsWith("GNU.sparse.")) found.sparse = true;
+    if (key.startsWith("GNU.sparse.")) found.sparse = sparse;
+    if (key === "GNU.sparse.map") sparse.map = value.split(",").map(Number);
+    // Version 0.0 says it piece by piece.
+    if (key === "GNU.sparse.offset" || key === "GNU.sparse.numbytes")
+      sparse.map = [...(sparse.map ?? []), Number(value)];
+    if (key === "GNU.sparse.realsize" || key === "GNU.sparse.size") sparse.size = Number(value) || 0;
     at += length;
   }
   return found;
+}
+
+/** The file with its holes filled, as it is on disk; one that is too large for memory without them. */
+function fill(stored: Blob, { map, size }: Sparse, { name, tools }: { name: string; tools: Tools }): void {
+  const { sink, budget } = tools;
+  const inData = map ? undefined : mapInData(stored);
+  const stretches = map ?? inData?.map;
+  if (!stretches) return;
+  const holes = size <= budget.limits.memberInMemoryBytes;
+  let [from, written] = [inData?.bytes ?? 0, 0];
+  sink.begin(name);
+  const zeros = (until: number): void => {
+    for (; holes && written < Math.min(until, size); written += Math.min(PIECE_BYTES, until - written)) {
+      sink.write(Buffer.alloc(Math.min(PIECE_BYTES, until - written, size - written)));
+    }
+  };
+  for (let index = 0; index + 1 < stretches.length; index += 2) {
+    const [offset = 0, length = 0] = stretches.slice(index, index + 2);
+    zeros(offset);
+    for (let done = 0; done < length && from < stored.size; ) {
+      const piece = stored.bytes(from, Math.min(PIECE_BYTES, length - done));
+      sink.write(piece);
+      done += piece.length;
+      from += piece.length;
+      written += piece.length;
+    }
+  }
+  zeros(size);
+  sink.end();
+}
+
+/** How many stretches, then where each begins and how long it is, a line for each number; filled up to a whole block. */
+function mapInData(stored: Blob): { map: number[]; bytes: number } | undefined {
+  const text = stored.bytes(0, EXTENSION_BYTES).toString("latin1");
+  const count = Number(text.match(/^(\d{1,6})\n/)?.[1] ?? Number.NaN);
+  if (Number.isNaN(count)) return undefined;
+  const lines = text.split("\n", count * 2 + 1);
+  const map = lines.slice(1).map(Number);
+  const length = lines.reduce((sum, line) => sum + line.length + 1, 0);
+  return map.every(Number.isFinite) ? { map, bytes: padded(length) } : undefined;
 }
 
 /** An old GNU file with very many holes goes on saying where they are in further blocks. */

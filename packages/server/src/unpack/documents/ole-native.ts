@@ -30,9 +30,23 @@ function embeddedFile(content: Blob): (Range & { name: string }) | undefined {
   const head = headOf(content);
   if (head.length < 8) return undefined;
   // In an RTF document the size has been taken off already.
-  const found = packageAt(head, 4) ?? packageAt(head, 0);
+  const inObject = [0, 4].map((start) => dataOfObject(head, start)).find((start) => start !== undefined);
+  const found =
+    packageAt(head, 4) ?? packageAt(head, 0) ?? (inObject === undefined ? undefined : packageAt(head, inObject));
   if (found) return { ...found, end: Math.min(content.size, found.end) };
   return head.readUInt32LE(0) === content.size - 4 ? { name: "native", start: 4, end: content.size } : undefined;
+}
+
+/** Where the data of a whole OLE 1 object begins: version, format (2: embedded), class, topic and item, then its size. */
+function dataOfObject(head: Buffer, start: number): number | undefined {
+  if (head.length < start + 24 || head.readUInt16LE(start) !== 0x0501 || head.readUInt32LE(start + 4) !== 2)
+    return undefined;
+  let at = start + 8;
+  for (const _ of ["class", "topic", "item"]) {
+    if (at + 4 > head.length) return undefined;
+    at += 4 + head.readUInt32LE(at);
+  }
+  return at + 4 < head.length ? at + 4 : undefined;
 }
 
 function packageAt(head: Buffer, start: number): (Range & { name: string }) | undefined {
