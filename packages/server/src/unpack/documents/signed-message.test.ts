@@ -124,7 +124,16 @@ describe("what is no content", () => {
     const key = der(0x30, VERSION, der(0x30, object("2a864886f70d010101")), der(4, message));
     const certificates = der(0x30, object("2a864886f70d010701"), der(0xa0, der(0x30, VERSION)));
     const unknown = der(0x30, object("2a864886f70d0107ff"), der(0xa0, der(0x30, VERSION)));
-    for (const bytes of [key, certificates, unknown, Buffer.from("0\x06"), Buffer.from("text"), Buffer.alloc(0)]) {
+    const unversioned = pkcs7("02", der(0x30, der(0x31)));
+    for (const bytes of [
+      key,
+      certificates,
+      unknown,
+      unversioned,
+      Buffer.from("0\x06"),
+      Buffer.from("text"),
+      Buffer.alloc(0),
+    ]) {
       assert.deepEqual(signedMessage.find(memoryBlob(bytes)), []);
     }
   });
@@ -149,9 +158,21 @@ describe("damage", () => {
     assert.equal((await opened(smime("09", packed))).outcome, "unreadable");
   });
 
+  test("one piece that is cut", async () => {
+    const { outcome, members } = await opened(signed(der(4, message)).subarray(0, -60));
+    assert.equal(outcome, "unreadable");
+    assert.ok(message.subarray(0, -54).equals(members[0]?.content ?? Buffer.alloc(0)));
+  });
+
+  test("what makes no sense in front of the content", async () => {
+    const inner = der(0x30, VERSION, Buffer.of(0x1f, 0x1f), der(0x30, DATA, der(0xa0, der(4, message))));
+    assert.equal((await opened(pkcs7("02", inner))).outcome, "unreadable");
+  });
+
   test("pieces in pieces without end", async () => {
-    const deep = Buffer.concat([Buffer.from("2480".repeat(100_000), "hex"), der(4, message)]);
-    assert.equal((await opened(signed(deep))).outcome, "unreadable");
+    let octets = der(4, message);
+    for (let depth = 0; depth < 100; depth += 1) octets = ber(0x24, octets);
+    assert.equal((await opened(signed(octets))).outcome, "unreadable");
   });
 
   test("the work is in proportion, however small the pieces", async () => {
