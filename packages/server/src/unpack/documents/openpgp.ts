@@ -243,6 +243,7 @@ function open(container: Blob, tools: Tools): Outcome {
     // By chance an encrypted packet begins anywhere: it is one behind its keys, or if it ends where the message does.
     if (hasSessionKey && ENCRYPTED.includes(packet.tag)) return { kind: "encrypted" };
     if (likelihood(text, packet) === "none") break;
+    tools.budget.addWork(PACKET_WORK);
     hasSessionKey ||= SESSION_KEYS.includes(packet.tag);
     hasEncrypted ||= ENCRYPTED.includes(packet.tag);
     let end: number | undefined;
@@ -255,6 +256,9 @@ function open(container: Blob, tools: Tools): Outcome {
   if (hasEncrypted && outcome === "opened" && at === container.size) return { kind: "encrypted" };
   return outcome === "opened" ? { kind: outcome, covered: [{ start: 0, end: at }] } : { kind: outcome };
 }
+
+/** What a packet costs even if nothing is in it; a message has few. */
+const PACKET_WORK = 1024;
 
 interface Reading {
   text: Text;

@@ -165,13 +165,13 @@ interface Copying {
 
 /** A content may be in pieces of one byte each: short ones are put together before they are handed on. */
 export function writePiece({ start, end }: Range, { container, text, writer, budget }: Copying): void {
-  if (end - start <= SHORT_BYTES) for (let at = start; at < end; at += 1) writer.byte(text.byte(at));
-  else {
-    budget.addWork(end - start);
-    copyRange(container, { start, end }, writer.bytes);
-  }
+  budget.addWork(end - start + PIECE_WORK);
+  if (end - start > SHORT_BYTES) copyRange(container, { start, end }, writer.bytes);
+  else for (let at = start; at < end; at += 1) writer.byte(text.byte(at));
 }
 
+/** What a piece costs even if nothing is in it. */
+const PIECE_WORK = 64;
 const SHORT_BYTES = 1024;
 
 function unpacked(container: Blob, octets: Value, tools: Tools): Outcome {
