@@ -57,7 +57,12 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
       }
       // `name=`: what it names begins behind the sign.
       const named = text.byte(end + 1);
-      if (byte === PAD && end - first <= NAME_LETTERS && start === first && (named === 37 || base64Value(named) < NO_LETTER))
+      if (
+        byte === PAD &&
+        end - first <= NAME_LETTERS &&
+        start === first &&
+        (named === 37 || base64Value(named) < NO_LETTER)
+      )
         return end + 1;
       const next = byte < 0 ? -1 : gaps.next(end, { start, letters });
       if (next >= 0 && gaps.continues()) {

@@ -56,17 +56,21 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
   const scan = (encoding: string, decode: Run["decode"]): ((range: Range) => void) => {
     return ({ start, end }) => found({ encoding, decode, start, end });
   };
-  findYenc(textOf(content, budget), scan("yenc", decodeYencOnce));
+  // Each search has a text of its own, which goes on where it was in the last region: none loads a piece twice.
+  const [forYenc, forBase64, forHex, forEscapes, forUu, forAscii85, forQuoted] = Array.from({ length: 7 }, () =>
+    textOf(content, budget),
+  ) as [Text, Text, Text, Text, Text, Text, Text];
+  findYenc(forYenc, scan("yenc", decodeYencOnce));
   for (const region of textRegions(content, budget)) {
-    findBase64(textOf(content, budget), region, scan("base64", decodeBase64));
-    findHex(textOf(content, budget), region, scan("hex", decodeHex));
-    findEscaped(textOf(content, budget), region, scan("escaped", decodeEscaped));
-    findUu(textOf(content, budget), region, ({ alphabet, ...lines }) => {
+    findBase64(forBase64, region, scan("base64", decodeBase64));
+    findHex(forHex, region, scan("hex", decodeHex));
+    findEscaped(forEscapes, region, scan("escaped", decodeEscaped));
+    findUu(forUu, region, ({ alphabet, ...lines }) => {
       const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
       found({ encoding: "uu", decode, ...lines });
     });
-    findAscii85(textOf(content, budget), region, scan("ascii85", decodeAscii85));
-    if (isQuotedPrintable(textOf(content, budget), region)) scan("quoted-printable", decodeQuotedPrintable)(region);
+    findAscii85(forAscii85, region, scan("ascii85", decodeAscii85));
+    if (isQuotedPrintable(forQuoted, region)) scan("quoted-printable", decodeQuotedPrintable)(region);
   }
 }
 

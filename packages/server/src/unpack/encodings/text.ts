@@ -43,6 +43,12 @@ export function textOf(content: Blob, budget?: Budget): Text {
   let pieceStart = 0;
 
   function load(position: number): void {
+    // What is in memory needs no loading: it is all one piece.
+    if (content.inMemory) {
+      piece = content.bytes(0, content.size);
+      budget?.addWork(piece.length);
+      return;
+    }
     pieceStart = Math.max(0, position - (position < pieceStart ? PIECE / 2 : KEPT_BEHIND));
     piece = content.bytes(pieceStart, PIECE);
     budget?.addWork(piece.length);
@@ -80,7 +86,9 @@ export function textOf(content: Blob, budget?: Budget): Text {
         for (;;) {
           while (index < limit && kinds[piece[index] as number] !== 1) index += 1;
           const start = index;
-          while (index < limit && kinds[piece[index] as number] === 1) index += 1;
+          // No further than needed: whoever reads a part of a long word comes back for the rest of it.
+          const enough = Math.min(limit, start + LONG_WORD);
+          while (index < enough && kinds[piece[index] as number] === 1) index += 1;
           if (start === limit) break;
           const joining = index < limit ? kinds[piece[index] as number] : 3;
           if (joining === 3 || index - start >= LONG_WORD || (joining === 2 && index - start > 1))
