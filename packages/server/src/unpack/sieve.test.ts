@@ -13,7 +13,7 @@ const content = Buffer.from("a payload of some length, and a little more of it\n
 
 /** Noise in which no signature stands by chance. */
 function noise(bytes: number): Buffer {
-  return randomBytes(bytes).map((byte) => byte | 0x80);
+  return Buffer.from(randomBytes(bytes).map((byte) => byte | 0x80));
 }
 
 describe("what may hold members", () => {

@@ -19,9 +19,9 @@ export interface Visitor {
 }
 
 /** How a member is found: the names of the containers around it, and its own. */
-export type MemberPath = readonly string[];
+type MemberPath = readonly string[];
 
-export interface OtherUnpacker {
+interface OtherUnpacker {
   /** It gets the file as it is, by another way, unless that turns out to be too much: `Crowded`. */
   getsFile: boolean;
   /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */

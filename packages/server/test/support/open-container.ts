@@ -5,7 +5,7 @@ import type { MemberSink, Opener, Outcome, Place, Range } from "../../src/unpack
 import { gaps } from "../../src/unpack/ranges.ts";
 import { sevenZipProgram } from "../../src/unpack/seven-zip/seven-zip.ts";
 
-export interface OpenedMember {
+interface OpenedMember {
   name: string;
   content: Buffer;
   way?: string;

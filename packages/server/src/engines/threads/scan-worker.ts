@@ -33,7 +33,7 @@ export interface MemberShow {
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
 }
 
-export interface LookOptions {
+interface LookOptions {
   timeLimitMs: number;
   signal: AbortSignal;
   other: MemberShow | undefined;

@@ -173,7 +173,7 @@ const REACH = 64 * 1024;
 const HANDED_ON = 512 * 1024;
 const SHORT = 32;
 
-export function slidingOutput(write: (bytes: Uint8Array) => void): SlidingOutput {
+function slidingOutput(write: (bytes: Uint8Array) => void): SlidingOutput {
   const room = Buffer.allocUnsafeSlow(REACH + HANDED_ON);
   /** What is kept for references, what of that has been handed on, what there is. */
   let [kept, done, used] = [0, 0, 0];

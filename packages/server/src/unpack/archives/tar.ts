@@ -248,7 +248,7 @@ function sparseHeaders(container: Blob, at: number): number {
 }
 
 /** A header says its own checksum, which is all that tars of every age have in common. */
-export function isHeader(block: Buffer): boolean {
+function isHeader(block: Buffer): boolean {
   if (block.length < BLOCK) return false;
   const stated = block.toString("latin1", 148, 156).match(/^[ \0]*([0-7]+)[\0 ]?/)?.[1];
   if (stated === undefined) return false;

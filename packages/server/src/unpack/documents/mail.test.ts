@@ -6,7 +6,8 @@ import { memoryBlob } from "../blob.ts";
 import { mail } from "./mail.ts";
 
 const latin1 = (text: string): Buffer => Buffer.from(text, "latin1");
-const wrapped = (text: string, width: number, glue: string): string => text.replaceAll(new RegExp(`.{${width}}`, "g"), `$&${glue}`);
+const wrapped = (text: string, width: number, glue: string): string =>
+  text.replaceAll(new RegExp(`.{${width}}`, "g"), `$&${glue}`);
 const base64 = (content: Buffer): string => wrapped(content.toString("base64"), 76, "\r\n");
 const quoted = (content: Buffer): string =>
   [...content].map((byte) => `=${byte.toString(16).padStart(2, "0")}`).join("");
@@ -29,7 +30,10 @@ async function membersOf(file: string): Promise<Buffer[]> {
 
 async function assertHolds(file: string, content: Buffer = attachment): Promise<void> {
   const members = await membersOf(file);
-  assert.ok(members.some((member) => member.equals(content)), `not among ${members.length}: ${file.slice(0, 300)}`);
+  assert.ok(
+    members.some((member) => member.equals(content)),
+    `not among ${members.length}: ${file.slice(0, 300)}`,
+  );
 }
 
 describe("the attachment of a mail", () => {
@@ -48,7 +52,8 @@ describe("the attachment of a mail", () => {
     "behind a line that is no field": "what is this\r\nContent-Transfer-Encoding: base64",
   };
   for (const [name, field] of Object.entries(encodings)) {
-    test(`comes out with an encoding ${name}`, () => assertHolds(`${TOP}${MIXED}\r\n${part(field, base64(attachment))}${CLOSE}`));
+    test(`comes out with an encoding ${name}`, () =>
+      assertHolds(`${TOP}${MIXED}\r\n${part(field, base64(attachment))}${CLOSE}`));
   }
 
   const boundaries: Readonly<Record<string, string>> = {
@@ -83,7 +88,8 @@ describe("the attachment of a mail", () => {
     "no empty line before it": "",
   };
   for (const [name, body] of Object.entries(bodies)) {
-    const file = body === "" ? ENCODED.replace("base64\r\n\r\n", "base64\r\n") : part("Content-Transfer-Encoding: base64", body);
+    const file =
+      body === "" ? ENCODED.replace("base64\r\n\r\n", "base64\r\n") : part("Content-Transfer-Encoding: base64", body);
     test(`comes out of base64 with ${name}`, () => assertHolds(`${TOP}${MIXED}\r\n${file}${CLOSE}`));
   }
 
@@ -96,7 +102,9 @@ describe("the attachment of a mail", () => {
 
   test("comes out as it stands, without the line break before the boundary", async () => {
     for (const encoding of ["binary", "8bit", "7bit", "(x) 8BIT"])
-      await assertHolds(`${TOP}${MIXED}\r\n${part(`Content-Transfer-Encoding: ${encoding}`, attachment.toString("latin1"))}${CLOSE}`);
+      await assertHolds(
+        `${TOP}${MIXED}\r\n${part(`Content-Transfer-Encoding: ${encoding}`, attachment.toString("latin1"))}${CLOSE}`,
+      );
   });
 
   test("comes out of quoted-printable with small digits, soft line ends and a signature line", async () => {
@@ -120,7 +128,10 @@ describe("the attachment of a mail", () => {
     await assertHolds(`${TOP}${MIXED}\r\n--frontier\r\n${inner}${CLOSE}`);
     const forwarded = `Subject: x\r\nX-A: b\r\n\r\n${attachment.toString("latin1")}`;
     await assertHolds(`${TOP}${MIXED}\r\n${part("Content-Type: message/rfc822", forwarded)}${CLOSE}`);
-    await assertHolds(`${TOP}${MIXED}\r\n${part("Content-Type: message/rfc822\r\nContent-Transfer-Encoding: base64", base64(latin1(usual)))}${CLOSE}`, latin1(usual));
+    await assertHolds(
+      `${TOP}${MIXED}\r\n${part("Content-Type: message/rfc822\r\nContent-Transfer-Encoding: base64", base64(latin1(usual)))}${CLOSE}`,
+      latin1(usual),
+    );
   });
 
   test("is not cut by a boundary that another part's text declares", async () => {
@@ -186,10 +197,32 @@ describe("a mail", () => {
   });
 
   test("whatever is repeated in it is passed over a bounded number of times", async () => {
-    const words = ["--a\n", "--a\nB: c\n", "--a\nB: c\n\n", "From a\nB: c\n", `${MIXED}\n--frontier\n`, "QUJD=\n", "\n", " \n", "\r", "-"];
-    const more = ["=41", "(", '"', "Content-Transfer-Encoding: base64\n\n", "--frontier\nContent-Type: message/rfc822\n\n", "begin 644 x\n"];
+    const words = [
+      "--a\n",
+      "--a\nB: c\n",
+      "--a\nB: c\n\n",
+      "From a\nB: c\n",
+      `${MIXED}\n--frontier\n`,
+      "QUJD=\n",
+      "\n",
+      " \n",
+      "\r",
+      "-",
+    ];
+    const more = [
+      "=41",
+      "(",
+      '"',
+      "Content-Transfer-Encoding: base64\n\n",
+      "--frontier\nContent-Type: message/rfc822\n\n",
+      "begin 644 x\n",
+    ];
     const all = [...words, ...more];
-    const mixtures = all.map((word, index) => [word, all[(index * 5 + 2) % all.length], all[(index * 7 + 3) % all.length]]);
+    const mixtures = all.map((word, index) => [
+      word,
+      all[(index * 5 + 2) % all.length],
+      all[(index * 7 + 3) % all.length],
+    ]);
     for (const head of [`${TOP}${MIXED}\n--frontier\n`, TOP, `${TOP}Content-Transfer-Encoding: base64\n\n`]) {
       for (const mixture of [...all.map((word) => [word]), ...mixtures]) {
         const text = latin1(head + mixture.join("").repeat(Math.ceil(300_000 / mixture.join("").length)));

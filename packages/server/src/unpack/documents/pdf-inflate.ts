@@ -51,7 +51,7 @@ export function inflateLeniently(
 }
 
 /** By the book: header, data and the right checksum. */
-export function inflateStrictly(packed: Buffer, limit: number): Decoded | undefined {
+function inflateStrictly(packed: Buffer, limit: number): Decoded | undefined {
   try {
     // The types of Node do not know what `info` gives back.
     const result: unknown = inflateSync(packed, { info: true, maxOutputLength: limit });
@@ -167,7 +167,7 @@ const OUT_OF_DATA = -1;
  * Node's zlib gives nothing at all when there is an error; readers keep what came before it. So this one is ours, for
  * streams that zlib refuses. Its codes are read bit by bit, which is slow and costs nothing to set up.
  */
-export function inflateRawAsFarAsPossible(packed: Blob, start: number, options: InflateOptions): Decoded {
+function inflateRawAsFarAsPossible(packed: Blob, start: number, options: InflateOptions): Decoded {
   let page: Buffer = Buffer.alloc(0);
   let at = 0;
   let next = start;

@@ -18,7 +18,10 @@ async function membersOf(document: string): Promise<Buffer[]> {
 
 async function assertHolds(document: string, expected: Buffer = content): Promise<void> {
   const members = await membersOf(document);
-  assert.ok(members.some((member) => member.equals(expected)), `not among ${members.length}: ${document.slice(0, 200)}`);
+  assert.ok(
+    members.some((member) => member.equals(expected)),
+    `not among ${members.length}: ${document.slice(0, 200)}`,
+  );
 }
 
 function number(value: number): Buffer {
@@ -30,7 +33,16 @@ function number(value: number): Buffer {
 /** An object as OLE 1 has it. */
 function object(name: string, native: Buffer): Buffer {
   const string = (text: string): Buffer => Buffer.concat([number(text.length + 1), latin1(`${text}\0`)]);
-  return Buffer.concat([number(0x501), number(2), string(name), number(0), number(0), number(native.length), native, Buffer.alloc(9)]);
+  return Buffer.concat([
+    number(0x501),
+    number(2),
+    string(name),
+    number(0),
+    number(0),
+    number(native.length),
+    native,
+    Buffer.alloc(9),
+  ]);
 }
 
 describe("the data of an RTF document", () => {
@@ -92,8 +104,25 @@ describe("an RTF document", () => {
   });
 
   test("whatever is repeated in it is passed over a bounded number of times", async () => {
-    const words = ["{", "}", "{\\*\\objdata ", "\\objdata 4141", "\\bin1 x", "\\bin99999999 ", "\\'41", "{\\*\\x 41", "\\pict{", "d0cf11e0a1b11ae1", "41", "\\"];
-    const mixtures = words.map((word, index) => [word, words[(index * 5 + 2) % words.length], words[(index * 7 + 3) % words.length]]);
+    const words = [
+      "{",
+      "}",
+      "{\\*\\objdata ",
+      "\\objdata 4141",
+      "\\bin1 x",
+      "\\bin99999999 ",
+      "\\'41",
+      "{\\*\\x 41",
+      "\\pict{",
+      "d0cf11e0a1b11ae1",
+      "41",
+      "\\",
+    ];
+    const mixtures = words.map((word, index) => [
+      word,
+      words[(index * 5 + 2) % words.length],
+      words[(index * 7 + 3) % words.length],
+    ]);
     for (const mixture of [...words.map((word) => [word]), ...mixtures]) {
       const text = latin1(`{\\rtf1 ${mixture.join("").repeat(Math.ceil(300_000 / mixture.join("").length))}`);
       const opened = await openContainer(rtf, text, { members: 1_000_000 });

@@ -30,7 +30,11 @@ function collector(): MemberSink & { members: { name: string; content: string }[
 test("members come out with their names and content", async () => {
   const sink = collector();
   const archive = memoryBlob(packedBy7z(Buffer.from("hello"), "7z"));
-  assert.deepEqual(await unpack(archive, sink, { ...options, type: "7z" }), { kind: "unpacked", tailBytes: 0, dataAfterEnd: false });
+  assert.deepEqual(await unpack(archive, sink, { ...options, type: "7z" }), {
+    kind: "unpacked",
+    tailBytes: 0,
+    dataAfterEnd: false,
+  });
   assert.deepEqual(sink.members, [{ name: "sample.txt", content: "hello" }]);
 });
 
