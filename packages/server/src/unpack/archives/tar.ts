@@ -158,7 +158,7 @@ function readHeader(block: Buffer): Header {
   const size = binary ? base256(field) : Number.parseInt(octal || "0", 8);
   const name = block.toString("latin1", 0, 100).split("\0")[0] ?? "";
   const type = String.fromCharCode(block[156] ?? 0);
-  return { name, size, type, byTheBook: !binary && octal.length >= 11 };
+  return { name, size, type, byTheBook: !binary && octal.length >= 11 && name !== "" };
 }
 
 function base256(field: Buffer): number {

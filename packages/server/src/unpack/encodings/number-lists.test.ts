@@ -21,6 +21,10 @@ describe("bytes written as numbers come out", () => {
   for (const [name, text] of Object.entries(texts)) {
     test(name, async () => assert.ok((await contents(text)).some((content) => content.includes(payload))));
   }
+
+  test("and nothing else with them", async () => {
+    assert.deepEqual(await contents(`let part1 = 2; let a7 = [${numbers.join(",")}]; part1 = 3;`), [payload]);
+  });
 });
 
 test("a few numbers, large ones and noise are no list", async () => {

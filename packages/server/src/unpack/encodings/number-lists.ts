@@ -29,6 +29,8 @@ const PIECE_BYTES = 1024 * 1024;
 const NUMBERS_LEAST = 48;
 /** `) & _` and a line break, some blanks, `ChrW(`: nobody writes more between two numbers. */
 const BETWEEN_AT_MOST = 40;
+/** What a list begins or ends with, and nobody writes between its numbers: `a1 = [77, 90]; b2 = 3`. */
+const ENDS: ReadonlySet<number> = new Set(Buffer.from("=;[]{}"));
 const [ZERO, NINE, MINUS] = [0x30, 0x39, 0x2d];
 const TEXT_SAMPLE = 4096;
 
@@ -61,7 +63,7 @@ function* lists(content: Blob, tools?: Tools): Generator<Buffer> {
       }
       minus = byte === MINUS;
       between += 1;
-      if (between > BETWEEN_AT_MOST && numbers.length > 0) yield* end();
+      if (numbers.length > 0 && (between > BETWEEN_AT_MOST || ENDS.has(byte))) yield* end();
     }
   }
   if (digits > 0 && value <= 255) numbers.push(value);
