@@ -217,6 +217,11 @@ describe("packed messages", () => {
     assert.ok((members[0]?.content.length ?? 0) > 10_000);
   });
 
+  test("half of a message is not taken for certain", async () => {
+    const half = current(8, methods["as zip"] as Buffer).subarray(0, 60);
+    assert.deepEqual(openPgp.find(memoryBlob(half)), [{ start: 0, end: 60, sure: false }]);
+  });
+
   test("more than memory is given", async () => {
     const body = Buffer.concat([Buffer.of(1), deflateRawSync(current(11, literal(Buffer.alloc(100_000))))]);
     const limited = await openContainer(openPgp, endless(8, body), { memberInMemoryBytes: 50_000 });

@@ -113,7 +113,9 @@ function find(content: Blob): readonly Place[] {
     const likely = packet && MESSAGE.includes(packet.tag) ? likelihood(bytes, packet) : "none";
     if (likely === "none" || !packet) return [];
     if (!PASSED.includes(packet.tag)) {
-      const sure = likely === "sure" || endsWithContent(bytes, at);
+      // What is cut gives what there is, and nobody could get more out of it.
+      const isCut = !packet.toEnd && packet.end > content.size;
+      const sure = !isCut && (likely === "sure" || endsWithContent(bytes, at));
       return [{ start: 0, end: content.size, sure }];
     }
     if (packet.more || packet.end >= content.size) return [];

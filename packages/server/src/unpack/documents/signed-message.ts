@@ -16,7 +16,8 @@ export const signedMessage: Opener = {
     const head = headOf(content);
     // Nearly all contents are none: no more than a look at two bytes for these.
     if (head[0] !== SEQUENCE || !head.subarray(2, OBJECT_BY).includes(OBJECT)) return [];
-    return messageIn(textOf(content.slice(0, HEAD_BYTES))) ? [{ start: 0, end: content.size, sure: true }] : [];
+    const message = messageIn(textOf(content.slice(0, HEAD_BYTES)));
+    return message ? [{ start: 0, end: content.size, sure: isComplete(content, message.end) }] : [];
   },
   open(container, tools) {
     const text = textOf(container, tools.budget);
@@ -45,7 +46,8 @@ const OBJECT_BY = 20;
 const HEAD_BYTES = 128;
 /** Nobody needs more, and lengths may begin with zeros. */
 const LENGTH_BYTES = 16;
-const NESTED_AT_MOST = 64;
+/** Other programs stop at five, or where their stack ends. */
+const NESTED_AT_MOST = 1000;
 
 type Holds = "data" | "content" | "packed" | "encrypted";
 
@@ -111,16 +113,24 @@ function behind(text: Text, value: Value): number | undefined {
   return at;
 }
 
-function messageIn(text: Text): { holds: Holds; inner: Value } | undefined {
+/**
+ * Whether it ends as it says, as far as that can be told. What is cut gives what there is; nobody could get more out of it,
+ * and half a message is what comes out of half an archive.
+ */
+function isComplete(content: Blob, end: number | undefined): boolean {
+  return end === undefined ? content.bytes(content.size - 2, 2).equals(Buffer.alloc(2)) : end <= content.size;
+}
+
+function messageIn(text: Text): { holds: Holds; inner: Value; end: number | undefined } | undefined {
   const info = valueAt(text, 0);
   const type = info?.tag === SEQUENCE ? valueAt(text, info.start) : undefined;
-  if (type?.tag !== OBJECT || type.end === undefined || type.end - type.start > LENGTH_BYTES) return undefined;
+  if (!info || type?.tag !== OBJECT || type.end === undefined || type.end - type.start > LENGTH_BYTES) return undefined;
   const holds = TYPES[Buffer.from(text.string(type.start, type.end), "latin1").toString("hex")];
   const explicit = valueAt(text, type.end);
   const inner = explicit?.tag === EXPLICIT ? valueAt(text, explicit.start) : undefined;
   if (!holds || !inner) return undefined;
   const fits = holds === "data" ? isOctets(inner) : inner.tag === SEQUENCE && text.byte(inner.start) === INTEGER;
-  return fits ? { holds, inner } : undefined;
+  return fits ? { holds, inner, end: info.end } : undefined;
 }
 
 const isOctets = ({ tag }: Value): boolean => (tag & ~CONSTRUCTED) === OCTETS;
