@@ -34,19 +34,29 @@ export function wordKinds(letters: Uint8Array, joining: { two: string; any: stri
 const LONG_WORD = 16;
 
 const PIECE = 256 * 1024;
+const CHARGED_AT_ONCE = 16 * 1024;
 /** Readers go back a little now and then; that must not load a piece again and again. */
 const KEPT_BEHIND = 4096;
 
-/** Each piece that is loaded is charged, however often. */
+/** Each piece that is loaded is charged, however often; of what is in memory each byte that is passed over. */
 export function textOf(content: Blob, budget?: Budget): Text {
   let piece: Buffer = Buffer.alloc(0);
   let pieceStart = 0;
+  let passed = 0;
+
+  /** Not for every word: asking the budget costs more than most steps do. */
+  function pass(count: number): void {
+    if (!budget || !content.inMemory) return;
+    passed += Math.max(1, count);
+    if (passed < CHARGED_AT_ONCE) return;
+    budget.addWork(passed);
+    passed = 0;
+  }
 
   function load(position: number): void {
     // What is in memory needs no loading: it is all one piece.
     if (content.inMemory) {
       piece = content.bytes(0, content.size);
-      budget?.addWork(piece.length);
       return;
     }
     pieceStart = Math.max(0, position - (position < pieceStart ? PIECE / 2 : KEPT_BEHIND));
@@ -72,9 +82,10 @@ export function textOf(content: Blob, budget?: Budget): Text {
         let index = at - pieceStart;
         while (index < limit && marked[piece[index] as number] === 1) index += 1;
         at = pieceStart + index;
-        if (index < limit) return at;
+        if (index < limit) break;
       }
-      return end;
+      pass(at - from);
+      return at < stop ? at : end;
     },
     skipWords(kinds, from, end) {
       const stop = Math.min(end, content.size);
@@ -91,11 +102,14 @@ export function textOf(content: Blob, budget?: Budget): Text {
           while (index < enough && kinds[piece[index] as number] === 1) index += 1;
           if (start === limit) break;
           const joining = index < limit ? kinds[piece[index] as number] : 3;
-          if (joining === 3 || index - start >= LONG_WORD || (joining === 2 && index - start > 1))
+          if (joining === 3 || index - start >= LONG_WORD || (joining === 2 && index - start > 1)) {
+            pass(pieceStart + start - from);
             return pieceStart + start;
+          }
         }
         at = pieceStart + limit;
       }
+      pass(stop - from);
       return end;
     },
     find(bytes, from, end) {
@@ -104,9 +118,13 @@ export function textOf(content: Blob, budget?: Budget): Text {
         if (at < pieceStart || at + bytes.length > pieceStart + piece.length) load(at);
         const searched = piece.subarray(at - pieceStart, stop - pieceStart);
         const found = searched.indexOf(bytes);
-        if (found >= 0) return at + found;
+        if (found >= 0) {
+          pass(at + found - from);
+          return at + found;
+        }
         at += searched.length - bytes.length + 1;
       }
+      pass(stop - from);
       return -1;
     },
     string(start, end) {
