@@ -96,6 +96,20 @@ describe("gzip", () => {
       assert.ok((await opened(gzip, gzipSync(payload), behind)).members.every(({ way }) => way === undefined));
     }
   });
+  test("one with a checksum of its header, or a wrong one of its content, may not", async () => {
+    const packed = gzipSync(payload);
+    const wrong = Buffer.from(packed);
+    wrong.fill(0, wrong.length - 8);
+    const checked = Buffer.concat([packed.subarray(0, 10), Buffer.alloc(2), packed.subarray(10)]);
+    checked[3] = 2;
+    for (const file of [wrong, checked]) {
+      const { members } = await opened(gzip, file);
+      assert.deepEqual(
+        members.map(({ content, way }) => [content.toString(), way]),
+        [[payload.toString(), undefined]],
+      );
+    }
+  });
   test("larger than we hold in memory", async () => {
     const large = Buffer.alloc(3 * 1024 * 1024, "large");
     const result = await openContainer(gzip, gzipSync(large), { memberInMemoryBytes: 1024 * 1024 });

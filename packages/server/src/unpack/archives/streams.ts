@@ -1,6 +1,7 @@
-import { brotliDecompressSync, constants, zstdDecompressSync } from "node:zlib";
+import { brotliDecompressSync, constants, crc32, zstdDecompressSync } from "node:zlib";
 import { type Blob, piecesOf } from "../blob.ts";
-import { inflateRaw } from "../inflate.ts";
+import type { Budget } from "../budget.ts";
+import { inflateFrom } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
@@ -118,27 +119,31 @@ function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
     const header = gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST));
     if (!header) return { kind: "none" };
     const start = at + header.bytes;
-    const inflated = inflateRaw(container.bytes(start, budget.limits.memberInMemoryBytes), budget);
+    const inflated = inflateFrom(container, start, budget);
     if (inflated.kind === "too-large") return inflated;
     if (inflated.kind === "cut") {
       // Too long for one piece: it is not damaged, only not all there.
       if (container.size - start > budget.limits.memberInMemoryBytes) return { kind: "too-large" };
       return { kind: "cut", content: inflated.content };
     }
-    const end = Math.min(container.size, start + inflated.taken + GZIP_TRAILER_BYTES);
+    const trailer = container.bytes(start + inflated.taken, GZIP_TRAILER_BYTES);
     return {
       kind: "stream",
       name: header.name,
       content: inflated.content,
-      end,
-      exact: end - start - inflated.taken === GZIP_TRAILER_BYTES,
+      end: start + inflated.taken + trailer.length,
+      // With a header whose checksum is wrong zlib gives nothing out, and other programs all of it.
+      exact:
+        !header.hasChecksum &&
+        trailer.length === GZIP_TRAILER_BYTES &&
+        trailer.readUInt32LE(0) === crc32(inflated.content),
     };
   };
 }
 
 const GZIP_HEADER_AT_MOST = 256 * 1024;
 
-function gzipHeader(head: Buffer): { bytes: number; name: string } | undefined {
+function gzipHeader(head: Buffer): { bytes: number; name: string; hasChecksum: boolean } | undefined {
   if (!isGzip(head)) return undefined;
   const flags = head[3] ?? 0;
   let at = GZIP_HEADER_BYTES;
@@ -152,7 +157,7 @@ function gzipHeader(head: Buffer): { bytes: number; name: string } | undefined {
   const name = flags & GZIP_FLAG.name ? text() : "";
   if (flags & GZIP_FLAG.comment) text();
   if (flags & GZIP_FLAG.headerCrc) at += 2;
-  return { bytes: at, name };
+  return { bytes: at, name, hasChecksum: (flags & GZIP_FLAG.headerCrc) !== 0 };
 }
 
 /** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof: it is a try. */
@@ -167,7 +172,7 @@ export const zlib: Opener = {
     openStreams(container, tools, {
       next(at) {
         if (!isZlib(container.bytes(at, 2))) return { kind: "none" };
-        const inflated = inflateRaw(container.bytes(at + 2, tools.budget.limits.memberInMemoryBytes), tools.budget);
+        const inflated = inflateFrom(container, at + 2, tools.budget);
         if (inflated.kind === "cut") return { kind: "cut", content: inflated.content };
         if (inflated.kind === "too-large") return inflated;
         const end = Math.min(container.size, at + 2 + inflated.taken + ADLER_BYTES);
@@ -231,21 +236,36 @@ function zstdAt(container: Blob, { budget }: Tools): (at: number) => Step {
       return { kind: "passed", content: container.slice(at + 8, end), end };
     }
     if (magic !== ZSTD) return { kind: "none" };
-    const packed = container.bytes(at, budget.limits.memberInMemoryBytes);
+    const frame = firstFrame(container.slice(at, container.size), budget);
+    // Damaged, or larger than we hold in memory: 7-Zip knows, and gives what it can.
+    if (!frame) return { kind: "too-large" };
+    // Nothing taken would be nothing gained, for ever.
+    if (frame.taken <= 0) return { kind: "none" };
+    return { kind: "stream", name: "", content: frame.content, end: at + frame.taken, exact: false };
+  };
+}
+
+/** Reads no more than it takes: what begins like a frame may stand in a large file hundreds of times. */
+function firstFrame(packed: Blob, budget: Budget): { content: Buffer; taken: number } | undefined {
+  const { memberInMemoryBytes } = budget.limits;
+  const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG };
+  for (const window of [PIECE_BYTES, memberInMemoryBytes]) {
     try {
-      const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG };
-      const options = { params, maxOutputLength: budget.limits.memberInMemoryBytes, info: true };
-      const answer: unknown = zstdDecompressSync(packed, options);
+      const options = { params, maxOutputLength: memberInMemoryBytes, info: true };
+      const answer: unknown = zstdDecompressSync(packed.bytes(0, window), options);
       const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
       budget.addWork(engine.bytesWritten);
-      // Nothing taken would be nothing gained, for ever.
-      if (engine.bytesWritten <= 0) return { kind: "none" };
-      return { kind: "stream", name: "", content: buffer, end: at + engine.bytesWritten, exact: false };
-    } catch {
-      // Damaged, or larger than we hold in memory: 7-Zip knows, and gives what it can.
-      return { kind: "too-large" };
+      return { content: buffer, taken: engine.bytesWritten };
+    } catch (error) {
+      budget.addWork(Math.min(window, packed.size));
+      if (!isCut(error) || window >= packed.size) return undefined;
     }
-  };
+  }
+  return undefined;
+}
+
+function isCut(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "Z_BUF_ERROR";
 }
 
 /** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its very last byte. */
@@ -299,7 +319,7 @@ function unbrotli(
     return { content: buffer, taken: engine.bytesWritten };
   } catch (error) {
     if (error instanceof RangeError) return "too-large";
-    return error instanceof Error && "code" in error && error.code === "Z_BUF_ERROR" ? "cut" : "no";
+    return isCut(error) ? "cut" : "no";
   }
 }
 

@@ -47,6 +47,7 @@ const ZIP64_FIELD = 1;
 export function readDirectories(container: Blob, budget: Budget): Directories {
   const found: Directories = { listed: [], records: [], damaged: false, byTheBook: false };
   let ends = 0;
+  let strays = 0;
   let plain = false;
   const positions: number[] = [];
   for (const position of findAll(container, END, budget)) {
@@ -56,6 +57,7 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
   for (const position of positions.reverse()) {
     budget.addWork(found.listed.length);
     if (isInMember(found.listed, position)) continue;
+    strays += 1;
     const record = container.bytes(position, END_BYTES);
     if (record.length < END_BYTES) continue;
     const end = Math.min(container.size, position + END_BYTES + record.readUInt16LE(20));
@@ -78,7 +80,8 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     plain &&= read.listed.length === entries;
     if (read.listed.length < Math.min(entries, UNKNOWN16 - 1)) found.damaged = true;
   }
-  return { ...found, byTheBook: ends === 1 && plain };
+  // One that leads nowhere is still what some programs, clamd for one, go by.
+  return { ...found, byTheBook: ends === 1 && strays === 1 && plain };
 }
 
 /** An archive in the comment of another, a few behind one another; more than this is made to keep us busy. */

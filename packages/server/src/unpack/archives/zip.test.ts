@@ -160,6 +160,11 @@ describe("only what is by the book may be left to another unpacker", () => {
     "a flag that is seldom set": () => zipFile([{ ...deflated("a", payload), flags: 0x2000 }]),
     "two archives": () => Buffer.concat([zipFile([deflated("a", payload)]), zipFile([stored("b", other)])]),
     "no directory": () => zipFile([deflated("a", payload)]).subarray(0, -60),
+    "an end record in the comment": () => {
+      const file = Buffer.concat([zipFile([deflated("a", payload)]), Buffer.from("PK\x05\x06"), Buffer.alloc(18)]);
+      file.writeUInt16LE(22, file.length - 24);
+      return file;
+    },
   };
   for (const [name, make] of Object.entries(odd)) {
     test(`not: ${name}`, async () => assert.ok(ways(await opened(make())).every((way) => way === undefined)));

@@ -178,8 +178,11 @@ function passOver(text: Text, body: Body): Seen {
         letters = 0;
         pads = 0;
       } else if (shortPadded < 0) shortPadded = at + 1;
-    } else if (isLineBreak(byte)) lineStart = at + 1;
-    else {
+    } else if (isLineBreak(byte)) {
+      // Returns alone end no line for clamd.
+      if (byte === 13 && text.byte(at + 1) !== 10) seen.clean = false;
+      lineStart = at + 1;
+    } else {
       seen.clean = false;
       if (!isSpace(byte) && strange < 0) strange = lineStart;
     }

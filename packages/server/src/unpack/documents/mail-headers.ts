@@ -48,6 +48,7 @@ export function readHeaders(
     tidy: true,
     fields: 0,
   };
+  let typed = false;
   let at = range.start;
   while (at < range.end) {
     const end = lineEnd(text, at, range.end);
@@ -83,6 +84,8 @@ export function readHeaders(
     const raw = text.string(field.value[0], Math.min(field.value[1], field.value[0] + VALUE_BYTES));
     const value = raw.slice(raw.indexOf(":") + 1);
     if (name === "content-type") {
+      if (typed || !PLAIN_TYPE.test(raw)) headers.tidy = false;
+      typed = true;
       if (!/^\s*multipart\//i.test(withoutComments(value))) headers.single = true;
       if (/message\//i.test(value)) headers.message = true;
       if (/multipart/i.test(value)) for (const boundary of boundariesIn(value)) headers.boundaries.add(boundary);
@@ -93,6 +96,9 @@ export function readHeaders(
   }
 }
 
+/** As nearly all programs write it. No mails in mails, and no pieces of one: what others make of these differs. */
+const PLAIN_TYPE =
+  /^: (?!message\/)[a-z]{1,40}\/[a-z0-9.+-]{1,99}(?:;(?:\r?\n)?[ \t]{1,8}[a-z-]{1,40}=(?:"[^"\\\r\n()]{1,99}"|[a-z0-9._-]{1,99})){0,8}$/i;
 const LONGEST_NAME = "content-transfer-encoding".length;
 
 /** The end of a field's last line: those that begin with a blank continue it. */

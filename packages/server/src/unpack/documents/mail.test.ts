@@ -175,6 +175,14 @@ describe("the way of a part", () => {
       "no boundary": usual.replace("boundary=frontier", "boundary=other"),
       "not closed": `${TOP}${MIXED}\r\n${ENCODED}`,
       "not a field": usual.replace("MIME", "what is this\r\nMIME"),
+      "a beginning that no mail has": usual.replace(TOP, ""),
+      "carriage returns alone": usual.replaceAll("\r\n", "\r"),
+      "carriage returns alone in the body": usual.replace(base64(attachment), base64(attachment).replaceAll("\n", "")),
+      "a type that is none": usual.replace("multipart/mixed;", "multipart/mixed{"),
+      "a type behind a parenthesis": usual.replace("Content-Type: multipart", "Content-Type:(multipart"),
+      "two types": usual.replace("MIME", "Content-Type: multipart/mixed; boundary=other\r\nMIME"),
+      "a piece of a mail": usual.replace("text/plain", "message/partial; id=a; number=1; total=2"),
+      "a part before it that is odd": usual.replace("text/plain", "text/plain{ boundary=x"),
     };
     for (const [name, file] of Object.entries(doubtful)) {
       assert.equal(await wayOf(file), undefined, name);

@@ -133,6 +133,15 @@ const LEVELS_AT_MOST = 64;
 /** Directly in one another. */
 const MESSAGES_AT_MOST = 4;
 const BOUNDARY_LINE_BYTES = 1100;
+/** What clamd knows a mail by; one that begins otherwise it may take for a text. */
+const KNOWN_BEGINNING =
+  /^(?:From |(?:From|To|Date|Subject|Received|Return-[Pp]ath|Delivered-To|Envelope-to|Delivery-date|Message-I[Dd]): )[^\r\n]*\r?\n/;
+
+function isKnownMail(text: Text): boolean {
+  return KNOWN_BEGINNING.test(text.string(0, Math.min(text.size, FIELD_LINE_BYTES)));
+}
+
+const FIELD_LINE_BYTES = 1024;
 /** Of the fields of a part: what other programs surely read. */
 const TIDY_HEADER_BYTES = 8192;
 
@@ -150,7 +159,7 @@ function writeParts(target: Target, guess: boolean): void {
   let count = 0;
   let topTidy = true;
   const first = firstField(text);
-  let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0, declares: true });
+  let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0 && isKnownMail(text), declares: true });
   topTidy = main?.tidy ?? false;
   /** The outermost part that some read as one and others as several. */
   let undecided: Part | undefined;
@@ -235,6 +244,8 @@ function writeParts(target: Target, guess: boolean): void {
     }
     const short = headers.bodyStart - start < TIDY_HEADER_BYTES;
     const wellFormed = tidy && topTidy && headers.tidy && headers.fields > 0 && short;
+    // Whoever reads one part otherwise may read all behind it otherwise.
+    topTidy = wellFormed;
     return { headers, start: headers.bodyStart, tidy: wellFormed, level, maybeEnd: undefined };
   }
 
