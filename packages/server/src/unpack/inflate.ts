@@ -1,4 +1,5 @@
 import { constants, inflateRawSync } from "node:zlib";
+import type { Blob } from "./blob.ts";
 import type { Budget } from "./budget.ts";
 
 /** What one deflate stream gave. `taken` bytes of the input belong to it. */
@@ -8,6 +9,22 @@ export type Inflated =
   | { kind: "cut"; content: Buffer; taken: number }
   /** More than a member may have in memory. */
   | { kind: "too-large" };
+
+/**
+ * Unpacks the raw deflate stream that begins at a position of a container. Reads no more of it than it takes to see that there is
+ * none: what begins like a stream stands in large files hundreds of times.
+ */
+export function inflateFrom(container: Blob, start: number, budget: Budget): Inflated {
+  const most = Math.min(budget.limits.memberInMemoryBytes, container.size - start);
+  for (let window = FIRST_WINDOW_BYTES; ; window *= WINDOW_GROWTH) {
+    const inflated = inflateRaw(container.bytes(start, Math.min(window, most)), budget);
+    const atTheEnd = inflated.kind === "cut" && inflated.taken >= window;
+    if (!atTheEnd || window >= most) return inflated;
+  }
+}
+
+const FIRST_WINDOW_BYTES = 64 * 1024;
+const WINDOW_GROWTH = 16;
 
 /** Unpacks one raw deflate stream in memory. It ends where it says so itself, whatever stands behind it. */
 export function inflateRaw(packed: Buffer, budget: Budget, maxBytes = budget.limits.memberInMemoryBytes): Inflated {

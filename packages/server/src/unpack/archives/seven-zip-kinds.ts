@@ -129,7 +129,7 @@ export async function openBy7z(container: Blob, type: string, tools: Tools): Pro
     ...tools.sink,
     begin(name) {
       if (type === "Compound" && name === ENCRYPTED_DOCUMENT) encryptedDocument = true;
-      tools.sink.begin(name, WAYS[type]);
+      tools.sink.begin(name, type === "Compound" && isPlainCompound(container) ? "ole" : undefined);
     },
   };
   const { blob, read } = watchedBlob(container);
@@ -144,8 +144,9 @@ export async function openBy7z(container: Blob, type: string, tools: Tools): Pro
   return { kind: "opened", covered: coveredBy(container, type, { tailBytes: outcome.tailBytes, read: read() }) };
 }
 
-/** By the book as far as 7-Zip tells; the canaries show whether clamd opens these too. */
-const WAYS: Readonly<Record<string, string>> = { Compound: "ole" };
+/** By the book as far as 7-Zip tells: version 3, sectors of 512 and 64 bytes, and zeros where clamd, for one, insists on them. */
+const isPlainCompound = (container: Blob): boolean => PLAIN_COMPOUND(container.bytes(26, 14));
+const PLAIN_COMPOUND = bytePattern("03 00 fe ff 09 00 06 00 00 00 00 00 00 00");
 
 function coveredBy(
   container: Blob,

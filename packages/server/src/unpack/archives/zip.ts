@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
-import { inflateRaw } from "../inflate.ts";
+import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
 import { gaps } from "../ranges.ts";
 import { signaturesIn } from "../signature-search.ts";
@@ -154,7 +154,10 @@ function emitReading(
   if (reading.method !== METHOD.deflated) return "other";
   // Programs that read from the front go on until the stream itself ends; the sizes say how far the others go.
   const window = Math.min(rest, Math.max(reading.packedBytes ?? rest, 0), budget.limits.memberInMemoryBytes);
-  const inflated = inflateRaw(container.bytes(header.start, window), budget);
+  const inflated =
+    reading.packedBytes === undefined
+      ? inflateFrom(container, header.start, budget)
+      : inflateRaw(container.bytes(header.start, window), budget);
   if (inflated.kind === "too-large") return "other";
   const exact =
     inflated.kind === "whole" &&
