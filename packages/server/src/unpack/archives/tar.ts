@@ -188,8 +188,10 @@ function readExtension(type: string, text: Buffer): Extension {
     if (key.startsWith("GNU.sparse.")) found.sparse = sparse;
     if (key === "GNU.sparse.map") sparse.map = value.split(",").map(Number);
     // Version 0.0 says it piece by piece.
-    if (key === "GNU.sparse.offset" || key === "GNU.sparse.numbytes")
-      sparse.map = [...(sparse.map ?? []), Number(value)];
+    if (key === "GNU.sparse.offset" || key === "GNU.sparse.numbytes") {
+      sparse.map ??= [];
+      sparse.map.push(Number(value));
+    }
     if (key === "GNU.sparse.realsize" || key === "GNU.sparse.size") sparse.size = Number(value) || 0;
     at += length;
   }

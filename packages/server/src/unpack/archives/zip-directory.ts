@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import type { Budget } from "../budget.ts";
+import { type Budget, LimitExceeded } from "../budget.ts";
 import type { Range } from "../opener.ts";
 import { findAll } from "./find-bytes.ts";
 
@@ -12,9 +12,12 @@ export interface Listed {
   crc: number;
   packedBytes: number;
   unpackedBytes: number;
-  /** As bytes, one character each. */
+  /** As bytes, one character each; of a long one the beginning. */
   name: string;
 }
+
+/** As much of a name as is kept. The headers of many members may share one name, which then is there once for each. */
+export const NAME_BYTES = 512;
 
 export interface Directories {
   listed: Listed[];
@@ -73,7 +76,8 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     if (start === undefined) continue;
     ends += 1;
     const read = readEntries(container, { start, end: stated.end, base: start - stated.offset, budget });
-    found.listed.push(...read.listed);
+    for (const entry of read.listed) found.listed.push(entry);
+    if (found.listed.length > budget.limits.members * DIRECTORIES_AT_MOST) throw new LimitExceeded("members");
     // The comment is left over: anything may stand in it, and programs that look for the last end record find it there.
     found.records.push({ start, end: read.end }, { start: stated.end, end: position + END_BYTES });
     plain = !stated.zip64 && start === stated.offset && read.end === position && end === container.size;
@@ -86,6 +90,8 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
 
 /** An archive in the comment of another, a few behind one another; more than this is made to keep us busy. */
 const ENDS_AT_MOST = 10_000;
+/** So many directories may list as many members as there may be: end records that share one would fill the memory with it. */
+const DIRECTORIES_AT_MOST = 2;
 
 /** `listed` is in the order in which directories were read, nearly always that of their positions. */
 function isInMember(listed: readonly Listed[], position: number): boolean {
@@ -143,6 +149,7 @@ function readEntries(
   budget.addWork(bytes.length);
   let at = 0;
   while (at + ENTRY_BYTES <= bytes.length && bytes.readUInt32LE(at) === ENTRY) {
+    if (listed.length > budget.limits.members) throw new LimitExceeded("members");
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((field) => bytes.readUInt16LE(at + field));
     const extraStart = at + ENTRY_BYTES + (nameBytes ?? 0);
     const sizes = zip64Sizes(bytes.subarray(extraStart, extraStart + (extraBytes ?? 0)), {
@@ -157,7 +164,7 @@ function readEntries(
       crc: bytes.readUInt32LE(at + 16),
       packedBytes: sizes.packedBytes,
       unpackedBytes: sizes.unpackedBytes,
-      name: bytes.toString("latin1", at + ENTRY_BYTES, extraStart),
+      name: bytes.toString("latin1", at + ENTRY_BYTES, Math.min(extraStart, at + ENTRY_BYTES + NAME_BYTES)),
     });
     at = extraStart + (extraBytes ?? 0) + (commentBytes ?? 0);
   }

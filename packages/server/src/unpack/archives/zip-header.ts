@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { FLAG, zip64Sizes } from "./zip-directory.ts";
+import { FLAG, NAME_BYTES, zip64Sizes } from "./zip-directory.ts";
 
 /** What stands in front of a member of a zip archive. */
 export interface LocalHeader {
@@ -15,7 +15,7 @@ export interface LocalHeader {
   packedBytes: number | undefined;
   unpackedBytes: number;
   zip64: boolean;
-  /** As bytes, one character each. */
+  /** As bytes, one character each; of a long one the beginning. */
   name: string;
   version: number;
 }
@@ -28,9 +28,10 @@ export function readLocalHeader(container: Blob, at: number): LocalHeader | unde
   const fixed = container.bytes(at, LOCAL_BYTES);
   if (at < 0 || fixed.length < LOCAL_BYTES || !fixed.subarray(0, 4).equals(LOCAL_HEADER)) return undefined;
   const [nameBytes, extraBytes] = [fixed.readUInt16LE(26), fixed.readUInt16LE(28)];
-  const rest = container.bytes(at + LOCAL_BYTES, nameBytes + extraBytes);
+  const name = container.bytes(at + LOCAL_BYTES, Math.min(nameBytes, NAME_BYTES));
+  const extra = container.bytes(at + LOCAL_BYTES + nameBytes, extraBytes);
   const flags = fixed.readUInt16LE(6);
-  const sizes = zip64Sizes(rest.subarray(nameBytes), {
+  const sizes = zip64Sizes(extra, {
     unpackedBytes: fixed.readUInt32LE(22),
     packedBytes: fixed.readUInt32LE(18),
     offset: 0,
@@ -47,7 +48,7 @@ export function readLocalHeader(container: Blob, at: number): LocalHeader | unde
     packedBytes: unknown ? undefined : sizes.packedBytes,
     unpackedBytes: sizes.unpackedBytes,
     zip64: sizes.zip64,
-    name: rest.toString("latin1", 0, nameBytes),
+    name: name.toString("latin1"),
     version: fixed.readUInt16LE(4),
   };
 }

@@ -1,12 +1,13 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
+import type { Budget } from "../budget.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
 import { gaps } from "../ranges.ts";
 import { signaturesIn } from "../signature-search.ts";
 import { findAll } from "./find-bytes.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
-import { FLAG, type Listed, readDirectories, startOfDirectory } from "./zip-directory.ts";
+import { FLAG, type Listed, NAME_BYTES, readDirectories, startOfDirectory } from "./zip-directory.ts";
 import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
 import { zipOf } from "./zip-writer.ts";
 
@@ -59,7 +60,7 @@ interface Member {
 async function open(container: Blob, tools: Tools): Promise<Outcome> {
   const { budget } = tools;
   const directories = readDirectories(container, budget);
-  const members = listedMembers(container, directories.listed);
+  const members = listedMembers(container, directories.listed, budget);
   let problem: Exclude<Outcome["kind"], "opened"> | undefined = directories.damaged ? "unreadable" : undefined;
   const covered: Range[] = [...directories.records];
   const others: { header: LocalHeader; reading: Reading }[] = [];
@@ -103,14 +104,19 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
 }
 
 /** Members by position, in order, with all that is said about each. */
-function listedMembers(container: Blob, listed: readonly Listed[]): Map<number, Member> {
-  const members = new Map<number, Member>();
+function listedMembers(container: Blob, listed: readonly Listed[], budget: Budget): Map<number, Member> {
+  const members = new Map<number, Member & { listed: Listed[] }>();
   for (const entry of [...listed].sort((a, b) => a.position - b.position)) {
     const known = members.get(entry.position);
-    const header = known?.header ?? readLocalHeader(container, entry.position);
-    if (header) {
-      members.set(entry.position, { header, listed: [...(known?.listed ?? []), entry], byTheBook: false });
+    if (known) {
+      known.listed.push(entry);
+      continue;
     }
+    const header = readLocalHeader(container, entry.position);
+    if (!header) continue;
+    // Headers may overlap, so that all of them are read for each.
+    budget.addWork(header.start - entry.position);
+    members.set(entry.position, { header, listed: [entry], byTheBook: false });
   }
   return members;
 }
@@ -239,6 +245,7 @@ const PLAIN_VERSION = 20;
 function agrees({ header, listed }: Member): boolean {
   const [entry] = listed;
   if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
+  if (header.name.length >= NAME_BYTES) return false;
   if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
     return false;
   if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;

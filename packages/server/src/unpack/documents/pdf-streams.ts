@@ -201,7 +201,9 @@ function isByTheBook(document: PdfDocument, stream: PdfStream, { start, end }: R
     (lineEnd === 1 || (lineEnd === 2 && at(start - 2) === 0x0d)) &&
     /^(?:\r\n|\n|\r)?endstream\s{1,4}endobj\s/.test(content.bytes(end, 32).toString("latin1")) &&
     // An object that does not end takes the next one with it.
-    /endobj\s{1,4}$/.test(content.bytes(Math.max(0, ordinaryFrom - 16), Math.min(16, ordinaryFrom)).toString("latin1")) &&
+    /endobj\s{1,4}$/.test(
+      content.bytes(Math.max(0, ordinaryFrom - 16), Math.min(16, ordinaryFrom)).toString("latin1"),
+    ) &&
     document.nextEnd(start) >= end &&
     // No names with escapes, no strings or comments, no dictionary in the dictionary.
     /^\d+ \d+ obj\s*<<[^<>%#()]*>>\s*$/.test(content.bytes(ordinaryFrom, stream.at - ordinaryFrom).toString("latin1"))
