@@ -189,6 +189,7 @@ function isByTheBook(document: PdfDocument, stream: PdfStream, { start, end }: R
   const [filter, ...filters] = entries.get("Filter") ?? [];
   const [length, ...lengths] = entries.get("Length") ?? [];
   const lineEnd = start - stream.at - WORD;
+  const from = Math.max(0, ordinaryFrom - "endobj    ".length);
   return (
     filters.length + lengths.length === 0 &&
     filter?.kind === "name" &&
@@ -200,13 +201,10 @@ function isByTheBook(document: PdfDocument, stream: PdfStream, { start, end }: R
     at(start - 1) === 0x0a &&
     (lineEnd === 1 || (lineEnd === 2 && at(start - 2) === 0x0d)) &&
     /^(?:\r\n|\n|\r)?endstream\s{1,4}endobj\s/.test(content.bytes(end, 32).toString("latin1")) &&
-    // An object that does not end takes the next one with it.
-    /endobj\s{1,4}$/.test(
-      content.bytes(Math.max(0, ordinaryFrom - 16), Math.min(16, ordinaryFrom)).toString("latin1"),
-    ) &&
     document.nextEnd(start) >= end &&
-    // No names with escapes, no strings or comments, no dictionary in the dictionary.
-    /^\d+ \d+ obj\s*<<[^<>%#()]*>>\s*$/.test(content.bytes(ordinaryFrom, stream.at - ordinaryFrom).toString("latin1"))
+    // An object before it that does not end takes this one with it. No names with escapes, no strings or comments, no
+    // dictionary in the dictionary.
+    /endobj\s{1,4}\d+ \d+ obj\s*<<[^<>%#()]*>>\s*$/.test(content.bytes(from, stream.at - from).toString("latin1"))
   );
 }
 
