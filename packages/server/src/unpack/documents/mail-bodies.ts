@@ -172,7 +172,9 @@ function passOver(text: Text, body: Body): Seen {
       if (padded >= 0 || at - lineStart >= 76) seen.clean = false;
     } else if (byte === PAD) {
       pads += 1;
-      if (letters < 2) seen.clean = false;
+      // Bits that nobody needs, and that clamd makes another byte of.
+      if (letters < 2 || (pads === 1 && (base64Value(text.byte(at - 1)) & (letters === 2 ? 15 : 3)) !== 0))
+        seen.clean = false;
       else if (letters + pads >= 4) {
         if (padded < 0) padded = at + 1;
         letters = 0;

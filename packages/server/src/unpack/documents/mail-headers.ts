@@ -66,6 +66,7 @@ export function readHeaders(
     }
     const valueEnd = foldedEnd(text, end, { end: range.end, blank: noteBreak });
     headers.fields += 1;
+    headers.tidy &&= isPlainField(text.string(at, Math.min(valueEnd, at + PLAIN_FIELD_BYTES)));
     if (nameEnd - at <= LONGEST_NAME)
       readField({ name: [at, nameEnd], value: [nameEnd, valueEnd], folded: valueEnd > end });
     at = nextLine(text, valueEnd, range.end);
@@ -80,8 +81,9 @@ export function readHeaders(
 
   function readField(field: { name: [number, number]; value: [number, number]; folded: boolean }): void {
     const name = text.string(...field.name).toLowerCase();
-    if (name !== "content-transfer-encoding" && name !== "content-type") return;
     const raw = text.string(field.value[0], Math.min(field.value[1], field.value[0] + VALUE_BYTES));
+    if (name === "content-disposition" && !PLAIN_DISPOSITION.test(raw)) headers.tidy = false;
+    if (name !== "content-transfer-encoding" && name !== "content-type") return;
     const value = raw.slice(raw.indexOf(":") + 1);
     if (name === "content-type") {
       if (typed || !PLAIN_TYPE.test(raw)) headers.tidy = false;
@@ -99,6 +101,14 @@ export function readHeaders(
 /** As nearly all programs write it. No mails in mails, and no pieces of one: what others make of these differs. */
 const PLAIN_TYPE =
   /^: (?!message\/)[a-z]{1,40}\/[a-z0-9.+-]{1,99}(?:;(?:\r?\n)?[ \t]{1,8}[a-z-]{1,40}=(?:"[^"\\\r\n()]{1,99}"|[a-z0-9._-]{1,99})){0,8}$/i;
+const PLAIN_DISPOSITION = /^: (?:attachment|inline)(?:;|$)/i;
+const PLAIN_FIELD_BYTES = 8192;
+
+/** A quote that is not closed takes the next fields with it. */
+function isPlainField(field: string): boolean {
+  return /^[\x20-\x7e\r\n\t]*$/.test(field) && field.split('"').length % 2 === 1;
+}
+
 const LONGEST_NAME = "content-transfer-encoding".length;
 
 /** The end of a field's last line: those that begin with a blank continue it. */

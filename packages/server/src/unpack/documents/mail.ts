@@ -138,10 +138,14 @@ const KNOWN_BEGINNING =
   /^(?:From |(?:From|To|Date|Subject|Received|Return-[Pp]ath|Delivered-To|Envelope-to|Delivery-date|Message-I[Dd]): )[^\r\n]*\r?\n/;
 
 function isKnownMail(text: Text): boolean {
+  if (text.find(UUENCODED, 0, text.size) >= 0) return false;
   return KNOWN_BEGINNING.test(text.string(0, Math.min(text.size, FIELD_LINE_BYTES)));
 }
 
+/** Behind this clamd looks for the end of a uuencoded file, parts or not. */
+const UUENCODED = Buffer.from("\nbegin ");
 const FIELD_LINE_BYTES = 1024;
+const PREAMBLE_BYTES = 64 * 1024;
 /** Of the fields of a part: what other programs surely read. */
 const TIDY_HEADER_BYTES = 8192;
 
@@ -243,7 +247,8 @@ function writeParts(target: Target, guess: boolean): void {
       depth += 1;
     }
     const short = headers.bodyStart - start < TIDY_HEADER_BYTES;
-    const wellFormed = tidy && topTidy && headers.tidy && headers.fields > 0 && short;
+    const oddParts = headers.boundaries.size > 0 && (headers.encodings.size > 0 || headers.single);
+    const wellFormed = tidy && topTidy && headers.tidy && headers.fields > 0 && short && !oddParts;
     // Whoever reads one part otherwise may read all behind it otherwise.
     topTidy = wellFormed;
     return { headers, start: headers.bodyStart, tidy: wellFormed, level, maybeEnd: undefined };
@@ -260,6 +265,9 @@ function writeParts(target: Target, guess: boolean): void {
     // What stands before the first of its parts is for programs that know nothing of parts.
     if (part.level < 0 || part.level !== level) endPart(part, at);
     else if (part.headers.single || part.headers.encodings.size > 0) undecided ??= { ...part, tidy: false };
+    // For clamd fields may stand there too.
+    if (part.level === level && /[:\0]/.test(text.string(part.start, Math.min(at, part.start + PREAMBLE_BYTES))))
+      topTidy = false;
   }
 
   /** A mail in a mail is a member and opened as such; this is for one with fields that nobody would know a mail by. */
