@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { type Blob, watchedBlob } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import { type MemberSink, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip/seven-zip.ts";
 import { headOf, type Needle, signaturesIn } from "../signature-search.ts";
@@ -145,7 +146,8 @@ export async function openBy7z(container: Blob, type: string, tools: Tools): Pro
 }
 
 /** By the book as far as 7-Zip tells: version 3, sectors of 512 and 64 bytes, and zeros where clamd, for one, insists on them. */
-const isPlainCompound = (container: Blob): boolean => PLAIN_COMPOUND(container.bytes(26, 14));
+const isPlainCompound = (container: Blob): boolean =>
+  PLAIN_COMPOUND(container.bytes(26, 14)) && !looksLikeAnother(container, "ole");
 const PLAIN_COMPOUND = bytePattern("03 00 fe ff 09 00 06 00 00 00 00 00 00 00");
 
 function coveredBy(

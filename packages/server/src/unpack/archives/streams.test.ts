@@ -96,13 +96,20 @@ describe("gzip", () => {
       assert.ok((await opened(gzip, gzipSync(payload), behind)).members.every(({ way }) => way === undefined));
     }
   });
-  test("one with a checksum of its header, or a wrong one of its content, may not", async () => {
+  test("one with a checksum of its header, a wrong one of its content, or the look of a disk may not", async () => {
     const packed = gzipSync(payload);
     const wrong = Buffer.from(packed);
     wrong.fill(0, wrong.length - 8);
     const checked = Buffer.concat([packed.subarray(0, 10), Buffer.alloc(2), packed.subarray(10)]);
     checked[3] = 2;
-    for (const file of [wrong, checked]) {
+    // With a name in which a disk's signature stands where clamd looks for it.
+    const named = Buffer.concat([
+      packed.subarray(0, 10),
+      Buffer.from(`${"n".repeat(502)}EFI PART\0`),
+      packed.subarray(10),
+    ]);
+    named[3] = 8;
+    for (const file of [wrong, checked, named]) {
       const { members } = await opened(gzip, file);
       assert.deepEqual(
         members.map(({ content, way }) => [content.toString(), way]),

@@ -2,6 +2,7 @@ import { brotliDecompressSync, constants, crc32, zstdDecompressSync } from "node
 import { type Blob, piecesOf } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom } from "../inflate.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
@@ -135,6 +136,7 @@ function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
       // With a header whose checksum is wrong zlib gives nothing out, and other programs all of it.
       exact:
         !header.hasChecksum &&
+        !looksLikeAnother(container, "gzip") &&
         trailer.length === GZIP_TRAILER_BYTES &&
         trailer.readUInt32LE(0) === crc32(inflated.content),
     };

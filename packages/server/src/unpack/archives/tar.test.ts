@@ -109,6 +109,7 @@ describe("only what is by the book may be left to another unpacker", () => {
     "a size in base 256": [header("a", 0, base256(payload.length)), padded(payload), END],
     "a PAX record": [pax({ path: "b" }), member, END],
     "no end": [first, member],
+    "a first name that a picture begins with": [header("GIF89a.gif", 0), member, END],
     "a member behind the end": [first, END, member, END],
   };
   for (const [name, pieces] of Object.entries(odd)) {

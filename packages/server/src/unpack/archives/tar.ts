@@ -1,4 +1,5 @@
 import type { Blob } from "../blob.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import type { Opener, Outcome, Range, Tools } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
@@ -68,10 +69,11 @@ interface Sparse {
 async function open(container: Blob, tools: Tools): Promise<Outcome> {
   const first = walk(container, tools, { believePax: true });
   const walks = first.disagrees ? [first, walk(container, tools, { believePax: false })] : [first];
+  const isMistakable = looksLikeAnother(container, "tar");
   for (const { members, byTheBook } of walks) {
     for (const { name, content, plain, sparse } of members) {
       const stored = container.slice(content.start, content.end);
-      copy(stored, name, { way: byTheBook && plain ? "tar" : undefined, tools });
+      copy(stored, name, { way: byTheBook && plain && !isMistakable ? "tar" : undefined, tools });
       if (sparse) fill(stored, sparse, { name, tools });
     }
   }

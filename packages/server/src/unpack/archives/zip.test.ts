@@ -159,6 +159,8 @@ describe("only what is by the book may be left to another unpacker", () => {
     "something behind": () => zipFile([deflated("a", payload)], { trailing: Buffer.alloc(50, "x") }),
     "a flag that is seldom set": () => zipFile([{ ...deflated("a", payload), flags: 0x2000 }]),
     "two archives": () => Buffer.concat([zipFile([deflated("a", payload)]), zipFile([stored("b", other)])]),
+    "a first member that makes it look like a disk": () =>
+      zipFile([stored("a", Buffer.concat([Buffer.alloc(512 - 31), Buffer.from("EFI PART")])), deflated("b", payload)]),
     "no directory": () => zipFile([deflated("a", payload)]).subarray(0, -60),
     "an end record in the comment": () => {
       const file = Buffer.concat([zipFile([deflated("a", payload)]), Buffer.from("PK\x05\x06"), Buffer.alloc(18)]);

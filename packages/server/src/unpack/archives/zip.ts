@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
 import { gaps } from "../ranges.ts";
 import { signaturesIn } from "../signature-search.ts";
@@ -87,7 +88,11 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
 
   const missing = directories.listed.some(({ position }) => !members.has(position));
   if (missing) problem ??= "unreadable";
-  const byTheBook = directories.byTheBook && !missing && isTiled(members, directories.records[0]?.start ?? 0);
+  const byTheBook =
+    directories.byTheBook &&
+    !missing &&
+    isTiled(members, directories.records[0]?.start ?? 0) &&
+    !looksLikeAnother(container, "zip");
   for (const [position, member] of members) {
     covered.push({ start: position, end: take({ ...member, byTheBook: byTheBook && agrees(member) }) });
   }

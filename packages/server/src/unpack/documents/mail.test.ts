@@ -187,6 +187,7 @@ describe("the way of a part", () => {
       "bits too many": usual.replace(/.(?==+\r\n--)/, (letter) => String.fromCharCode(letter.charCodeAt(0) + 1)),
       "fields before the first part": usual.replace(MIXED, `${MIXED}\r\nContent-Type: text/plain`),
       "a type with parts that is none": usual.replace("multipart/mixed; ", "m/mixed; type=multipart; "),
+      "the look of a disk": `Subject: ${"x".repeat(503)}EFI PART\r\n${usual}`,
       "two types": usual.replace("MIME", "Content-Type: multipart/mixed; boundary=other\r\nMIME"),
       "a piece of a mail": usual.replace("text/plain", "message/partial; id=a; number=1; total=2"),
       "a part before it that is odd": usual.replace("text/plain", "text/plain{ boundary=x"),

@@ -10,6 +10,7 @@ import {
   type Text,
   textOf,
 } from "../encodings/text.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
 import { type Body, writeBody } from "./mail-bodies.ts";
 import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";
@@ -137,8 +138,8 @@ const BOUNDARY_LINE_BYTES = 1100;
 const KNOWN_BEGINNING =
   /^(?:From |(?:From|To|Date|Subject|Received|Return-[Pp]ath|Delivered-To|Envelope-to|Delivery-date|Message-I[Dd]): )[^\r\n]*\r?\n/;
 
-function isKnownMail(text: Text): boolean {
-  if (text.find(UUENCODED, 0, text.size) >= 0) return false;
+function isKnownMail({ content, text }: Target): boolean {
+  if (looksLikeAnother(content, "mail") || text.find(UUENCODED, 0, text.size) >= 0) return false;
   return KNOWN_BEGINNING.test(text.string(0, Math.min(text.size, FIELD_LINE_BYTES)));
 }
 
@@ -163,7 +164,7 @@ function writeParts(target: Target, guess: boolean): void {
   let count = 0;
   let topTidy = true;
   const first = firstField(text);
-  let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0 && isKnownMail(text), declares: true });
+  let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0 && isKnownMail(target), declares: true });
   topTidy = main?.tidy ?? false;
   /** The outermost part that some read as one and others as several. */
   let undecided: Part | undefined;
