@@ -303,3 +303,8 @@ const ESCAPES: ReadonlyMap<number, number> = new Map([
 function isOctal(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x37;
 }
+
+/** A stream that holds objects. */
+export function isObjectStream(entries: Entries): boolean {
+  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "ObjStm");
+}

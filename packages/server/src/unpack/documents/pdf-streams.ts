@@ -10,7 +10,7 @@ import {
   undoPredictor,
 } from "./pdf-filters.ts";
 import { type InflateOptions, inflateBytes, inflateLeniently, looksCompressed } from "./pdf-inflate.ts";
-import { byteReader, decodeString, type Entries, parseObject, type Value } from "./pdf-objects.ts";
+import { byteReader, decodeString, type Entries, isObjectStream, parseObject, type Value } from "./pdf-objects.ts";
 
 /** What is known about a document while its streams are decoded. */
 export interface PdfDocument {
@@ -24,6 +24,8 @@ export interface PdfDocument {
   /** These bytes came out as members. */
   cover(start: number, end: number): void;
   tooLarge: boolean;
+  /** Whether so many bytes have come out more than once that these must not. */
+  isTooMuch(range: Range): boolean;
 }
 
 export interface PdfStream {
@@ -216,6 +218,7 @@ function takeCoded(
   const { budget } = document.tools;
   const [first, ...rest] = chain;
   const fits = range.end - range.start <= budget.limits.memberInMemoryBytes;
+  if (first && document.isTooMuch(range)) return;
   if (!first || !isDecodable(first) || !fits) {
     // What is not decoded may have any size.
     if (first && isDecodable(first)) document.tooLarge = true;
@@ -256,7 +259,7 @@ function runChain(
 
 function takeRaw(document: PdfDocument, at: number, { start, end }: Range, entries?: Entries | undefined): void {
   document.cover(start, end);
-  if (end <= start) return;
+  if (end <= start || document.isTooMuch({ start, end })) return;
   const { sink, budget } = document.tools;
   sink.begin(`stream-${at}`);
   for (let position = start; position < end; position += PIECE_BYTES) {
@@ -287,10 +290,6 @@ function takeSniffed(document: PdfDocument, at: number, content: Buffer): boolea
   if (content.length < SNIFFED_BYTES) return false;
   emit(document.tools.sink, { name: `stream-${at}-inflated`, content });
   return true;
-}
-
-function isObjectStream(entries: Entries): boolean {
-  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "ObjStm");
 }
 
 /** Objects kept in a stream: numbers that other streams refer to, and strings. */

@@ -341,4 +341,9 @@ describe("the work a PDF makes", () => {
       assert.throws(() => open(glue("%PDF-1.4\n", text.repeat(50_000))), LimitExceeded);
     });
   }
+  test("beginnings of streams that share an end do not each give all that follows", () => {
+    const { members, outcome } = open(glue("%PDF-1.4\n", "stream\n".repeat(10_000)));
+    assert.equal(outcome.kind, "too-large");
+    assert.ok(members.reduce((sum, { content }) => sum + content.length, 0) < 2_000_000);
+  });
 });

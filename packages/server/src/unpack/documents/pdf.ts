@@ -1,5 +1,6 @@
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
 import type { Opener, Outcome, Range, Tools } from "../opener.ts";
 import { type Filter, isFlate } from "./pdf-filters.ts";
 import { byteReader, type Entries, parseObject, type Value } from "./pdf-objects.ts";
@@ -47,8 +48,15 @@ function openPdf(content: Blob, tools: Tools): Outcome {
     nextEnd: wordFinder(content, "endstream", budget),
     cover: coverage.cover,
     tooLarge: false,
+    isTooMuch(range) {
+      const tooOften = isTooOften(range);
+      document.tooLarge ||= tooOften;
+      return tooOften;
+    },
   };
-  const isOrdinary = /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1"));
+  const isTooOften = repetition(content.size);
+  const isOrdinary =
+    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) && !looksLikeAnother(content, "pdf");
   /** Streams that an object has led to, by where they stand, with the readings that have been taken. */
   const reached = new Map<number, Set<string>>();
   const waiting: { stream: PdfStream; chain?: Filter[]; seen: Set<number> }[] = [];
@@ -118,6 +126,22 @@ function openPdf(content: Blob, tools: Tools): Outcome {
   if (document.tooLarge) return { kind: "too-large" };
   return { kind: "opened", covered: coverage.ranges(lastEnd) };
 }
+
+/**
+ * Streams without an end reach to that of the next one, or of the document: thousands of beginnings would each give all that
+ * follows. Some bytes belong to a few readings of one stream; more than that is a trap.
+ */
+function repetition(size: number): (range: Range) => boolean {
+  let [to, again] = [0, 0];
+  return ({ start, end }) => {
+    again += Math.max(0, Math.min(end, to) - start);
+    to = Math.max(to, end);
+    return again > AGAIN_BYTES + AGAIN_TIMES * size;
+  };
+}
+
+const AGAIN_BYTES = 1024 * 1024;
+const AGAIN_TIMES = 4;
 
 /** What `/Length`, `/Filter` and `/DecodeParms` may refer to. */
 function isReferredTo(value: Value): boolean {
