@@ -205,21 +205,25 @@ function mayPrecedeObject(byte: number | undefined): boolean {
   return byte !== undefined && (byte <= 0x20 || (byte >= 0x30 && byte <= 0x39));
 }
 
-/** Finds the next place of a word from any position on. The last answer is kept: it is asked about the same gap often. */
+/** Finds the next place of a word from any position on. What was read last is kept: the next question is about it most of the time. */
 function wordFinder(content: Blob, word: string, budget: Budget): (position: number) => number {
   let from = 0;
   let found = -1;
+  let window: { start: number; bytes: Buffer } = { start: 0, bytes: Buffer.alloc(0) };
+  const windowEnd = (): number => window.start + window.bytes.length;
   return (position) => {
     if (found >= 0 && position >= from && position <= found) return found;
     from = position;
     found = content.size;
-    for (let start = position; start < content.size; start += WINDOW_BYTES) {
-      const window = content.bytes(start, WINDOW_BYTES + word.length - 1);
-      const at = window.indexOf(word);
-      budget.addWork(at < 0 ? window.length : at);
-      if (at < 0) continue;
-      found = start + at;
-      break;
+    for (let start = position; start + word.length <= content.size; start = windowEnd() - word.length + 1) {
+      if (start < window.start || start + word.length > windowEnd())
+        window = { start, bytes: content.bytes(start, WINDOW_BYTES) };
+      const at = window.bytes.indexOf(word, start - window.start);
+      budget.addWork((at < 0 ? windowEnd() : window.start + at) - start);
+      if (at >= 0) {
+        found = window.start + at;
+        break;
+      }
     }
     return found;
   };
