@@ -60,12 +60,22 @@ export function joinedBlob(parts: readonly Blob[]): Blob {
     placed.push({ start: size, part });
     size += part.size;
   }
+  /** The first part that ends behind a position: there may be thousands, and thousands of reads. */
+  function partAt(position: number): number {
+    let [low, high] = [0, placed.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const { start, part } = placed[middle] as (typeof placed)[number];
+      if (start + part.size > position) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
   function read(target: Uint8Array, position: number): number {
     let done = 0;
-    for (const { start, part } of placed) {
-      const from = position + done - start;
-      if (from < 0 || from >= part.size || done === target.length) continue;
-      done += part.read(target.subarray(done), from);
+    for (let index = partAt(position); index < placed.length && done < target.length; index += 1) {
+      const { start, part } = placed[index] as (typeof placed)[number];
+      if (part.size > 0) done += part.read(target.subarray(done), position + done - start);
     }
     return done;
   }

@@ -29,7 +29,11 @@ const WINDOW_GROWTH = 16;
 /** Unpacks one raw deflate stream in memory. It ends where it says so itself, whatever stands behind it. */
 export function inflateRaw(packed: Buffer, budget: Budget, maxBytes = budget.limits.memberInMemoryBytes): Inflated {
   const whole = tryInflate(packed, constants.Z_FINISH, maxBytes);
-  if (whole === "too-large") return { kind: "too-large" };
+  if (whole === "too-large") {
+    // Nothing of it is counted anywhere else, and one stream may stand in many members.
+    budget.addWork(maxBytes / TOO_LARGE_SHARE);
+    return { kind: "too-large" };
+  }
   if (whole) {
     budget.addWork(whole.taken);
     return { kind: "whole", ...whole };
@@ -48,6 +52,8 @@ export function inflateRaw(packed: Buffer, budget: Budget, maxBytes = budget.lim
   return { kind: "cut", content, taken: good };
 }
 
+/** What comes out in vain is runs of the same, which zlib writes faster than anybody searches them. */
+const TOO_LARGE_SHARE = 4;
 /** zlib stops at the damage: what it has read until then is not much more than what it has read in vain. */
 const DAMAGE_FOUND_BYTES = 64 * 1024;
 

@@ -11,11 +11,27 @@ interface PackedMember {
 const SIZES_FOLLOW = 0x8;
 const VERSION = 63;
 
+/** What the fields of a header have room for, by far: members that overlap are together larger than the file they stand in. */
+const MEMBERS_AT_MOST = 10_000;
+const BYTES_AT_MOST = 2 ** 31;
+
 /**
- * An archive of these members and nothing else, for 7-Zip to unpack: honest headers around packed bytes that are left where
+ * Archives of these members and nothing else, for 7-Zip to unpack: honest headers around packed bytes that are left where
  * they are.
  */
-export function zipOf(members: readonly PackedMember[]): Blob {
+export function* zipsOf(members: readonly PackedMember[]): Generator<Blob> {
+  let [from, bytes] = [0, 0];
+  for (const [index, { packed }] of members.entries()) {
+    if (index - from >= MEMBERS_AT_MOST || (index > from && bytes + packed.size > BYTES_AT_MOST)) {
+      yield zipOf(members.slice(from, index));
+      [from, bytes] = [index, 0];
+    }
+    bytes += packed.size;
+  }
+  if (from < members.length) yield zipOf(members.slice(from));
+}
+
+function zipOf(members: readonly PackedMember[]): Blob {
   const pieces: Blob[] = [];
   const directory: Buffer[] = [];
   let at = 0;

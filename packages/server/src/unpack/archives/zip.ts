@@ -10,7 +10,7 @@ import { findAll } from "./find-bytes.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 import { FLAG, type Listed, NAME_BYTES, readDirectories, startOfDirectory } from "./zip-directory.ts";
 import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
-import { zipOf } from "./zip-writer.ts";
+import { zipsOf } from "./zip-writer.ts";
 
 /**
  * Zip, and all that is one under another name: jar, docx, apk. Some programs go by the directory at the end, some by the
@@ -219,6 +219,7 @@ function* unlisted(
   let from = gap.start;
   for (const hit of findAll(container.slice(gap.start, gap.end), LOCAL_HEADER, budget)) {
     const position = gap.start + hit;
+    budget.addWork(HEADER_WORK);
     if (position < from) continue;
     const header = readLocalHeader(container, position);
     if (!header || !isLikelyHeader(header)) {
@@ -231,6 +232,8 @@ function* unlisted(
 }
 
 const HEADER_BYTES = 30;
+/** What the look at a header costs, where it stands every few bytes. */
+const HEADER_WORK = 256;
 
 /** Whether members stand one behind the other from the very beginning to the directory. */
 function isTiled(members: ReadonlyMap<number, Member>, directoryStart: number): boolean {
@@ -285,7 +288,9 @@ async function openOthers(
       flags: header.flags,
     };
   });
-  if (parts.length === 0) return problem;
-  const outcome = await openBy7z(zipOf(parts), "zip", tools);
-  return outcome.kind === "opened" ? problem : (problem ?? outcome.kind);
+  for (const archive of zipsOf(parts)) {
+    const outcome = await openBy7z(archive, "zip", tools);
+    if (outcome.kind !== "opened") problem ??= outcome.kind;
+  }
+  return problem;
 }
