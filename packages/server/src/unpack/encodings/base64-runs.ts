@@ -45,7 +45,7 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
       if (isUrlSafe(byte)) {
         // A letter of the other alphabet, or the sign between a name and what it names: both readings.
         const behind = text.skip(URL_SAFE, end, range.end);
-        if (behind - end >= DASHES || isDigestName(text, first, behind)) return behind;
+        if (isDashes(text, end) || isDigestName(text, first, behind)) return behind;
         if (letters > 0) blocks.line(start, end, letters);
         blocks.cut();
         blocks.line(end, behind, behind - end);

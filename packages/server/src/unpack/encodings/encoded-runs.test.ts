@@ -64,6 +64,10 @@ const WAYS: Readonly<Record<string, (content: Buffer) => string>> = {
   "base64 behind a line that does not belong to it": (content) => `Attachment\n${wrapped(base64(content), 60)}\nend`,
   "base64 behind a long line that does not belong to it": (content) =>
     `${"YWJj1xQ".repeat(12)}\n${wrapped(base64(content), 60)}`,
+  "a line that is folded behind a name, with a word below": (content) =>
+    `BEGIN:VCARD\r\n${wrapped(`PHOTO;ENCODING=b:${base64(content)}`, 74, "\r\n ")}\r\nEND:VCARD\r\n`,
+  "lines of one length, with a word below": (content) =>
+    `cat <<EOF\n${wrapped(base64(content), base64(content).length / 4)}\nEOF\n`.replace("\n\n", "\n"),
   "strings joined by +": (content) => `var s="${wrapped(base64(content), 40, '" +\n   "')}";`,
   "short strings joined by +": (content) => `var s='${wrapped(base64(content), 5, "'+'")}';`,
   "strings that Visual Basic joins": (content) => `s = "${wrapped(base64(content), 50, '" & _\r\n  "')}"\r\n`,
@@ -103,7 +107,7 @@ const WAYS: Readonly<Record<string, (content: Buffer) => string>> = {
 const PAYLOADS: Readonly<Record<string, Buffer>> = {
   EICAR: eicar(),
   "60 bytes of noise": randomBytes(60),
-  "60 bytes that begin with signs": Buffer.concat([Buffer.from([0xfb, 0xef, 0xff]), randomBytes(57)]),
+  "60 bytes that begin with signs": Buffer.concat([Buffer.from([0xfb, 0xff, 0xff, 0xff]), randomBytes(56)]),
   "a program": Buffer.concat([latin1("MZ\x90"), Buffer.alloc(50), randomBytes(200_000), Buffer.alloc(300)]),
 };
 

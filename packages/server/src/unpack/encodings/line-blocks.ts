@@ -27,6 +27,7 @@ export function lineBlocks(found: (reading: Reading) => void): LineBlocks {
   let length = 0;
   let short: Reading | undefined;
   let last: Reading | undefined;
+  let early = 0;
 
   function give(reading: Reading): void {
     last = reading;
@@ -43,9 +44,21 @@ export function lineBlocks(found: (reading: Reading) => void): LineBlocks {
     if (all && !(last?.start === all.start && last.end === all.end)) give(all);
   }
 
+  /**
+   * What stands behind a name begins with a shorter line, and a word may follow, with or without pads between: all lines
+   * before this one are a reading too.
+   */
+  function giveBefore(): void {
+    if (!all || !block || early === EARLY_AT_MOST) return;
+    early += 1;
+    if (!short) give(block);
+    if (all.start !== block.start) give(all);
+  }
+
   return {
     line(start, end, letters) {
       const line = { start, end, letters };
+      if (short || letters < Math.min(length, WORD_LETTERS)) giveBefore();
       if (short && letters <= short.letters) {
         // The shorter line was the last of the block, or the first of the next one.
         const first: Reading = short;
@@ -66,15 +79,24 @@ export function lineBlocks(found: (reading: Reading) => void): LineBlocks {
       else short = line;
       all = all ? joined(all, line) : line;
     },
-    cut: endBlock,
+    cut() {
+      if (short) giveBefore();
+      endBlock();
+    },
     pause,
     finish() {
       pause();
       all = undefined;
       last = undefined;
+      early = 0;
     },
   };
 }
+
+/** In each run: these readings begin where it does, and more of them would be read again and again. */
+const EARLY_AT_MOST = 3;
+/** A shorter line than this may be a word that follows: `END`. */
+const WORD_LETTERS = 16;
 
 function joined(first: Reading, second: Reading): Reading {
   return { start: first.start, end: second.end, letters: first.letters + second.letters };
