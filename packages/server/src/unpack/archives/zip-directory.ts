@@ -98,12 +98,28 @@ function isInMember(listed: readonly Listed[], position: number): boolean {
   return listed.some((one) => position > one.position && position < one.position + ENTRY_BYTES + one.packedBytes);
 }
 
-/** Where the directory begins that an end record speaks of; nothing if there is none. */
-export function startOfDirectory(container: Blob, position: number): number | undefined {
+/** Where the archive begins that an end record speaks of; nothing if there is no directory. */
+export function startOfArchive(container: Blob, position: number): number | undefined {
   const record = container.bytes(position, END_BYTES);
   const stated = record.length === END_BYTES ? statedDirectory(container, record, position) : undefined;
-  return stated && entriesAt(container, stated, position);
+  if (!stated) return undefined;
+  const directory = entriesAt(container, stated, position);
+  return directory === undefined ? undefined : Math.max(0, directory - stated.offset);
 }
+
+/** The end records that programs find which look for them from the back, as far as a comment may be long. */
+export function endsAtBack(container: Blob): number[] {
+  const start = Math.max(0, container.size - END_BYTES - UNKNOWN16);
+  const tail = container.bytes(start, END_BYTES + UNKNOWN16);
+  const found: number[] = [];
+  for (let at = tail.lastIndexOf(END); at >= 0 && found.length < ENDS_AT_BACK; at = tail.lastIndexOf(END, at - 1)) {
+    found.push(start + at);
+    if (at === 0) break;
+  }
+  return found;
+}
+
+const ENDS_AT_BACK = 16;
 
 function entriesAt(container: Blob, { end, size, offset }: Stated, position: number): number | undefined {
   return [end - size, offset].find((at) => at >= 0 && at < position && u32(container, at) === ENTRY);

@@ -74,6 +74,16 @@ describe("whatever the directory looks like", () => {
     test(name, async () => assert.ok(holds(await opened(zipFile([stored("b", other), member], shape)), payload)));
   }
 
+  test("it stands behind more than is searched, and its last member is as large", async () => {
+    const large = stored("b", Buffer.alloc(2 * 1024 * 1024, "z"));
+    for (const prefixCounted of [false, true]) {
+      const file = zipFile([member, large], { prefix: Buffer.alloc(9 * 1024 * 1024, "x"), prefixCounted });
+      const result = await opened(file);
+      assert.equal(result.outcome, "opened");
+      assert.ok(holds(result, payload));
+    }
+  });
+
   test("it is missing, and the last member is cut off", async () => {
     const file = zipFile([stored("b", other), stored("a", payload)]);
     const cut = file.subarray(0, file.indexOf(payload) + payload.length - 5);

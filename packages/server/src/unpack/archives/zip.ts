@@ -8,7 +8,7 @@ import { gaps } from "../ranges.ts";
 import { signaturesIn } from "../signature-search.ts";
 import { findAll } from "./find-bytes.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
-import { FLAG, type Listed, NAME_BYTES, readDirectories, startOfDirectory } from "./zip-directory.ts";
+import { endsAtBack, FLAG, type Listed, NAME_BYTES, readDirectories, startOfArchive } from "./zip-directory.ts";
 import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
 import { zipsOf } from "./zip-writer.ts";
 
@@ -24,9 +24,11 @@ export const zip: Opener = {
     const hits = signaturesIn(content);
     const headers = hits.get("zipMember") ?? [];
     const ends = hits.get("zipEnd") ?? [];
-    const listed = ends.some((at) => startOfDirectory(content, at) !== undefined);
+    // The search above does not go everywhere: a large program or picture before the archive may hide where it begins.
+    const starts = [...ends, ...endsAtBack(content)].flatMap((at) => startOfArchive(content, at) ?? []);
+    const listed = starts.length > 0;
     const isMember = (at: number): boolean => at <= SPANNED_MARK_BYTES || isLikelyHeader(readLocalHeader(content, at));
-    const member = headers.find(isMember) ?? (listed ? headers[0] : undefined);
+    const member = headers.find(isMember) ?? (listed ? Math.min(...starts, ...headers.slice(0, 1)) : undefined);
     const place = (start: number, sure: boolean): Place[] => [{ start, end: content.size, sure }];
     // Without a directory it is an archive that was cut off, if the content begins with it; else the signature may be anything.
     if (member !== undefined) return place(member, member <= SPANNED_MARK_BYTES || listed);
