@@ -144,6 +144,10 @@ describe("brotli, which has no mark to be known by", () => {
       assert.ok(result === undefined || result.outcome === "unreadable");
     }
   });
+  test("is charged for what comes out of it in vain", async () => {
+    const packed = brotliCompressSync(Buffer.concat([randomBytes(1000), Buffer.alloc(10_000_000)]));
+    assert.ok((await opened(brotli, packed, junk)).work > 1_000_000);
+  });
 });
 
 describe("in the middle of something else", () => {
