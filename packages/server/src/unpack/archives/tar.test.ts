@@ -117,6 +117,23 @@ describe("only what is by the book may be left to another unpacker", () => {
   }
 });
 
+test("a PAX record for all members says the size of each", async () => {
+  const all = pax({ size: String(payload.length) });
+  all.write("g", 156);
+  const sum = all.subarray(0, BLOCK).reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+  all.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  const { members } = await opened(all, header("a", 10), padded(payload), header("b", 11), padded(payload), END);
+  assert.equal(members.filter(({ content }) => content.equals(payload)).length, 2);
+});
+
+test("a size that only some programs can read makes it unreadable", async () => {
+  const size = (text: string): Buffer => header("a", 0, (block) => void block.write(text.padEnd(12, "\0"), 124));
+  for (const text of ["0000000_657", "    0o657"]) {
+    assert.equal((await opened(first, size(text), padded(payload), END)).outcome, "unreadable", text);
+  }
+  assert.equal((await opened(first, size("657 x"), padded(payload), END)).outcome, "opened");
+});
+
 test("an archive that was cut off in a member is unreadable, and what is there comes out", async () => {
   const { outcome, members } = await opened(first, member.subarray(0, BLOCK + 100));
   assert.equal(outcome, "unreadable");

@@ -48,6 +48,8 @@ interface Walk {
   members: TarMember[];
   /** Some size was said in two ways. */
   disagrees: boolean;
+  /** Some size was written in a way that programs read differently. */
+  unclear: boolean;
   sparse: boolean;
   byTheBook: boolean;
   headers: number;
@@ -83,14 +85,24 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
     const filled = await openBy7z(container, "tar", tools);
     if (filled.kind !== "opened") return filled;
   }
+  if (first.unclear) return { kind: "unreadable" };
   const cut = walks.some(({ members }) => members.some(({ content }) => content.end > container.size));
   return cut ? { kind: "unreadable" } : { kind: "opened", covered: walks.flatMap(({ covered }) => covered) };
 }
 
 /** From the first block to the last, over everything that is no header. */
 function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: boolean }): Walk {
-  const found: Walk = { covered: [], members: [], disagrees: false, sparse: false, byTheBook: true, headers: 0 };
+  const found: Walk = {
+    covered: [],
+    members: [],
+    disagrees: false,
+    unclear: false,
+    sparse: false,
+    byTheBook: true,
+    headers: 0,
+  };
   let forNext: Extension = {};
+  let forAll: Extension = {};
   let zeros = 0;
   for (let at = 0; at < container.size; ) {
     budget.addWork(BLOCK);
@@ -111,10 +123,13 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     const header = readHeader(block);
     const { type } = header;
     if (!header.byTheBook) found.byTheBook = false;
+    if (header.unclear) found.unclear = true;
     if (EXTENSIONS.includes(type)) {
       found.byTheBook = false;
       const text = container.bytes(at + BLOCK, Math.min(header.size, EXTENSION_BYTES));
-      forNext = { ...forNext, ...readExtension(type, text) };
+      const extension = readExtension(type, text);
+      if (type === TYPE.paxForAll && extension.size !== undefined) forAll = { size: extension.size };
+      forNext = { ...forNext, ...extension };
       const end = Math.min(container.size, at + BLOCK + padded(header.size));
       found.covered.push({ start: at, end });
       at += BLOCK + padded(header.size);
@@ -133,7 +148,7 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     }
     found.covered.push({ start: at, end: Math.min(container.size, start + padded(content)) });
     at = start + padded(content);
-    forNext = {};
+    forNext = forAll;
   }
   if (zeros < 2) found.byTheBook = false;
   return found;
@@ -151,6 +166,7 @@ interface Header {
   size: number;
   type: string;
   byTheBook: boolean;
+  unclear: boolean;
 }
 
 function readHeader(block: Buffer): Header {
@@ -160,7 +176,8 @@ function readHeader(block: Buffer): Header {
   const size = binary ? base256(field) : Number.parseInt(octal || "0", 8);
   const name = block.toString("latin1", 0, 100).split("\0")[0] ?? "";
   const type = String.fromCharCode(block[156] ?? 0);
-  return { name, size, type, byTheBook: !binary && octal.length >= 11 && name !== "" };
+  const unclear = !binary && !/^[ \0]*(?:[0-7]+(?:[ \0]|$)|$)/.test(field.toString("latin1"));
+  return { name, size, type, byTheBook: !binary && octal.length >= 11 && name !== "", unclear };
 }
 
 function base256(field: Buffer): number {
