@@ -21,6 +21,7 @@ import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
+import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
 import { unopenable } from "./programs/packed.ts";
@@ -54,6 +55,7 @@ const OPENERS: readonly Opener[] = [
   ...unopenable,
   encodedRuns,
   numberLists,
+  hexRecords,
 ];
 
 /** Asked about what is no archive for certain: what may stand anywhere in a program, a picture, or the rest of something. */
