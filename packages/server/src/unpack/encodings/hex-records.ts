@@ -1,4 +1,3 @@
-import type { Blob } from "../blob.ts";
 import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
