@@ -72,6 +72,11 @@ describe("is shown every member", () => {
     assert.deepEqual(await engine.show([...members, ...members.map((member) => streamed(member))], never), clean);
   });
 
+  test("behind one that makes what they are sent in look like a disk", async () => {
+    const verdict = await engine.show([Buffer.from("EFI PART, as disks have it"), known], never);
+    assert.deepEqual(verdict, { kind: "infected", finding: "Known.By.Hash", index: 1 });
+  });
+
   test("thousands of small members are clean together", async () => {
     assert.deepEqual(await engine.show(harmless(3_000), never), clean);
   });

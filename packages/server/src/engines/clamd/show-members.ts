@@ -140,6 +140,8 @@ async function* tarOf(members: readonly ShownMember[], indices: readonly number[
     pieces.push(piece);
     bytes += piece.byteLength;
   };
+  // A first member that begins with `EFI PART` would make the whole tar a disk to clamd, which it then does not open.
+  add(tarHeader(0));
   for (const index of indices) {
     const member = members[index] ?? NOTHING;
     add(tarHeader(sizeOf(member)));
