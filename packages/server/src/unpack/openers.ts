@@ -1,3 +1,4 @@
+import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
@@ -33,6 +34,7 @@ const OPENERS: readonly Opener[] = [
   zstd,
   tar,
   ...sevenZipKinds,
+  iso,
   warc,
   lzip,
   lzmaAlone,

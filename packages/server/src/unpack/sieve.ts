@@ -1,3 +1,4 @@
+import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { lzip } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
@@ -30,6 +31,7 @@ export function mayHoldMembers(file: Blob): boolean {
 
 /** Those that look at fixed places only. */
 const BY_HEAD: readonly Opener[] = [
+  iso,
   gzip,
   zstd,
   tar,

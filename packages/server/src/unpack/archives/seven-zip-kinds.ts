@@ -33,7 +33,6 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   { kind: "cpio", type: "Cpio", sure: true, fits: (head) => isTextCpio(head) || isBinaryCpio(head) },
   begins("ar", "Ar", "'!<arch>' 0a"),
   begins("rpm", "Rpm", "ed ab ee db"),
-  has("iso", "Iso", 32769, "'CD001'"),
   { kind: "udf", type: "Udf", sure: true, fits: hasUdfDescriptor },
   begins("wim", "wim", "'MSWIM' 00 00 00"),
   begins("xar", "Xar", "'xar!' 00"),
@@ -48,7 +47,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   has("ntfs", "NTFS", 3, "'NTFS    ' 00"),
   has("apfs", "APFS", 32, "'NXSB' 00"),
   has("gpt", "GPT", 512, "'EFI PART' 00 00 01 00"),
-  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05"),
+  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05", "'BD' ..*8 00 03"),
   begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
   ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
   ends("vhd", "VHD", "'conectix' 00 00"),
@@ -56,6 +55,8 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   { kind: "fat", type: "FAT", sure: false, fits: isFat },
   { kind: "disk", type: "MBR", sure: true, fits: hasPartitions },
   // lrzip, rzip, zpaq.
+  // A file of a disc that is packed by itself (zisofs).
+  begins("zisofs", undefined, "37 e4 53 96 c9 db d6 07"),
   begins("unknown", undefined, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01"),
   // Microsoft, StuffIt, ALZip, ACE, ZOO, BinHex.
   begins("unknown", undefined, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'SIT!' ..*6 'rLau'"),

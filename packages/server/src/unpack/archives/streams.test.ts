@@ -4,7 +4,10 @@ import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import { packedBy7z } from "../../engines/rules/samples/archives.ts";
-import type { Opener } from "../opener.ts";
+import { FULL_LIMITS } from "../../engines/threads/scan-limits.ts";
+import { type Blob, memoryBlob } from "../blob.ts";
+import { unpackBudget } from "../budget.ts";
+import type { Opener, Tools } from "../opener.ts";
 import { sevenZipKinds } from "./seven-zip-kinds.ts";
 import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./streams.ts";
 
@@ -149,6 +152,30 @@ describe("brotli, which has no mark to be known by", () => {
     assert.ok((await opened(brotli, packed, junk)).work > 1_000_000);
   });
 });
+
+for (const [opener, pack] of [
+  [gzip, gzipSync],
+  [zstd, zstdCompressSync],
+] as const) {
+  test(`${opener.kind}: short streams one behind the other are not read to the end of the file for each`, async () => {
+    const file = Buffer.concat(Array.from({ length: 3000 }, (_, index) => pack(Buffer.from(`${index}`.repeat(20)))));
+    const content = memoryBlob(file);
+    let read = 0;
+    const bytes = (position: number, length: number): Buffer => {
+      const found = content.bytes(position, length);
+      read += found.length;
+      return found;
+    };
+    const slice = (start: number, end: number): Blob => ({
+      ...content.slice(start, end),
+      bytes: (at, length) => bytes(start + at, Math.min(length, end - start - at)),
+    });
+    const budget = unpackBudget(FULL_LIMITS, file.length, () => false);
+    const sink = { folder() {}, begin() {}, write() {}, end() {} };
+    await opener.open({ ...content, inMemory: false, bytes, slice }, { sink, budget } as unknown as Tools);
+    assert.ok(read > file.length && read < 3000 * 100 * 1024, `${read}`);
+  });
+}
 
 describe("in the middle of something else", () => {
   const before = randomBytes(3000);

@@ -117,7 +117,8 @@ function isLikelyGzip(head: Buffer): boolean {
 
 function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
   return (at) => {
-    const header = gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST));
+    const short = gzipHeader(container.bytes(at, SHORT_BYTES));
+    const header = short && short.bytes >= SHORT_BYTES ? gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST)) : short;
     if (!header) return { kind: "none" };
     const start = at + header.bytes;
     const inflated = inflateFrom(container, start, budget);
@@ -144,6 +145,8 @@ function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
 }
 
 const GZIP_HEADER_AT_MOST = 256 * 1024;
+/** As much as is read at first: thousands of short streams may stand one behind the other. */
+const SHORT_BYTES = 1024;
 
 function gzipHeader(head: Buffer): { bytes: number; name: string; hasChecksum: boolean } | undefined {
   if (!isGzip(head)) return undefined;
@@ -251,7 +254,7 @@ function zstdAt(container: Blob, { budget }: Tools): (at: number) => Step {
 function firstFrame(packed: Blob, budget: Budget): { content: Buffer; taken: number } | undefined {
   const { memberInMemoryBytes } = budget.limits;
   const params = { [constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG };
-  for (const window of [PIECE_BYTES, memberInMemoryBytes]) {
+  for (const window of [SHORT_BYTES, SHORT_BYTES * 64, PIECE_BYTES, memberInMemoryBytes]) {
     try {
       const options = { params, maxOutputLength: memberInMemoryBytes, info: true };
       const answer: unknown = zstdDecompressSync(packed.bytes(0, window), options);

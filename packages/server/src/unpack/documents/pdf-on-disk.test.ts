@@ -27,6 +27,7 @@ async function readsPerByte(text: string): Promise<number> {
 
 const streams: Record<string, string> = {
   "with an object": "7 0 obj << /Length 4 >> stream\nabcd\nendstream endobj\n",
+  "that has none, as all the others": `stream\n${" ".repeat(100)}`,
   "without one": "<< /Length 4 >> stream\nabcd\nendstream\n",
 };
 for (const [name, stream] of Object.entries(streams)) {

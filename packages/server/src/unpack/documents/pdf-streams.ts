@@ -142,9 +142,11 @@ function isAtEnd({ content }: PdfDocument, end: number): boolean {
   return /^[\0\t\n\f\r ]{0,16}endstream/.test(content.bytes(end, 32).toString("latin1"));
 }
 
-function withoutLineEnd({ at }: PdfDocument, start: number, end: number): number {
-  if (end - 2 >= start && at(end - 2) === 0x0d && at(end - 1) === 0x0a) return end - 2;
-  return end - 1 >= start && (at(end - 1) === 0x0a || at(end - 1) === 0x0d) ? end - 1 : end;
+/** By itself: between the beginning of a stream and its end there may be pages, and thousands of streams share one end. */
+function withoutLineEnd({ content }: PdfDocument, start: number, end: number): number {
+  const last = content.bytes(Math.max(start, end - 2), Math.max(0, Math.min(2, end - start))).toString("latin1");
+  if (last === "\r\n") return end - 2;
+  return last.endsWith("\n") || last.endsWith("\r") ? end - 1 : end;
 }
 
 function inflateOptions({ tools: { budget } }: PdfDocument): InflateOptions {

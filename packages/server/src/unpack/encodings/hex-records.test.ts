@@ -31,4 +31,23 @@ test("and of Motorola's", async () => {
   assert.deepEqual(await contents(["S00600004844521B", ...lines, "S9030000FC", ""].join("\n")), [payload]);
 });
 
+test("and of dumps, without the letters beside them", async () => {
+  const rows = pieces(payload).map(({ address, data }) => {
+    const groups = (size: number): string =>
+      data
+        .toString("hex")
+        .match(new RegExp(`.{1,${size * 2}}`, "g"))
+        ?.join(" ") ?? "";
+    const letters = data.toString("latin1").replace(/[^a-z ]/gi, ".");
+    return {
+      xxd: `${hex(address, 8)}: ${groups(2).padEnd(40)} ${letters}`,
+      hexdump: `${hex(address, 8)}  ${groups(1).padEnd(48)}  |${letters}|`,
+      certutil: `\t${hex(address, 4)}\t${groups(1).padEnd(48)}   ${letters}`,
+    };
+  });
+  for (const kind of ["xxd", "hexdump", "certutil"] as const) {
+    assert.deepEqual(await contents(rows.map((row) => row[kind]).join("\n")), [payload], kind);
+  }
+});
+
 test("other text is none", async () => assert.deepEqual(await contents(": and S1 are how lines begin\n: S1\n"), []));

@@ -1,0 +1,98 @@
+import type { Blob } from "../blob.ts";
+import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { headOf } from "../signature-search.ts";
+import { openBy7z } from "./seven-zip-kinds.ts";
+
+/**
+ * Discs (ISO 9660). A disc has several trees of the same files, one for each system it is meant for, and a file may be in one of
+ * them only: 7-Zip gives out one tree, so all of them are read here as well. In front of them a program may stand.
+ */
+export const iso: Opener = {
+  kind: "iso",
+  archive: true,
+  find: (content) => (isDisc(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  async open(container, tools): Promise<Outcome> {
+    for (const root of roots(container)) emitTree(container, root, tools);
+    const outcome = await openBy7z(container, "Iso", tools);
+    if (outcome.kind !== "opened") return outcome;
+    const covered: Range[] = outcome.covered.map(({ start, end }) => ({ start: Math.max(start, SYSTEM_AREA), end }));
+    return { kind: "opened", covered };
+  },
+};
+
+const SECTOR = 2048;
+const SYSTEM_AREA = 16 * SECTOR;
+const DESCRIPTORS_AT_MOST = 32;
+const PRIMARY = 1;
+const SUPPLEMENTARY = 2;
+const ROOT_AT = 156;
+const FLAG = { folder: 2, goesOn: 0x80 } as const;
+const PIECE_BYTES = 1024 * 1024;
+
+interface Extent {
+  start: number;
+  bytes: number;
+}
+
+function isDisc(head: Buffer): boolean {
+  return head.toString("latin1", SYSTEM_AREA + 1, SYSTEM_AREA + 6) === "CD001";
+}
+
+/** The root of each tree that a descriptor names. */
+function roots(container: Blob): Extent[] {
+  const found: Extent[] = [];
+  for (let index = 0; index < DESCRIPTORS_AT_MOST; index += 1) {
+    const descriptor = container.bytes(SYSTEM_AREA + index * SECTOR, SECTOR);
+    if (descriptor.length < SECTOR || descriptor.toString("latin1", 1, 6) !== "CD001") break;
+    if (descriptor[0] !== PRIMARY && descriptor[0] !== SUPPLEMENTARY) continue;
+    found.push(extentOf(descriptor.subarray(ROOT_AT)));
+  }
+  return found;
+}
+
+function extentOf(record: Buffer): Extent {
+  return { start: record.readUInt32LE(2) * SECTOR, bytes: record.readUInt32LE(10) };
+}
+
+/** Every file of a tree; folders that lead back to one another are entered once. */
+function emitTree(container: Blob, root: Extent, { sink, budget }: Tools): void {
+  const entered = new Set<number>([root.start]);
+  const folders = [root];
+  for (let folder = folders.pop(); folder; folder = folders.pop()) {
+    const bytes = container.bytes(folder.start, Math.min(folder.bytes, FOLDER_BYTES));
+    budget.addWork(bytes.length);
+    let parts: Extent[] = [];
+    for (let at = 0; at + 34 <= bytes.length; ) {
+      const length = bytes[at] ?? 0;
+      // A record does not go over the end of a sector.
+      if (length < 34) {
+        at = (Math.floor(at / SECTOR) + 1) * SECTOR;
+        continue;
+      }
+      const record = bytes.subarray(at, at + length);
+      at += length;
+      if (record.length < 34) break;
+      const [flags = 0, nameBytes = 0, name = 0] = [record[25], record[32], record[33]];
+      const extent = extentOf(record);
+      if (flags & FLAG.folder) {
+        const isSelfOrParent = nameBytes === 1 && name <= 1;
+        if (!isSelfOrParent && !entered.has(extent.start)) folders.push(extent);
+        entered.add(extent.start);
+        continue;
+      }
+      parts.push(extent);
+      if (flags & FLAG.goesOn) continue;
+      sink.begin(record.toString("latin1", 33, 33 + nameBytes).replace(/;\d+$/, ""));
+      for (const part of parts) copyExtent(container, part, sink);
+      sink.end();
+      parts = [];
+    }
+  }
+}
+
+const FOLDER_BYTES = 16 * 1024 * 1024;
+
+function copyExtent(container: Blob, { start, bytes }: Extent, sink: Tools["sink"]): void {
+  const end = Math.min(container.size, start + bytes);
+  for (let at = start; at < end; at += PIECE_BYTES) sink.write(container.bytes(at, Math.min(PIECE_BYTES, end - at)));
+}
