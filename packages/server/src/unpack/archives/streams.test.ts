@@ -153,9 +153,9 @@ describe("brotli, which has no mark to be known by", () => {
   });
 });
 
-for (const [opener, pack] of [
-  [gzip, gzipSync],
-  [zstd, zstdCompressSync],
+for (const [opener, pack, most] of [
+  [gzip, gzipSync, 70 * 1024],
+  [zstd, zstdCompressSync, 4 * 1024],
 ] as const) {
   test(`${opener.kind}: short streams one behind the other are not read to the end of the file for each`, async () => {
     const file = Buffer.concat(Array.from({ length: 3000 }, (_, index) => pack(Buffer.from(`${index}`.repeat(20)))));
@@ -173,7 +173,7 @@ for (const [opener, pack] of [
     const budget = unpackBudget(FULL_LIMITS, file.length, () => false);
     const sink = { folder() {}, begin() {}, write() {}, end() {} };
     await opener.open({ ...content, inMemory: false, bytes, slice }, { sink, budget } as unknown as Tools);
-    assert.ok(read > file.length && read < 3000 * 100 * 1024, `${read}`);
+    assert.ok(read > file.length && read < 3000 * most, `${read}`);
   });
 }
 
