@@ -69,7 +69,7 @@ async function openStreams(
 function afterZeros(container: Blob, from: number, covered: Range[]): number {
   let at = from;
   while (at < container.size) {
-    const piece = container.bytes(at, ZEROS.length);
+    const piece = container.bytes(at, at === from ? SHORT_BYTES : ZEROS.length);
     const other = piece.findIndex((byte) => byte !== 0);
     at += other < 0 ? piece.length : other;
     if (other >= 0) break;
