@@ -107,7 +107,24 @@ export function watchedBlob(content: Blob): { blob: Blob; read(): Range[] } {
   return { blob, read: recorder.ranges };
 }
 
-/** Piece by piece, each of which repeats `overlap` bytes of the one before. */
+/**
+ * Piece by piece, each of which repeats `overlap` bytes of the one before. A piece is good until the next is asked for: a
+ * buffer for each would leave garbage of the size of the file, outside the heap that is watched.
+ */
 export function* piecesOf(content: Blob, pieceBytes: number, overlap = 0): Generator<{ at: number; bytes: Buffer }> {
-  for (let at = 0; at < content.size; at += pieceBytes) yield { at, bytes: content.bytes(at, pieceBytes + overlap) };
+  let buffer: Buffer | undefined;
+  for (let at = 0; at < content.size; at += pieceBytes) {
+    const length = Math.min(pieceBytes + overlap, content.size - at);
+    if (content.inMemory) yield { at, bytes: content.bytes(at, length) };
+    else {
+      buffer ??= Buffer.allocUnsafeSlow(length);
+      yield { at, bytes: readInto(content, buffer.subarray(0, length), at) };
+    }
+  }
+}
+
+/** The bytes from a position on, in memory that is used again; as they are, if they are in memory anyway. */
+export function readInto(content: Blob, buffer: Buffer, at: number): Buffer {
+  if (content.inMemory) return content.bytes(at, buffer.length);
+  return buffer.subarray(0, content.read(buffer, at));
 }

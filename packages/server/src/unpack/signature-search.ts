@@ -1,4 +1,4 @@
-import type { Blob } from "./blob.ts";
+import { type Blob, readInto } from "./blob.ts";
 
 /** As much of a content as recognising it by its beginning takes: the descriptors of a disc stand from 32 KiB on. */
 const HEAD_BYTES = 66 * 1024;
@@ -39,7 +39,7 @@ export function signaturesIn(content: Blob): ReadonlyMap<Needle, readonly number
   if (known) return known;
   const found = new Map<Needle, number[]>();
   for (const at of searchedPieces(content.size)) {
-    const piece = content.bytes(at, PIECE_BYTES + OVERLAP);
+    const piece = readInto(content, scratch, at);
     for (const [needle, pattern] of PATTERNS) {
       const positions = found.get(needle) ?? [];
       // A hit that begins in the overlap is the next piece's.
@@ -54,6 +54,7 @@ export function signaturesIn(content: Blob): ReadonlyMap<Needle, readonly number
   return found;
 }
 
+const scratch = Buffer.allocUnsafeSlow(PIECE_BYTES + OVERLAP);
 const searched = new WeakMap<Blob, ReadonlyMap<Needle, readonly number[]>>();
 
 function* searchedPieces(size: number): Generator<number> {

@@ -1,6 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
-import type { Blob } from "./blob.ts";
+import { type Blob, piecesOf } from "./blob.ts";
 import { type Budget, LimitExceeded } from "./budget.ts";
 import { memberStore } from "./member-store.ts";
 import type { MemberSink, Outcome, Range } from "./opener.ts";
@@ -252,8 +252,7 @@ const NAME_CHARACTERS = 100;
 /** One byte over and over, or white space. */
 function isPadding(content: Blob): boolean {
   const first = content.bytes(0, 1)[0] ?? 0;
-  for (let at = 0; at < content.size; at += PIECE_BYTES) {
-    const piece = content.bytes(at, PIECE_BYTES);
+  for (const { bytes: piece } of piecesOf(content, PIECE_BYTES)) {
     if (!piece.every((byte) => byte === first || byte === 0x0a || byte === 0x0d || byte === 0x20)) return false;
   }
   return true;
@@ -263,7 +262,7 @@ function isPadding(content: Blob): boolean {
 function digestOf(content: Blob): string {
   if (content.inMemory) return hash("sha256", content.bytes(0, content.size), "base64");
   const running = createHash("sha256");
-  for (let at = 0; at < content.size; at += PIECE_BYTES) running.update(content.bytes(at, PIECE_BYTES));
+  for (const { bytes } of piecesOf(content, PIECE_BYTES)) running.update(bytes);
   return running.digest("base64");
 }
 

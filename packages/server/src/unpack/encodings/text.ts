@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import { type Blob, readInto } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import type { MemberSink, Range } from "../opener.ts";
 
@@ -40,6 +40,7 @@ const KEPT_BEHIND = 4096;
 
 /** Each piece that is loaded is charged, however often; of what is in memory each byte that is passed over. */
 export function textOf(content: Blob, budget?: Budget): Text {
+  let buffer: Buffer | undefined;
   let piece: Buffer = Buffer.alloc(0);
   let pieceStart = 0;
   let passed = 0;
@@ -60,7 +61,8 @@ export function textOf(content: Blob, budget?: Budget): Text {
       return;
     }
     pieceStart = Math.max(0, position - (position < pieceStart ? PIECE / 2 : KEPT_BEHIND));
-    piece = content.bytes(pieceStart, PIECE);
+    buffer ??= Buffer.allocUnsafeSlow(Math.min(PIECE, content.size));
+    piece = readInto(content, buffer.subarray(0, Math.min(PIECE, content.size - pieceStart)), pieceStart);
     budget?.addWork(piece.length);
   }
 
