@@ -33,7 +33,8 @@ describe("what is beyond the limits is said to be so", () => {
   test("the test file is still found if it comes before the limit", async () => {
     const many = Array.from({ length: 100_050 }, (_, index) => stored(`${index}`, Buffer.from(`${index}`)));
     assert.equal(await wordOn(engine, zip(many)), LIMITS);
-    assert.equal(await wordOn(engine, zip([...many.slice(0, 500), deflated("eicar.com", eicar()), ...many])), FOUND);
+    const inner = deflated("inner.zip", zip(many));
+    assert.equal(await wordOn(engine, zip([inner, deflated("eicar.com", eicar())])), FOUND);
   });
 
   test("an archive that wants more memory than it is given", async () => {
