@@ -35,15 +35,17 @@ before(async () => {
         trace_id: traceId,
       }),
     });
+    // One after the other, so that it is known which came first.
+    const buried = traceId === "first" ? 1 : 2;
+    await until(
+      `${traceId} is buried`,
+      () => {
+        clock.advance(1);
+        return service.lines.filter((line) => line.settlement === "buried").length === buried;
+      },
+      { limitMs: 30_000 },
+    );
   }
-  await until(
-    "both are buried",
-    () => {
-      clock.advance(1);
-      return service.lines.filter((line) => line.settlement === "buried").length === 2;
-    },
-    { limitMs: 30_000 },
-  );
 });
 atTheEnd(() => folder[Symbol.dispose]());
 atTheEnd(() => clamd[Symbol.asyncDispose]());

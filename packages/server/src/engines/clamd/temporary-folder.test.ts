@@ -43,20 +43,32 @@ async function isReady(engine: Clamd): Promise<boolean> {
 
 describe("a clamd whose temporary folder has no room", () => {
   let daemon: TestClamd;
+  let empty: ReturnType<typeof statfsSync>;
   before(async () => {
     daemon = await testClamd({}, { disk: { bytes: 16 * MIB, inodes: 100 } });
+    empty = statfsSync(daemon.temporaryDir);
   });
   after(() => daemon[Symbol.asyncDispose]());
-  beforeEach(() => {
+  beforeEach(async () => {
     for (const name of readdirSync(daemon.temporaryDir))
       rmSync(join(daemon.temporaryDir, name), { recursive: true, force: true });
+    await clamdIsIdle();
   });
 
-  function leaveBlocks(count: number): void {
+  /** It goes on with what it was given after we have left, and gives its room back only then. */
+  async function clamdIsIdle(): Promise<void> {
+    await until("clamd holds nothing in its folder", () => {
+      const now = statfsSync(daemon.temporaryDir);
+      return now.bavail >= empty.bavail && now.ffree >= empty.ffree;
+    });
+  }
+  async function leaveBlocks(count: number): Promise<void> {
+    await clamdIsIdle();
     const { bavail, bsize } = statfsSync(daemon.temporaryDir);
     writeFileSync(join(daemon.temporaryDir, "filler"), Buffer.alloc((bavail - count) * bsize));
   }
-  function leaveInodes(count: number): void {
+  async function leaveInodes(count: number): Promise<void> {
+    await clamdIsIdle();
     const { ffree } = statfsSync(daemon.temporaryDir);
     for (let made = 0; made < ffree - count; made += 1) {
       writeFileSync(join(daemon.temporaryDir, `filler-${made}`), "");
@@ -68,7 +80,7 @@ describe("a clamd whose temporary folder has no room", () => {
     }
   }
 
-  const shortages: [what: string, fill: () => void][] = [
+  const shortages: [what: string, fill: () => Promise<void>][] = [
     ["no block", () => leaveBlocks(0)],
     ["one block", () => leaveBlocks(1)],
     ["two blocks", () => leaveBlocks(2)],
@@ -88,7 +100,7 @@ describe("a clamd whose temporary folder has no room", () => {
             : { address: proxy.address },
         );
         assert.equal(await isReady(engine), true);
-        fill();
+        await fill();
         assert.equal((await verdicts(engine)).includes("clean"), false);
         const harmless = await engine.scan(bytes(Buffer.from("hello")), never).catch((error) => error);
         assert.ok(harmless instanceof EngineUnavailable);
@@ -104,7 +116,7 @@ describe("a clamd whose temporary folder has no room", () => {
   }
 
   test("one inode left, with which clamd calls plain malware OK: it says that the folder is full and what to do", async () => {
-    leaveInodes(1);
+    await leaveInodes(1);
     await using engine = engineOf({
       address: { kind: "unix", path: daemon.socketPath },
       temporaryDir: daemon.temporaryDir,
@@ -118,15 +130,12 @@ describe("a clamd whose temporary folder has no room", () => {
   test("a file that takes the last block is not clean because there is room again after it", async () => {
     const { bavail, bsize } = statfsSync(daemon.temporaryDir);
     const address = { kind: "unix", path: daemon.socketPath } as const;
-    await using proxy = await clamdProxy(daemon.socketPath);
-    await using near = engineOf({ address, temporaryDir: daemon.temporaryDir });
-    await using far = engineOf({ address: proxy.address });
-    for (const engine of [near, far]) {
-      assert.equal(await isReady(engine), true);
-      for (const spare of [0, 1, 2]) {
-        const file = Buffer.alloc((bavail - spare) * bsize, "x");
-        await assert.rejects(engine.scan(bytes(file), never), EngineUnavailable);
-      }
+    // Only where the folder can be seen: behind a proxy that holds bytes back nobody knows what clamd has written when it is asked.
+    await using engine = engineOf({ address, temporaryDir: daemon.temporaryDir });
+    assert.equal(await isReady(engine), true);
+    for (const spare of [0, 1, 2]) {
+      const file = Buffer.alloc((bavail - spare) * bsize, "x");
+      await assert.rejects(engine.scan(bytes(file), never), EngineUnavailable);
     }
   });
 
