@@ -17,8 +17,8 @@ export interface Opener {
   readonly archive?: true;
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
   find(content: Blob): readonly Place[];
-  /** Takes the members out of one container, which is the content from a place's `start` to its `end`. */
-  open(container: Blob, tools: Tools): Outcome | Promise<Outcome>;
+  /** Takes the members out of one container, which is the content from the `start` of a place that was found to its `end`. */
+  open(container: Blob, tools: Tools, place?: Place): Outcome | Promise<Outcome>;
 }
 
 /** A stretch of bytes, without the one at `end`. */

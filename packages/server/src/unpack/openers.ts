@@ -55,12 +55,12 @@ const OPENERS: readonly Opener[] = [
   oneNote,
   activeMime,
   ...unopenable,
-  encodedRuns,
-  numberLists,
-  hexRecords,
 ];
 
-/** Asked about what is no archive for certain: what may stand anywhere in a program, a picture, or the rest of something. */
+/** Asked about what is no archive for certain: an archive is its members, and what is left over is asked about by itself. */
+const IN_TEXT: readonly Opener[] = [encodedRuns, numberLists, hexRecords];
+
+/** The same: what may stand anywhere in a program, a picture, or the rest of something. */
 const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];
 
 /** Asked when nobody else knows what it is. */
@@ -75,7 +75,7 @@ export interface Found {
 export function containersIn(content: Blob): Found[] {
   const found = ask(OPENERS, content);
   if (found.some(({ opener, place }) => place.sure && opener.archive)) return found;
-  found.push(...ask(EMBEDDED, content));
+  found.push(...ask(IN_TEXT, content), ...ask(EMBEDDED, content));
   if (found.length === 0) found.push(...ask(LAST, content));
   return found;
 }

@@ -137,7 +137,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const waiting: (Content & { release(): void })[] = [];
     const sink = sinkFor(parent, found, waiting);
     const container = parent.content.slice(place.start, place.end);
-    const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip });
+    const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip }, place);
     visitor.settle();
     if (!tools.ignored.has(opener.kind))
       note(doubtOf(outcome, place.sure), parent.path, `${opener.kind}: ${outcome.kind}`);

@@ -1,4 +1,5 @@
 import { ALL_LETTERS, base64Value, NO_LETTER, PAD } from "./base64.ts";
+import { BREAK, type Breaks, DEPENDS } from "./candidates.ts";
 import { type Escape, readEscape } from "./escapes.ts";
 import { isLineBreak, isSpace, marking, nextLine, type Text } from "./text.ts";
 
@@ -141,3 +142,50 @@ export function gapReader(text: Text, end: number): GapReader {
   }
   return { next, cuts: () => cut, continues: () => same, letter: () => letter };
 }
+
+/**
+ * What never stands within a run, unless one of its strings is long: known from a byte and those beside it, without
+ * reading the gap. Whatever the reader above goes on behind must not be one of these.
+ */
+export const BASE64_BREAKS: Breaks = { table: breakTable(), depends: isNoGap, reach: LONG_STRING, joined: 256 };
+
+function breakTable(): Uint8Array {
+  const table = ALL_LETTERS.map((letter) => (letter === 1 ? 0 : BREAK));
+  for (const byte of Buffer.from("\r\n\\%&")) table[byte] = 0;
+  for (const byte of Buffer.from(" \t=,.@$:|#*>;\"'`")) table[byte] = DEPENDS;
+  return table;
+}
+
+const LETTER_OR_DIGIT = ALL_LETTERS.map((letter, byte) => ("+/-_".includes(String.fromCharCode(byte)) ? 0 : letter));
+const SEMICOLON = 59;
+const BEHIND_STRING = marking(":|#*>;");
+
+function isNoGap(piece: Buffer, at: number): boolean {
+  const byte = piece[at] as number;
+  const before = piece[at - 1] as number;
+  if (byte === PAD) return ALL_LETTERS[before] !== 1 && before !== PAD && before !== SEMICOLON && at > 0;
+  const quoted = QUOTE[before] === 1;
+  // One word and the next, or a string and a word: nothing joins them. But the letter before may be an escape's.
+  if (isSpace(byte)) return (quoted || endsWord(piece, at)) && isWord(piece, at + 1);
+  if (QUOTE[byte] === 1) {
+    const prefixed = PREFIXES[before] === 1 && LETTER_OR_DIGIT[piece[at - 2] as number] !== 1;
+    return (before === PAD || (endsWord(piece, at) && !prefixed)) && isWord(piece, at + 1);
+  }
+  // A sign right behind a letter, or one behind a string that joins nothing.
+  if (quoted) return BEHIND_STRING[byte] === 1;
+  return endsWord(piece, at);
+}
+
+/** A letter or digit, and not the prefix of a string. */
+function isWord(piece: Buffer, at: number): boolean {
+  return LETTER_OR_DIGIT[piece[at] as number] === 1 && QUOTE[piece[at + 1] as number] !== 1 && at + 1 < piece.length;
+}
+
+/** A letter or digit before a position, unless it may be the end of an escape: `\n`, `%0A`, `&#10`. */
+function endsWord(piece: Buffer, at: number): boolean {
+  if (LETTER_OR_DIGIT[piece[at - 1] as number] !== 1 || at < ESCAPE_AT_MOST) return false;
+  for (let back = 2; back <= ESCAPE_AT_MOST; back += 1) if (ESCAPING[piece[at - back] as number] === 1) return false;
+  return true;
+}
+
+const ESCAPE_AT_MOST = 8;

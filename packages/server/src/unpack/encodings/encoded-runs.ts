@@ -1,9 +1,11 @@
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { BASE64_BREAKS } from "./base64-gaps.ts";
 import { decodeBase64, findBase64 } from "./base64-runs.ts";
-import { decodeEscaped, findEscaped } from "./escapes.ts";
-import { decodeHex, findHex } from "./hex.ts";
+import { unbrokenStretches } from "./candidates.ts";
+import { decodeEscaped, findEscaped, mayBeEscaped } from "./escapes.ts";
+import { decodeHex, findHex, HEX_BREAKS } from "./hex.ts";
 import {
   decodeAscii85,
   decodeQuotedPrintable,
@@ -14,6 +16,9 @@ import {
   findYenc,
   hasDoubledDots,
   isQuotedPrintable,
+  mayBeQuotedPrintable,
+  mayBeUu,
+  type UuLines,
 } from "./line-formats.ts";
 import { type MemberWriter, memberWriter, type Text, textOf, textRegions, utf16Order, writeUtf16 } from "./text.ts";
 
@@ -33,19 +38,25 @@ function find(content: Blob): readonly Place[] {
   if (content.size < CONTENT_BYTES) return [];
   const place: Place = { start: 0, end: content.size, sure: false };
   if (utf16Order(content)) return [place];
+  const runs: Run[] = [];
   try {
-    forEachRun(content, undefined, () => {
-      throw new Candidate();
+    forEachRun(content, undefined, (run) => {
+      runs.push(run);
+      if (runs.length > REMEMBERED_AT_MOST) throw new Enough();
     });
+    remembered.set(place, runs);
   } catch (error) {
-    if (error instanceof Candidate) return [place];
-    throw error;
+    if (!(error instanceof Enough)) throw error;
   }
-  return [];
+  return runs.length > 0 ? [place] : [];
 }
 
-/** Leaves the search: one run is enough to know that there are any. */
-class Candidate extends Error {}
+/** Leaves the search: that many runs are looked for again when they are wanted. */
+class Enough extends Error {}
+
+/** Whoever is told of a place mostly wants to open it next. */
+const remembered = new WeakMap<Place, readonly Run[]>();
+const REMEMBERED_AT_MOST = 4096;
 
 interface Run extends Range {
   encoding: string;
@@ -56,21 +67,26 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
   const scan = (encoding: string, decode: Run["decode"]): ((range: Range) => void) => {
     return ({ start, end }) => found({ encoding, decode, start, end });
   };
+  function foundUu({ alphabet, ...lines }: UuLines): void {
+    const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
+    found({ encoding: "uu", decode, ...lines });
+  }
   // Each search has a text of its own, which goes on where it was in the last region: none loads a piece twice.
   const [forYenc, forBase64, forHex, forEscapes, forUu, forAscii85, forQuoted] = Array.from({ length: 7 }, () =>
     textOf(content, budget),
   ) as [Text, Text, Text, Text, Text, Text, Text];
   findYenc(forYenc, scan("yenc", decodeYencOnce));
-  for (const region of textRegions(content, budget)) {
-    findBase64(forBase64, region, scan("base64", decodeBase64));
-    findHex(forHex, region, scan("hex", decodeHex));
-    findEscaped(forEscapes, region, scan("escaped", decodeEscaped));
-    findUu(forUu, region, ({ alphabet, ...lines }) => {
-      const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
-      found({ encoding: "uu", decode, ...lines });
-    });
+  for (const region of textRegions(content)) {
+    budget?.addWork(region.end - region.start);
+    for (const stretch of unbrokenStretches(content, region, BASE64_BREAKS))
+      findBase64(forBase64, stretch, scan("base64", decodeBase64));
+    for (const stretch of unbrokenStretches(content, region, HEX_BREAKS))
+      findHex(forHex, stretch, scan("hex", decodeHex));
+    if (mayBeEscaped(forEscapes, region)) findEscaped(forEscapes, region, scan("escaped", decodeEscaped));
+    if (mayBeUu(forUu, region)) findUu(forUu, region, foundUu);
     findAscii85(forAscii85, region, scan("ascii85", decodeAscii85));
-    if (isQuotedPrintable(forQuoted, region)) scan("quoted-printable", decodeQuotedPrintable)(region);
+    if (mayBeQuotedPrintable(forQuoted, region) && isQuotedPrintable(forQuoted, region))
+      scan("quoted-printable", decodeQuotedPrintable)(region);
   }
 }
 
@@ -78,7 +94,7 @@ function decodeYencOnce(text: Text, range: Range, writer: MemberWriter): void {
   decodeYenc(text, range, { writer, stuffed: false });
 }
 
-function open(container: Blob, { sink, budget }: Tools): Outcome {
+function open(container: Blob, { sink, budget }: Tools, place?: Place): Outcome {
   const writer = memberWriter(sink);
   const text = textOf(container, budget);
   const order = utf16Order(container);
@@ -90,7 +106,7 @@ function open(container: Blob, { sink, budget }: Tools): Outcome {
     return { kind: "opened", covered: whole(container) };
   }
   const digests = digestCollector(sink);
-  forEachRun(container, budget, (run) => {
+  function give(run: Run): void {
     if (isDigest(text, run) && digests.take(text, run)) return;
     writer.begin(`${run.encoding} at ${run.start}`);
     run.decode(text, run, writer);
@@ -99,10 +115,18 @@ function open(container: Blob, { sink, budget }: Tools): Outcome {
     writer.begin(`yenc at ${run.start}, dots undone`);
     decodeYenc(text, run, { writer, stuffed: true });
     writer.end();
-  });
+  }
+  const runs = place && remembered.get(place);
+  if (runs) {
+    budget.addWork(SEARCHES * container.size);
+    for (const run of runs) give(run);
+  } else forEachRun(container, budget, give);
   digests.end();
   return { kind: "opened", covered: whole(container) };
 }
+
+/** How often the searches pass over a byte, about. */
+const SEARCHES = 8;
 
 function isDigest(text: Text, run: Run): boolean {
   const length = run.end - run.start;

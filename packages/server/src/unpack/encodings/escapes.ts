@@ -62,6 +62,20 @@ const SIGNS = marking("%\\&", true);
 /** All that matters within a string. */
 const PLAIN = marking("%\\&\"'`<> \t\r\n", true);
 
+const STARTS = ["%", "\\", "&#"].map((sign) => Buffer.from(sign));
+
+/** Whether there are enough of the signs that escapes begin with: most texts have next to none. */
+export function mayBeEscaped(text: Text, range: Range): boolean {
+  let count = 0;
+  for (const sign of STARTS) {
+    for (let at = text.find(sign, range.start, range.end); at >= 0; at = text.find(sign, at + 1, range.end)) {
+      count += 1;
+      if (count >= ESCAPES) return true;
+    }
+  }
+  return false;
+}
+
 /** Finds strings (between quotes, or else between spaces or angle brackets) with many escaped characters of one byte. */
 export function findEscaped(text: Text, range: Range, found: (string: Range) => void): void {
   const escaped: Escape = { value: 0, length: 0 };

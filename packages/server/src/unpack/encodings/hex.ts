@@ -1,4 +1,5 @@
 import type { Range } from "../opener.ts";
+import { BREAK, type Breaks } from "./candidates.ts";
 import { lineBlocks, type Reading } from "./line-blocks.ts";
 import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text, wordKinds } from "./text.ts";
 
@@ -17,6 +18,14 @@ const SINGLE_DIGITS = 16;
 
 const isH = (byte: number): boolean => byte === 72 || byte === 104;
 const isX = (byte: number): boolean => byte === 120 || byte === 88;
+
+/** What never stands within a run, unless one of its strings is long. */
+export const HEX_BREAKS: Breaks = {
+  table: marking(`0123456789abcdefABCDEF${SEPARATOR_SIGNS} \t\r\n`, true).map((other) => (other === 1 ? BREAK : 0)),
+  depends: () => false,
+  reach: LONG_STRING,
+  joined: 256,
+};
 
 /** Finds runs of hexadecimal digits, with or without signs between the bytes. */
 export function findHex(text: Text, range: Range, found: (reading: Reading) => void): void {

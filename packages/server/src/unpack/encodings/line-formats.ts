@@ -13,6 +13,25 @@ export interface UuLines extends Range {
   alphabet: Uint8Array;
 }
 
+const UU_STARTS = ["\nM", "\rM", "\nbegin", "\rbegin"].map((start) => Buffer.from(start));
+const UU_PROBE = 8;
+
+/** Whether any line begins as one of UU does. It has no small letters, so that hardly a line of a text looks like it. */
+export function mayBeUu(text: Text, range: Range): boolean {
+  if (isUuStart(text, range.start)) return true;
+  return UU_STARTS.some((start) => {
+    let at = text.find(start, range.start, range.end);
+    while (at >= 0 && !isUuStart(text, at + 1)) at = text.find(start, at + 1, range.end);
+    return at >= 0;
+  });
+}
+
+function isUuStart(text: Text, at: number): boolean {
+  if (text.byte(at) !== UU_FULL_LINE) return text.byte(at) === 98 && text.string(at, at + 5) === "begin";
+  for (let next = at + 1; next < at + UU_PROBE; next += 1) if (UU[text.byte(next)] === 64) return false;
+  return true;
+}
+
 /**
  * Finds UU data: behind a line `begin 644 name`, or without it a full line (it begins with `M`) and another that has the
  * length it claims. Behind `begin` it may be XX as well.
@@ -157,6 +176,21 @@ function softBreak(text: Text, at: number, end: number): number {
   return behind < end && isLineBreak(text.byte(behind)) ? nextLine(text, behind, end) : -1;
 }
 
+/** Whether there are any `=` before two digits: in most texts there are none. */
+export function mayBeQuotedPrintable(text: Text, range: Range): boolean {
+  let quoted = 0;
+  for (let at = text.find(EQUALS_SIGN, range.start, range.end); at >= 0; ) {
+    if (hexValue(text.byte(at + 1)) < 16 && hexValue(text.byte(at + 2)) < 16) quoted += 1;
+    if (quoted >= QUOTED_LEAST) return true;
+    at = text.skip(NO_EQUALS, at + 1, range.end);
+    if (at >= range.end) break;
+  }
+  return false;
+}
+
+const EQUALS_SIGN = Buffer.from("=");
+const QUOTED_LEAST = 4;
+
 /** Whether a text is quoted-printable: most of its `=` stand before two digits or at the end of a line. */
 export function isQuotedPrintable(text: Text, range: Range): boolean {
   let all = 0;
@@ -177,7 +211,7 @@ export function isQuotedPrintable(text: Text, range: Range): boolean {
     } else if (softBreak(text, at, range.end) >= 0) soft += 1;
     at = text.skip(NO_EQUALS, at + 1, range.end);
   }
-  return quoted >= 4 && (quoted + soft) * 2 >= all && (adjacent >= 4 || soft > 0 || equals > 0);
+  return quoted >= QUOTED_LEAST && (quoted + soft) * 2 >= all && (adjacent >= 4 || soft > 0 || equals > 0);
 }
 
 /** A `=` that means nothing stays as it is. */

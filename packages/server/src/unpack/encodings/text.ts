@@ -1,4 +1,4 @@
-import { type Blob, readInto } from "../blob.ts";
+import { type Blob, piecesOf, readInto } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import type { MemberSink, Range } from "../opener.ts";
 
@@ -227,39 +227,56 @@ TEXT_BYTE.fill(1, 32, 127);
 /** Every run that we look for has a stretch of plain characters as long as this. */
 const STRETCH = 64;
 const PROBE = 8;
+const PROBES = 4;
 const REGIONS_AT_MOST = 256;
 
 /**
  * The stretches of a content that read as text, with the junk in between where it is short. All of an ordinary text is one
- * such stretch. In other content every eighth byte is looked at, four of which make a stretch worth a look.
+ * such stretch. Every eighth byte is looked at; where four in a row are text, so must be all between them.
  */
-export function textRegions(content: Blob, budget?: Budget): Range[] {
-  const text = textOf(content, budget);
-  const isText = (at: number): boolean => TEXT_BYTE[text.byte(at)] === 1;
+export function textRegions(content: Blob): Range[] {
   let regions: Range[] = [];
   let tolerated = STRETCH;
-  let hits = 0;
-  /** Nothing before this is looked at again. */
-  let done = 0;
-  for (let at = 0; at < content.size; at += PROBE) {
-    hits = isText(at) ? hits + 1 : 0;
-    if (hits < 4) continue;
-    let start = at;
-    let end = at;
-    while (start > done && isText(start - 1)) start -= 1;
-    end = text.skip(TEXT_BYTE, end, content.size);
-    hits = 0;
-    done = end;
-    at = end;
-    if (end - start < STRETCH) continue;
+  /** Where the stretch began that goes on, or -1. */
+  let start = -1;
+  let end = 0;
+
+  function endRegion(): void {
     const last = regions.at(-1);
     if (last && start - last.end <= tolerated) last.end = end;
     else regions.push({ start, end });
-    if (regions.length <= REGIONS_AT_MOST) continue;
+    start = -1;
+    if (regions.length <= REGIONS_AT_MOST) return;
     tolerated *= 4;
     regions = merged(regions, tolerated);
   }
+
+  for (const { at: base, bytes } of piecesOf(content, PIECE)) {
+    let hits = 0;
+    for (let at = 0; at < bytes.length; at += PROBE) {
+      if (TEXT_BYTE[bytes[at] as number] === 0) {
+        hits = 0;
+        if (start >= 0) endRegion();
+        continue;
+      }
+      hits += 1;
+      if (start < 0 && (hits < PROBES || !isText(bytes, at - PROBE * (PROBES - 1), at))) continue;
+      if (start < 0) {
+        let first = at - PROBE * (PROBES - 1);
+        while (first > 0 && base + first > end && TEXT_BYTE[bytes[first - 1] as number] === 1) first -= 1;
+        // What stands before it may be in the last piece.
+        start = first > 0 ? base + first : Math.max(end, base - STRETCH);
+      }
+      end = Math.min(base + at + PROBE, content.size);
+    }
+  }
+  if (start >= 0) endRegion();
   return regions;
+}
+
+function isText(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at += 1) if (TEXT_BYTE[bytes[at] as number] === 0) return false;
+  return true;
 }
 
 function merged(regions: readonly Range[], tolerated: number): Range[] {
