@@ -57,14 +57,20 @@ const TOO_LARGE_SHARE = 4;
 /** zlib stops at the damage: what it has read until then is not much more than what it has read in vain. */
 const DAMAGE_FOUND_BYTES = 64 * 1024;
 
+const USUAL_RATIO = 4;
+const SMALLEST_CHUNK = 1024;
+const LARGEST_CHUNK = 1024 * 1024;
+
 function tryInflate(
   packed: Buffer,
   finishFlush: number,
   maxOutputLength: number,
 ): { content: Buffer<ArrayBuffer>; taken: number } | "too-large" | undefined {
+  // Room for what usually comes out: more pieces would be joined in the end, and more room is thrown away.
+  const chunkSize = Math.min(LARGEST_CHUNK, Math.max(SMALLEST_CHUNK, packed.length * USUAL_RATIO));
   try {
     // Node's types do not know that `info` changes the answer.
-    const answer: unknown = inflateRawSync(packed, { finishFlush, maxOutputLength, info: true });
+    const answer: unknown = inflateRawSync(packed, { finishFlush, maxOutputLength, chunkSize, info: true });
     const { buffer, engine } = answer as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
     return { content: buffer, taken: engine.bytesWritten };
   } catch (error) {

@@ -10,7 +10,7 @@ const PIECE_BYTES = 1024 * 1024;
 /** More of one kind in a single content mean nothing more. */
 const HITS_AT_MOST = 256;
 
-/** What containers begin with, or are known by, wherever they stand. Short: for these the search is fastest. */
+/** What containers begin with, or are known by, wherever they stand. */
 const NEEDLES = {
   zipMember: "PK\x03\x04",
   zipEnd: "PK\x05\x06",
@@ -30,28 +30,89 @@ const NEEDLES = {
 
 export type Needle = keyof typeof NEEDLES;
 
-const PATTERNS = Object.entries(NEEDLES).map(([name, text]) => [name as Needle, Buffer.from(text, "latin1")] as const);
-const OVERLAP = Math.max(...PATTERNS.map(([, pattern]) => pattern.length)) - 1;
+const PATTERNS = Object.entries(NEEDLES).map(([name, text]) => ({
+  name: name as Needle,
+  bytes: Buffer.from(text, "latin1"),
+}));
+const OVERLAP = Math.max(...PATTERNS.map(({ bytes }) => bytes.length)) - 1;
+
+type Candidate = { pattern: (typeof PATTERNS)[number]; offset: number };
+
+/**
+ * Bytes are looked at in pairs, each pair once: whichever pattern stands there has its first two bytes in a pair, or its
+ * second and third. For each pair of bytes, which list of candidates is to be tried.
+ */
+const { table: LISTS, lists: CANDIDATES } = pairTable();
+
+/** As this machine reads it. */
+function pairOf(first = 0, second = 0): number {
+  return new Uint16Array(Uint8Array.of(first, second).buffer)[0] ?? 0;
+}
+
+function pairTable(): { table: Uint8Array; lists: Candidate[][] } {
+  const table = new Uint8Array(65536);
+  const lists: Candidate[][] = [[]];
+  function add(pair: number, candidate: Candidate): void {
+    if (table[pair] === 0) table[pair] = lists.push([]) - 1;
+    lists[table[pair] as number]?.push(candidate);
+  }
+  for (const pattern of PATTERNS) {
+    const { bytes } = pattern;
+    add(pairOf(bytes[0], bytes[1]), { pattern, offset: 0 });
+    if (bytes.length > 2) add(pairOf(bytes[1], bytes[2]), { pattern, offset: 1 });
+  }
+  // The second byte of a pattern of two is the first of any pair: all of those share one list.
+  for (const pattern of PATTERNS.filter(({ bytes }) => bytes.length === 2)) {
+    const list = lists.push([{ pattern, offset: 1 }]) - 1;
+    for (let next = 0; next < 256; next += 1) {
+      const pair = pairOf(pattern.bytes[1], next);
+      if (table[pair] === 0) table[pair] = list;
+      else lists[table[pair] as number]?.push({ pattern, offset: 1 });
+    }
+  }
+  return { table, lists };
+}
 
 /** Where in a content the signatures stand: in its first 8 MiB and its last. Each content is searched once. */
 export function signaturesIn(content: Blob): ReadonlyMap<Needle, readonly number[]> {
   const known = searched.get(content);
   if (known) return known;
   const found = new Map<Needle, number[]>();
-  for (const at of searchedPieces(content.size)) {
-    const piece = readInto(content, scratch, at);
-    for (const [needle, pattern] of PATTERNS) {
-      const positions = found.get(needle) ?? [];
-      // A hit that begins in the overlap is the next piece's.
-      let hit = piece.indexOf(pattern);
-      for (; hit >= 0 && hit < PIECE_BYTES && positions.length < HITS_AT_MOST; hit = piece.indexOf(pattern, hit + 1)) {
-        positions.push(at + hit);
-      }
-      if (positions.length > 0) found.set(needle, positions);
+  for (const base of searchedPieces(content.size)) {
+    const piece = readInto(content, scratch, base);
+    const table = LISTS;
+    // Two bytes are read at once where they stand at an even address.
+    const odd = piece.byteOffset % 2;
+    const pairs = new Uint16Array(piece.buffer, piece.byteOffset + odd, (piece.length - odd) >> 1);
+    for (let index = 0; index < pairs.length; index += 1) {
+      const list = table[pairs[index] as number] as number;
+      if (list === 0) continue;
+      tryCandidates(CANDIDATES[list] as Candidate[], { piece, at: odd + 2 * index, base }, found);
     }
   }
   searched.set(content, found);
   return found;
+}
+
+function tryCandidates(
+  candidates: readonly Candidate[],
+  { piece, at, base }: { piece: Buffer; at: number; base: number },
+  found: Map<Needle, number[]>,
+): void {
+  for (const { pattern, offset } of candidates) {
+    const start = at - offset;
+    // A hit that begins in the overlap is the next piece's.
+    if (start < 0 || start >= PIECE_BYTES || !standsAt(piece, start, pattern.bytes)) continue;
+    const positions = found.get(pattern.name);
+    if (!positions) found.set(pattern.name, [base + start]);
+    else if (positions.length < HITS_AT_MOST) positions.push(base + start);
+  }
+}
+
+function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
+  if (start + bytes.length > piece.length) return false;
+  for (let index = 0; index < bytes.length; index += 1) if (piece[start + index] !== bytes[index]) return false;
+  return true;
 }
 
 const scratch = Buffer.allocUnsafeSlow(PIECE_BYTES + OVERLAP);

@@ -9,9 +9,11 @@ import {
   nextLine,
   type Text,
   textOf,
+  textRegions,
 } from "../encodings/text.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
+import { headOf } from "../signature-search.ts";
 import { type Body, writeBody } from "./mail-bodies.ts";
 import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";
 
@@ -24,9 +26,11 @@ export const mail: Opener = { kind: "mail", find, open };
 const HEAD_BYTES = 64 * 1024;
 
 function find(content: Blob): readonly Place[] {
-  if (content.size < 16 || looksBinary(content.bytes(0, 512))) return [];
-  const head = content.bytes(0, HEAD_BYTES).toString("latin1");
-  const found = MAIL_ONLY.test(head) || PART.test(head) || beginsWithFields(head);
+  if (content.size < 16 || looksBinary(content.bytes(0, 512)) || !hasTextAbove(content, HEAD_BYTES)) return [];
+  const head = headOf(content).toString("latin1", 0, HEAD_BYTES);
+  const found =
+    (NAMES.some((name) => head.toLowerCase().includes(name)) && (MAIL_ONLY.test(head) || PART.test(head))) ||
+    beginsWithFields(head);
   return found ? [{ start: 0, end: content.size, sure: true }] : [];
 }
 
@@ -36,6 +40,14 @@ function looksBinary(head: Buffer): boolean {
   return strange * 8 > head.length;
 }
 
+/** Short ones, below which there is no stretch of text to speak of, may be mails too. */
+function hasTextAbove(content: Blob, end: number): boolean {
+  return content.size < SHORT_BYTES || textRegions(content).some(({ start }) => start < end);
+}
+
+const SHORT_BYTES = 512;
+/** One of these stands in all that the expressions below know. */
+const NAMES: readonly string[] = ["content-", "mime-version"];
 const MAIL_ONLY =
   /^(?:content-transfer-encoding|mime-version)[ \t]{0,99}:|^content-type[ \t]{0,99}:\s{0,99}multipart\//im;
 const PART = /^--[^\r\n]{1,200}(?:\r\n|\r|\n)content-[a-z-]{1,30}[ \t]{0,99}:/im;
@@ -54,11 +66,14 @@ const OF_LETTERS = new Set(["from", "to", "subject", "date", "sender", "reply-to
 function beginsWithFields(head: string): boolean {
   let fields = 0;
   let letters = 0;
-  const lines = head.replace(/^[\s\ufeff\u00ef\u00bb\u00bf]+/, "").split(/\r\n|\r|\n/);
   const cut = head.length === HEAD_BYTES;
-  for (const [index, line] of lines.entries()) {
+  const lines = /([^\r\n]*)(\r\n|\r|\n|$)/y;
+  lines.lastIndex = head.match(/^[\s\ufeff\u00ef\u00bb\u00bf]+/)?.[0].length ?? 0;
+  for (let more = true; more; ) {
+    const [, line = "", lineBreak = ""] = lines.exec(head) ?? [];
+    more = lineBreak !== "";
     // The last line may be cut.
-    const last = cut && index === lines.length - 1;
+    const last = cut && !more;
     if (line === "") return last && fields > 0;
     if (line.startsWith(" ") || line.startsWith("\t") || (fields === 0 && line.startsWith("From "))) continue;
     const name = FIELD.exec(line)?.[1]?.toLowerCase();

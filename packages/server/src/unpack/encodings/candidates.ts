@@ -74,7 +74,7 @@ export function unbrokenStretches(content: Blob, region: Range, breaks: Breaks):
 }
 
 /** As far as anything depends on what stands before and behind it. */
-const BEFORE = 8;
+const BEFORE = 24;
 const EMPTY = Buffer.alloc(0);
 
 function isBreak({ table, depends }: Breaks, piece: Buffer, at: number): boolean {

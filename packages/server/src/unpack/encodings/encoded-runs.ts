@@ -71,10 +71,11 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
     const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
     found({ encoding: "uu", decode, ...lines });
   }
-  // Each search has a text of its own, which goes on where it was in the last region: none loads a piece twice.
-  const [forYenc, forBase64, forHex, forEscapes, forUu, forAscii85, forQuoted] = Array.from({ length: 7 }, () =>
-    textOf(content, budget),
-  ) as [Text, Text, Text, Text, Text, Text, Text];
+  // Each search of a file has a text of its own, which goes on where it was in the last region: none loads a piece twice.
+  const forYenc = textOf(content, budget);
+  const [forBase64, forHex, forEscapes, forUu, forAscii85, forQuoted] = Array.from({ length: 6 }, () =>
+    content.inMemory ? forYenc : textOf(content, budget),
+  ) as [Text, Text, Text, Text, Text, Text];
   findYenc(forYenc, scan("yenc", decodeYencOnce));
   for (const region of textRegions(content)) {
     budget?.addWork(region.end - region.start);

@@ -1,5 +1,5 @@
 import type { Range } from "../opener.ts";
-import { BREAK, type Breaks } from "./candidates.ts";
+import { BREAK, type Breaks, DEPENDS } from "./candidates.ts";
 import { lineBlocks, type Reading } from "./line-blocks.ts";
 import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text, wordKinds } from "./text.ts";
 
@@ -20,12 +20,31 @@ const isH = (byte: number): boolean => byte === 72 || byte === 104;
 const isX = (byte: number): boolean => byte === 120 || byte === 88;
 
 /** What never stands within a run, unless one of its strings is long. */
-export const HEX_BREAKS: Breaks = {
-  table: marking(`0123456789abcdefABCDEF${SEPARATOR_SIGNS} \t\r\n`, true).map((other) => (other === 1 ? BREAK : 0)),
-  depends: () => false,
-  reach: LONG_STRING,
-  joined: 256,
-};
+export const HEX_BREAKS: Breaks = { table: breakTable(), depends: isBehindOddWord, reach: LONG_STRING, joined: 256 };
+
+function breakTable(): Uint8Array {
+  const table = new Uint8Array(256).fill(BREAK);
+  for (const byte of Buffer.from(`0123456789abcdefABCDEF${SEPARATOR_SIGNS}`)) table[byte] = 0;
+  for (const byte of Buffer.from(" \t\r\n,;:.|")) table[byte] = DEPENDS;
+  return table;
+}
+
+/** Whether it ends a short word with half a byte in it: a number, as tables are full of. Not if strings may be joined there. */
+function isBehindOddWord(piece: Buffer, at: number): boolean {
+  let start = at;
+  while (start > 0 && at - start < ODD_WORD && DIGITS[piece[start - 1] as number] === 1) start -= 1;
+  if ((at - start) % 2 === 0 || at - start >= ODD_WORD) return false;
+  for (let back = start - 1; back >= 0 && back >= start - GAP_AT_MOST; back -= 1) {
+    const byte = piece[back] as number;
+    if (QUOTES[byte] === 1 || isX(byte) || isH(byte)) return false;
+    if (DIGITS[byte] === 1 || (SEPARATORS[byte] !== 1 && !isSpace(byte) && !isLineBreak(byte))) return true;
+  }
+  return false;
+}
+
+/** A number with an odd count of digits is half a byte too long, or a number; not if it is as long as this. */
+const ODD_WORD = 8;
+const GAP_AT_MOST = 16;
 
 /** Finds runs of hexadecimal digits, with or without signs between the bytes. */
 export function findHex(text: Text, range: Range, found: (reading: Reading) => void): void {
@@ -153,7 +172,7 @@ function hexWords(
       // A byte of an assembler begins with a digit: `0FFh`.
       if (behind - at === 3 && text.byte(at) === 48 && isH(text.byte(behind))) at += 1;
       const length = behind - at;
-      if (length % 2 === 1 && length < 8 && !joined && !(length === 1 && prefixed)) return behind;
+      if (length % 2 === 1 && length < ODD_WORD && !joined && !(length === 1 && prefixed)) return behind;
       const next = gap(behind, length);
       if (at > first || next >= 0 || length >= HEX_DIGITS) word(at, behind, cutBefore);
       cutBefore = cut;

@@ -1,6 +1,7 @@
 import { type Blob, piecesOf } from "../blob.ts";
 import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
+import { BREAK, type Breaks, unbrokenStretches } from "./candidates.ts";
 
 /**
  * Bytes written as decimal numbers, as scripts carry programs: `[77, 90, 144]`, `Chr(77) & Chr(90)`, one for each line.
@@ -11,10 +12,14 @@ export const numberLists: Opener = {
   find(content) {
     const head = headOf(content);
     if (!looksLikeText(head)) return [];
-    let any = false;
-    lists(content, () => {
-      any = true;
-      return false;
+    const stretches = unbrokenStretches(content, { start: 0, end: content.size }, LIST_BREAKS);
+    const any = stretches.some((stretch) => {
+      let found = false;
+      lists(content.slice(stretch.start, stretch.end), () => {
+        found = true;
+        return false;
+      });
+      return found;
     });
     return any ? [{ start: 0, end: content.size, sure: false }] : [];
   },
@@ -44,6 +49,13 @@ for (const byte of Buffer.from("=;[]{}")) KIND[byte] = ENDS;
 KIND.fill(DIGIT, 0x30, 0x3a);
 KIND.fill(LETTER, 0x41, 0x5b);
 KIND.fill(LETTER, 0x61, 0x7b);
+/** `1,2,3`: the shortest list has as many signs between its numbers, and none of those that end it. */
+const LIST_BREAKS: Breaks = {
+  table: KIND.map((kind) => (kind === ENDS ? BREAK : 0)),
+  depends: () => false,
+  reach: 2 * NUMBERS_LEAST - 1,
+  joined: 0,
+};
 const [ZERO, MINUS] = [0x30, 0x2d];
 /** Numbers stand alone or behind the same few words; in other texts, base64 among them, behind ever new ones. */
 const WORDS_AT_MOST = 4;

@@ -226,15 +226,26 @@ TEXT_BYTE.fill(1, 32, 127);
 
 /** Every run that we look for has a stretch of plain characters as long as this. */
 const STRETCH = 64;
-const PROBE = 8;
+const PROBE = 16;
 const PROBES = 4;
 const REGIONS_AT_MOST = 256;
 
 /**
  * The stretches of a content that read as text, with the junk in between where it is short. All of an ordinary text is one
- * such stretch. Every eighth byte is looked at; where four in a row are text, so must be all between them.
+ * such stretch. Every sixteenth byte is looked at; where four in a row are text, so must be all between them. Each content is
+ * read once, however many ask.
  */
-export function textRegions(content: Blob): Range[] {
+export function textRegions(content: Blob): readonly Range[] {
+  const known = regionsOf.get(content);
+  if (known) return known;
+  const regions = findRegions(content);
+  regionsOf.set(content, regions);
+  return regions;
+}
+
+const regionsOf = new WeakMap<Blob, readonly Range[]>();
+
+function findRegions(content: Blob): Range[] {
   let regions: Range[] = [];
   let tolerated = STRETCH;
   /** Where the stretch began that goes on, or -1. */
@@ -313,11 +324,13 @@ export function utf16Order(content: Blob): "little" | "big" | undefined {
 const SAMPLES = 8;
 
 function orderOf(sample: Buffer): "little" | "big" | undefined {
+  if (!sample.includes(0)) return undefined;
   const zeros = [0, 0];
   const readable = [0, 0];
-  for (const [index, byte] of sample.entries()) {
-    if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
-    else if (TEXT_BYTE[byte] === 1) readable[index % 2] = (readable[index % 2] ?? 0) + 1;
+  for (let at = 0; at < sample.length; at += 1) {
+    const byte = sample[at] as number;
+    if (byte === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+    else if (TEXT_BYTE[byte] === 1) readable[at % 2] = (readable[at % 2] ?? 0) + 1;
   }
   const half = sample.length / 2;
   if ((zeros[1] ?? 0) > half * 0.8 && (readable[0] ?? 0) > half * 0.9) return "little";
