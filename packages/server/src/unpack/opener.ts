@@ -37,7 +37,12 @@ export type Outcome =
    * All members came out whole. `covered` are the stretches of the container that were turned into members, or are
    * structure or padding; what is left is looked at as a member of its own.
    */
-  | { kind: "opened"; covered: readonly Range[] }
+  | {
+      kind: "opened";
+      covered: readonly Range[];
+      /** Stretches of encoded text that have come out in the only way there is to read them: nobody need try again. */
+      decoded?: readonly Range[];
+    }
   | { kind: "encrypted" }
   /** It wants more memory than we give. */
   | { kind: "too-large" }
@@ -48,6 +53,8 @@ export interface Tools {
   sink: MemberSink;
   budget: Budget;
   sevenZip: WasmModule;
+  /** What others who opened the same content have decoded. */
+  decoded?: readonly Range[];
 }
 
 /** Takes members, one after the other. Whatever it throws must come through the opener. */

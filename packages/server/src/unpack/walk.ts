@@ -67,6 +67,12 @@ interface Content {
   found: readonly Found[];
 }
 
+/** Which stretches of a content have been accounted for, and whether all that is in them came out. */
+interface Account {
+  covered: Range[];
+  whole: boolean;
+}
+
 /**
  * Goes through a file and everything in it, a tree of members. A part that cannot be looked at does not end it: what comes
  * after it may be infected, which is the worse news; the first such part is the answer in the end.
@@ -131,13 +137,13 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     };
   }
 
-  /** Says which stretches of the content are accounted for, and whether all that is in them came out. */
-  async function open(parent: Content, found: Found): Promise<{ covered: Range[]; whole: boolean } | undefined> {
+  /** Opens one container, and then what waits in it. `decoded` is what has been decoded of the content so far. */
+  async function open(parent: Content, found: Found, decoded: Range[]): Promise<Account | undefined> {
     const { opener, place } = found;
     const waiting: (Content & { release(): void })[] = [];
     const sink = sinkFor(parent, found, waiting);
     const container = parent.content.slice(place.start, place.end);
-    const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip }, place);
+    const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
     if (!tools.ignored.has(opener.kind))
       note(doubtOf(outcome, place.sure), parent.path, `${opener.kind}: ${outcome.kind}`);
@@ -146,6 +152,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
+    if (place.start === 0) decoded.push(...(outcome.decoded ?? []));
     const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
     return { covered, whole: true };
   }
@@ -162,9 +169,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       return;
     }
     const before = { members, bytes };
-    const accounts: { covered: Range[]; whole: boolean; archive: boolean }[] = [];
+    const accounts: (Account & { archive: boolean })[] = [];
+    const decoded: Range[] = [];
     for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
-      const account = await open(entered, one);
+      const account = await open(entered, one, decoded);
       if (account) accounts.push({ ...account, archive: one.opener.archive ?? false });
     }
     // Where a content is an archive and a text as well, what is no part of the archive is left over.

@@ -29,6 +29,8 @@ interface Target {
   content: Blob;
   text: Text;
   writer: MemberWriter;
+  /** Takes the bodies of which there is one reading only. */
+  decoded: Range[];
 }
 
 /** Writes the members that a body is, one for each way in which programs read it. */
@@ -84,13 +86,20 @@ interface Seen {
  * Base64 as programs read it: signs that do not belong are passed over, and after pads, or too few of them, or a line that is
  * no base64, some stop and others go on. What all agree on comes out once.
  */
-function writeBase64(body: Body, { text, writer }: Target): void {
+function writeBase64(body: Body, { content, text, writer, decoded }: Target): void {
   const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false, wholeLines: false };
   const seen = passOver(text, body);
   function write(reading: Reading, way?: string): void {
     writer.begin(body.name, way);
     decode(text, reading, writer);
     writer.end();
+  }
+  if (seen.clean && body.maybeEnd === undefined && body.end - body.start <= DECODED_AT_ONCE) {
+    writer.begin(body.name, body.tidy ? "mail/base64" : undefined);
+    writer.bytes(Buffer.from(content.bytes(body.start, body.end - body.start).toString("latin1"), "base64"));
+    writer.end();
+    decoded.push({ start: body.start, end: body.end });
+    return;
   }
   write(whole, body.tidy && seen.clean && body.maybeEnd === undefined ? "mail/base64" : undefined);
   const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, body.maybeEnd ?? -1]);
@@ -99,6 +108,9 @@ function writeBase64(body: Body, { text, writer }: Target): void {
   if (seen.urlSafe) write({ ...whole, urlSafe: true });
   if (seen.urlSafe || seen.strangeLine >= 0) write({ ...whole, wholeLines: true });
 }
+
+/** Larger ones are decoded piece by piece. */
+const DECODED_AT_ONCE = 4 * 1024 * 1024;
 
 interface Reading extends Range {
   /** Whether `-` and `_` are letters. */

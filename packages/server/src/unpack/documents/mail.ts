@@ -12,7 +12,7 @@ import {
   textRegions,
 } from "../encodings/text.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
+import { type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { type Body, writeBody } from "./mail-bodies.ts";
 import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";
@@ -87,16 +87,18 @@ function beginsWithFields(head: string): boolean {
 }
 
 function open(container: Blob, { sink, budget }: Tools): Outcome {
-  const target = { content: container, text: textOf(container, budget), writer: memberWriter(sink) };
+  const decoded: Range[] = [];
+  const target = { content: container, text: textOf(container, budget), writer: memberWriter(sink), decoded };
   const messages = writeMessages(target);
   writeParts(target, messages === 0);
-  return { kind: "opened", covered: whole(container) };
+  return { kind: "opened", covered: whole(container), decoded };
 }
 
 interface Target {
   content: Blob;
   text: Text;
   writer: MemberWriter;
+  decoded: Range[];
 }
 
 const FROM = Buffer.from("\nFrom ");

@@ -17,9 +17,11 @@ export const vba: Opener = {
 };
 
 /** Every module's source begins with `Attribute`: a byte of flags, eight characters, the next flags, the ninth. */
-const MARK = Buffer.from("Attribut\x00e", "latin1");
-/** In front of the mark: a byte that says that it is compressed, the header of the first chunk, and flags. */
-const BEFORE = 4;
+const MARK = Buffer.from("\x00Attribut\x00e", "latin1");
+/** A short one is searched for faster. */
+const MARK_START = MARK.subarray(0, 5);
+/** In front of the mark: a byte that says that it is compressed, and the header of the first chunk. */
+const BEFORE = 3;
 const CONTAINER = 0x01;
 const CHUNK_BYTES = 4096;
 const WINDOW_BYTES = 1024 * 1024;
@@ -29,8 +31,10 @@ function* sourcesIn(content: Blob): Generator<number> {
   for (let start = 0; start < content.size; start += WINDOW_BYTES) {
     const before = Math.min(BEFORE, start);
     const window = content.bytes(start - before, before + WINDOW_BYTES + MARK.length);
-    for (let hit = window.indexOf(MARK); hit >= 0 && hit < before + WINDOW_BYTES; hit = window.indexOf(MARK, hit + 1)) {
-      const isSource = hit >= BEFORE && window[hit - 1] === 0 && window[hit - BEFORE] === CONTAINER;
+    const next = (from: number): number => window.indexOf(MARK_START, from);
+    for (let hit = next(0); hit >= 0 && hit < before + WINDOW_BYTES; hit = next(hit + 1)) {
+      const isMark = window.subarray(hit, hit + MARK.length).equals(MARK);
+      const isSource = isMark && hit >= BEFORE && window[hit - BEFORE] === CONTAINER;
       if (isSource) yield start - before + hit - BEFORE + 1;
     }
   }

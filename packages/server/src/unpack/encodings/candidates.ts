@@ -14,6 +14,8 @@ export interface Breaks {
   depends(piece: Buffer, at: number): boolean;
   /** Every run has that many bytes in a row without any break. */
   reach: number;
+  /** And if it has not so many, there is a word in it of `reach` such letters. */
+  least?: { bytes: number; letters: Uint8Array };
   /** So much behind a stretch may belong to it, whatever stands between: long strings are joined by all kinds of words. */
   joined: number;
 }
@@ -32,7 +34,13 @@ export function unbrokenStretches(content: Blob, region: Range, breaks: Breaks):
   /** Where a stretch began of which the end is not known yet, or -1. */
   let open = -1;
 
-  function end(at: number): void {
+  function end(at: number, piece: Buffer, base: number): void {
+    const { least } = breaks;
+    const isShort = least && at - open < least.bytes && open >= base;
+    if (isShort && !hasWord(piece.subarray(open - base, at - base), least.letters, reach)) {
+      open = -1;
+      return;
+    }
     const last = stretches.at(-1);
     const behind = Math.min(at + joined, region.end);
     if (last && open <= last.end) last.end = behind;
@@ -62,20 +70,29 @@ export function unbrokenStretches(content: Blob, region: Range, breaks: Breaks):
       }
       from += 1;
       while (from < limit && !isBreak(breaks, piece, from)) from += 1;
-      if (from < limit) end(base + from);
+      if (from < limit) end(base + from, piece, base);
     }
     broken = base + from;
     if (whole) break;
     // What stands behind a byte at the edge is in the next piece.
     if (open >= 0) broken = Math.min(broken, base + limit - 1 - BEFORE);
   }
-  if (open >= 0) end(region.end);
+  if (open >= 0) end(region.end, EMPTY, region.end);
   return stretches;
 }
 
 /** As far as anything depends on what stands before and behind it. */
 const BEFORE = 24;
 const EMPTY = Buffer.alloc(0);
+
+function hasWord(stretch: Buffer, letters: Uint8Array, length: number): boolean {
+  let count = 0;
+  for (const byte of stretch) {
+    count = letters[byte] === 1 ? count + 1 : 0;
+    if (count === length) return true;
+  }
+  return false;
+}
 
 function isBreak({ table, depends }: Breaks, piece: Buffer, at: number): boolean {
   const kind = table[piece[at] as number];

@@ -95,7 +95,7 @@ function decodeYencOnce(text: Text, range: Range, writer: MemberWriter): void {
   decodeYenc(text, range, { writer, stuffed: false });
 }
 
-function open(container: Blob, { sink, budget }: Tools, place?: Place): Outcome {
+function open(container: Blob, { sink, budget, decoded = [] }: Tools, place?: Place): Outcome {
   const writer = memberWriter(sink);
   const text = textOf(container, budget);
   const order = utf16Order(container);
@@ -107,7 +107,9 @@ function open(container: Blob, { sink, budget }: Tools, place?: Place): Outcome 
     return { kind: "opened", covered: whole(container) };
   }
   const digests = digestCollector(sink);
+  const isDone = insideOf(decoded);
   function give(run: Run): void {
+    if (isDone(run)) return;
     if (isDigest(text, run) && digests.take(text, run)) return;
     writer.begin(`${run.encoding} at ${run.start}`);
     run.decode(text, run, writer);
@@ -124,6 +126,15 @@ function open(container: Blob, { sink, budget }: Tools, place?: Place): Outcome 
   } else forEachRun(container, budget, give);
   digests.end();
   return { kind: "opened", covered: whole(container) };
+}
+
+/** Whether a run lies in stretches that have been decoded, but for less of it than makes a run. */
+function insideOf(decoded: readonly Range[]): (run: Range) => boolean {
+  return ({ start, end }) =>
+    decoded.some((range) => {
+      const outside = Math.max(0, range.start - start) + Math.max(0, end - range.end);
+      return outside < CONTENT_BYTES && start < range.end && end > range.start;
+    });
 }
 
 /** How often the searches pass over a byte, about. */

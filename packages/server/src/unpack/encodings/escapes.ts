@@ -4,8 +4,9 @@ import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text }
 const QUOTES = marking("\"'`");
 const isX = (byte: number): boolean => byte === 120 || byte === 88;
 
-/** Escapes that make a string worth decoding, and how long it must be then. */
+/** Escapes that make a string worth decoding, and how long it must be then. Letters of other scripts are ordinary text. */
 const ESCAPES = 8;
+const ESCAPES_OF_ALL_BYTES = 24;
 const ESCAPED_BYTES = 54;
 const PERCENT = 37;
 const BACKSLASH = 92;
@@ -102,12 +103,13 @@ export function findEscaped(text: Text, range: Range, found: (string: Range) => 
     if (quote === 0 && space >= 0) start = space + 1;
 
     let escapes = 0;
+    let all = 0;
     let saved = 0;
     let at = first;
     for (; at < range.end; at = text.skip(PLAIN, at, range.end)) {
       const byte = text.byte(at);
       if (readEscape(text, at, escaped)) {
-        // Letters of other scripts are ordinary text.
+        all += 1;
         if (escaped.value < 128) escapes += 1;
         saved += escaped.length - 1;
         at += escaped.length;
@@ -118,7 +120,8 @@ export function findEscaped(text: Text, range: Range, found: (string: Range) => 
       at += byte === BACKSLASH ? 2 : 1;
     }
     const end = Math.min(at, range.end);
-    if (end - start - saved >= ESCAPED_BYTES && escapes >= ESCAPES) found({ start, end });
+    const many = escapes >= ESCAPES || all >= ESCAPES_OF_ALL_BYTES;
+    if (end - start - saved >= ESCAPED_BYTES && many) found({ start, end });
     floor = end;
   }
 }

@@ -20,7 +20,13 @@ const isH = (byte: number): boolean => byte === 72 || byte === 104;
 const isX = (byte: number): boolean => byte === 120 || byte === 88;
 
 /** What never stands within a run, unless one of its strings is long. */
-export const HEX_BREAKS: Breaks = { table: breakTable(), depends: isBehindOddWord, reach: LONG_STRING, joined: 256 };
+export const HEX_BREAKS: Breaks = {
+  table: breakTable(),
+  depends: isBehindOddWord,
+  reach: LONG_STRING,
+  least: { bytes: HEX_DIGITS, letters: DIGITS },
+  joined: 256,
+};
 
 function breakTable(): Uint8Array {
   const table = new Uint8Array(256).fill(BREAK);

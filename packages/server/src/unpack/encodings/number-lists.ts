@@ -1,7 +1,6 @@
 import { type Blob, piecesOf } from "../blob.ts";
 import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
-import { BREAK, type Breaks, unbrokenStretches } from "./candidates.ts";
 
 /**
  * Bytes written as decimal numbers, as scripts carry programs: `[77, 90, 144]`, `Chr(77) & Chr(90)`, one for each line.
@@ -12,14 +11,10 @@ export const numberLists: Opener = {
   find(content) {
     const head = headOf(content);
     if (!looksLikeText(head)) return [];
-    const stretches = unbrokenStretches(content, { start: 0, end: content.size }, LIST_BREAKS);
-    const any = stretches.some((stretch) => {
-      let found = false;
-      lists(content.slice(stretch.start, stretch.end), () => {
-        found = true;
-        return false;
-      });
-      return found;
+    let any = false;
+    lists(content, () => {
+      any = true;
+      return false;
     });
     return any ? [{ start: 0, end: content.size, sure: false }] : [];
   },
@@ -49,13 +44,6 @@ for (const byte of Buffer.from("=;[]{}")) KIND[byte] = ENDS;
 KIND.fill(DIGIT, 0x30, 0x3a);
 KIND.fill(LETTER, 0x41, 0x5b);
 KIND.fill(LETTER, 0x61, 0x7b);
-/** `1,2,3`: the shortest list has as many signs between its numbers, and none of those that end it. */
-const LIST_BREAKS: Breaks = {
-  table: KIND.map((kind) => (kind === ENDS ? BREAK : 0)),
-  depends: () => false,
-  reach: 2 * NUMBERS_LEAST - 1,
-  joined: 0,
-};
 const [ZERO, MINUS] = [0x30, 0x2d];
 /** Numbers stand alone or behind the same few words; in other texts, base64 among them, behind ever new ones. */
 const WORDS_AT_MOST = 4;
@@ -66,9 +54,11 @@ function looksLikeText(head: Buffer): boolean {
   return sample.length > NUMBERS_LEAST && !sample.subarray(0, 512).includes(0);
 }
 
-/** Every list of a content, in one pass over it; one that is very long comes in pieces. */
+/**
+ * Every list of a content, in one pass over it; one that is very long comes in pieces. `found` says whether to go on. All in
+ * one function, whose variables it has for itself: this is asked about every text, and most have numbers in them.
+ */
 function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): void {
-  const words = new Int32Array(WORDS_AT_MOST);
   let known = 0;
   let count = 0;
   let value = 0;
@@ -76,64 +66,107 @@ function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): 
   let between = 0;
   let word = 0;
   let minus = false;
-
-  /** False if nobody wants any more. */
-  function end(): boolean {
-    const wanted = count < NUMBERS_LEAST || found(numbers.subarray(0, count));
-    count = 0;
-    known = 0;
-    return wanted;
-  }
-
-  /** Whether the word before a number is one of the few that stand there all the time: `Chr`, `ChrW`. */
-  function isUsual(): boolean {
-    if (word === 0 || count === 0) return true;
-    for (let index = 0; index < known; index += 1) if (words[index] === word) return true;
-    if (known === WORDS_AT_MOST) return false;
-    words[known] = word;
-    known += 1;
-    return true;
-  }
-
-  /** A number has ended. False if nobody wants any more. */
-  function endNumber(): boolean {
-    if ((value > 255 || count === LIST_BYTES || !isUsual()) && !end()) return false;
-    if (value <= 255) {
-      numbers[count] = minus ? 256 - value : value;
-      count += 1;
-    }
-    value = 0;
-    digits = 0;
-    between = 0;
-    word = 0;
-    return true;
-  }
-
   for (const { bytes } of piecesOf(content, PIECE_BYTES)) {
     tools?.budget.addWork(bytes.length);
-    for (let at = 0; at < bytes.length; at += 1) {
+    const { length } = bytes;
+    const fours = foursOf(bytes);
+    for (let at = 0; at < length; at += 1) {
       if (count === 0 && digits === 0) {
         const from = at;
-        while (at < bytes.length && KIND[bytes[at] as number] !== DIGIT) at += 1;
+        at = nextDigit(bytes, fours, from);
         if (at > from) minus = bytes[at - 1] === MINUS;
-        if (at === bytes.length) break;
+        word = 0;
+        if (at === length) break;
       }
       const byte = bytes[at] as number;
-      const kind = KIND[byte];
+      const kind = KIND[byte] as number;
       if (kind === DIGIT) {
         value = digits === DIGITS_AT_MOST ? TOO_LARGE : value * 10 + byte - ZERO;
         if (digits < DIGITS_AT_MOST) digits += 1;
         continue;
       }
-      if (digits > 0 && !endNumber()) return;
+      if (digits > 0) {
+        const usual = word === 0 || (known > 0 && isKnown(word, known)) || known < WORDS_AT_MOST;
+        if (value > 255 || count === LIST_BYTES || !usual) {
+          if (count >= NUMBERS_LEAST && !found(numbers.subarray(0, count))) return;
+          count = 0;
+          known = 0;
+        }
+        if (word !== 0 && count > 0 && !isKnown(word, known)) {
+          words[known] = word;
+          known += 1;
+        }
+        if (value <= 255) {
+          numbers[count] = minus ? 256 - value : value;
+          count += 1;
+        }
+        value = 0;
+        digits = 0;
+        between = 0;
+        word = 0;
+      }
       minus = byte === MINUS;
       if (kind === LETTER) word = (Math.imul(word, 31) + byte) | 0;
       between += 1;
-      if ((between > BETWEEN_AT_MOST || kind === ENDS) && !end()) return;
+      if (between > BETWEEN_AT_MOST || kind === ENDS) {
+        if (count >= NUMBERS_LEAST && !found(numbers.subarray(0, count))) return;
+        count = 0;
+        known = 0;
+      }
     }
   }
-  if (digits > 0 && !endNumber()) return;
-  end();
+  if (digits > 0 && value <= 255 && count < LIST_BYTES) {
+    numbers[count] = minus ? 256 - value : value;
+    count += 1;
+  }
+  if (count >= NUMBERS_LEAST) found(numbers.subarray(0, count));
+}
+
+/** The first digit from a position on, or the end. Four bytes at a time, as most of a text is words. */
+function nextDigit(bytes: Buffer, fours: Fours, from: number): number {
+  const { length } = bytes;
+  let at = from;
+  while (at < length && (at < fours.start || (at - fours.start) % 4 !== 0)) {
+    if (KIND[bytes[at] as number] === DIGIT) return at;
+    at += 1;
+  }
+  for (let index = (at - fours.start) >> 2; index < fours.values.length; index += 1) {
+    // A byte becomes zero if it is one of the sixteen that the digits are among.
+    const signs = ((fours.values[index] as number) & FOUR_HIGH_HALVES) ^ FOUR_DIGITS;
+    at = fours.start + index * 4 + 4;
+    if (((signs - FOUR_ONES) & ~signs & FOUR_TOP_BITS) === 0) continue;
+    for (let digit = at - 4; digit < at; digit += 1) if (KIND[bytes[digit] as number] === DIGIT) return digit;
+  }
+  while (at < length && KIND[bytes[at] as number] !== DIGIT) at += 1;
+  return at;
+}
+
+/** The same bytes, four at a time, from the first address on where that can be read. */
+interface Fours {
+  start: number;
+  values: Int32Array;
+}
+
+function foursOf(bytes: Buffer): Fours {
+  const start = Math.min(bytes.length, (4 - (bytes.byteOffset % 4)) % 4);
+  const count = (bytes.length - start) >> 2;
+  return {
+    start,
+    values: count === 0 ? new Int32Array() : new Int32Array(bytes.buffer, bytes.byteOffset + start, count),
+  };
+}
+
+const FOUR_HIGH_HALVES = 0xf0f0f0f0 | 0;
+const FOUR_DIGITS = 0x30303030;
+const FOUR_ONES = 0x01010101;
+const FOUR_TOP_BITS = 0x80808080 | 0;
+
+/** The words that stand before the numbers of a list. */
+const words = new Int32Array(WORDS_AT_MOST);
+
+function isKnown(word: number, known: number): boolean {
+  for (let index = 0; index < known; index += 1) if (words[index] === word) return true;
+  return false;
 }
 
 const LIST_BYTES = 64 * 1024;

@@ -340,19 +340,28 @@ function orderOf(sample: Buffer): "little" | "big" | undefined {
 
 /** Characters of one byte as that byte, others as UTF-8. */
 export function writeUtf16(content: Blob, order: "little" | "big", writer: MemberWriter): void {
-  const text = textOf(content);
   const low = order === "little" ? 0 : 1;
-  const mark = text.byte(low) === 0xff && text.byte(1 - low) === 0xfe;
-  for (let at = mark ? 2 : 0; at + 1 < content.size; at += 2) {
-    const unit = text.byte(at + low) | (text.byte(at + 1 - low) << 8);
-    if (unit < 256) writer.byte(unit);
-    else if (unit < 0x800) {
-      writer.byte(0xc0 | (unit >> 6));
-      writer.byte(0x80 | (unit & 63));
-    } else {
-      writer.byte(0xe0 | (unit >> 12));
-      writer.byte(0x80 | ((unit >> 6) & 63));
-      writer.byte(0x80 | (unit & 63));
+  const written = Buffer.allocUnsafeSlow(Math.min((WRITTEN_AT_ONCE * 3) / 2, (content.size * 3) / 2 + 3));
+  for (const { at: start, bytes } of piecesOf(content, WRITTEN_AT_ONCE)) {
+    let used = 0;
+    for (let at = 0; at + 1 < bytes.length; at += 2) {
+      const unit = (bytes[at + low] as number) | ((bytes[at + 1 - low] as number) << 8);
+      if (unit < 256) {
+        written[used] = unit;
+        used += 1;
+      } else if (unit < 0x800) {
+        written[used] = 0xc0 | (unit >> 6);
+        written[used + 1] = 0x80 | (unit & 63);
+        used += 2;
+      } else if (unit !== BYTE_ORDER_MARK || start + at > 0) {
+        written[used] = 0xe0 | (unit >> 12);
+        written[used + 1] = 0x80 | ((unit >> 6) & 63);
+        written[used + 2] = 0x80 | (unit & 63);
+        used += 3;
+      }
     }
+    writer.bytes(Uint8Array.prototype.slice.call(written, 0, used));
   }
 }
+
+const BYTE_ORDER_MARK = 0xfeff;
