@@ -34,9 +34,7 @@ export function memberSender({ control, budget, send }: SenderOptions): MemberSe
     for (;;) {
       const underWay = Atomics.load(control, CONTROL.bytesUnderWay);
       if (underWay <= atMost) return;
-      const started = performance.now();
       Atomics.wait(control, CONTROL.bytesUnderWay, underWay, LOOK_UP_MS);
-      budget.excuse(performance.now() - started);
       budget.check();
     }
   }

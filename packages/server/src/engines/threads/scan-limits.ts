@@ -29,8 +29,8 @@ export const FULL_LIMITS: UnpackLimits = {
  */
 export const LIGHT_LIMITS: UnpackLimits = {
   ...FULL_LIMITS,
-  members: 200,
-  unpackedBytes: 16 * MIB,
+  members: 2000,
+  unpackedBytes: 32 * MIB,
   workFromBytes: 32 * MIB,
   unpackerBytes: 64 * MIB,
   memberInMemoryBytes: 16 * MIB,

@@ -1,5 +1,6 @@
 import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
+import { marking } from "./text.ts";
 
 /**
  * Bytes for a chip or a person, in lines of hexadecimal numbers that say an address as well: Intel's files (`:10000000…`),
@@ -7,8 +8,11 @@ import { headOf } from "../signature-search.ts";
  */
 export const hexRecords: Opener = {
   kind: "hex-records",
-  find: (content) =>
-    isRecord(headOf(content).toString("latin1", 0, 600)) ? [{ start: 0, end: content.size, sure: false }] : [],
+  find(content) {
+    const head = headOf(content);
+    if (BEGINNING[head[0] ?? 0] !== 1 || !isRecord(head.toString("latin1", 0, 600))) return [];
+    return [{ start: 0, end: content.size, sure: false }];
+  },
   open(container, { sink, budget }: Tools) {
     sink.begin("records");
     let rest = "";
@@ -25,6 +29,8 @@ export const hexRecords: Opener = {
   },
 };
 
+/** What a line of records begins with, or stands before it. */
+const BEGINNING = marking(":S0123456789abcdefABCDEF \t\r\n");
 const PIECE_BYTES = 1024 * 1024;
 /** 255 bytes in numbers, and what stands around them. */
 const LINE_AT_MOST = 600;

@@ -1,6 +1,7 @@
 import { type Blob, piecesOf } from "../blob.ts";
-import { type Opener, type Tools, whole } from "../opener.ts";
+import { type Opener, type Range, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
+import { BREAK, type Breaks, unbrokenStretches } from "./candidates.ts";
 
 /**
  * Bytes written as decimal numbers, as scripts carry programs: `[77, 90, 144]`, `Chr(77) & Chr(90)`, one for each line.
@@ -12,10 +13,13 @@ export const numberLists: Opener = {
     const head = headOf(content);
     if (!looksLikeText(head)) return [];
     let any = false;
-    lists(content, () => {
-      any = true;
-      return false;
-    });
+    for (const { start, end } of stretchesOf(content, head)) {
+      lists(start === 0 && end === content.size ? content : content.slice(start, end), () => {
+        any = true;
+        return false;
+      });
+      if (any) break;
+    }
     return any ? [{ start: 0, end: content.size, sure: false }] : [];
   },
   open(container, tools) {
@@ -29,6 +33,15 @@ export const numberLists: Opener = {
     return { kind: "opened", covered: whole(container) };
   },
 };
+
+/** Where lists may be: in a text that is full of signs that end them there is hardly room for one. */
+function stretchesOf(content: Blob, head: Buffer): readonly Range[] {
+  const all = { start: 0, end: content.size };
+  let ends = 0;
+  for (let at = 0; at < Math.min(head.length, TEXT_SAMPLE); at += 1) if (KIND[head[at] as number] === ENDS) ends += 1;
+  const isFull = ends * BETWEEN_AT_MOST > Math.min(head.length, TEXT_SAMPLE);
+  return isFull ? unbrokenStretches(content, all, LIST_BREAKS) : [all];
+}
 
 const PIECE_BYTES = 1024 * 1024;
 /** The shortest list that is worth a look; tables of numbers are shorter, most of them. */
@@ -44,6 +57,13 @@ for (const byte of Buffer.from("=;[]{}")) KIND[byte] = ENDS;
 KIND.fill(DIGIT, 0x30, 0x3a);
 KIND.fill(LETTER, 0x41, 0x5b);
 KIND.fill(LETTER, 0x61, 0x7b);
+/** `1,2,3`: the shortest list has as many signs between its numbers, and none of those that end it. */
+const LIST_BREAKS: Breaks = {
+  table: KIND.map((kind) => (kind === ENDS ? BREAK : 0)),
+  depends: () => false,
+  reach: 2 * NUMBERS_LEAST - 1,
+  joined: 0,
+};
 const [ZERO, MINUS] = [0x30, 0x2d];
 /** Numbers stand alone or behind the same few words; in other texts, base64 among them, behind ever new ones. */
 const WORDS_AT_MOST = 4;
