@@ -2,16 +2,34 @@
  * A signature as people write it down: bytes in hexadecimal, ranges of them, `..` for any byte, text in single quotes, and
  * `*n` behind one of these to repeat it. `'BZh' 31-39 '1AY&SY'` is what bzip2 begins with.
  */
-export function bytePattern(spelled: string): (bytes: Uint8Array, offset?: number) => boolean {
-  const ranges = [...spelled.matchAll(TOKEN)].flatMap(([, text, low, high, any, times]) => {
+export function bytePattern(spelled: string): BytePattern {
+  const ranges = rangesOf(spelled);
+  const lows = Uint8Array.from(ranges, ([low]) => low);
+  const highs = Uint8Array.from(ranges, ([, high]) => high);
+  return (bytes, offset = 0) => {
+    if (offset + lows.length > bytes.length) return false;
+    for (let index = 0; index < lows.length; index += 1) {
+      const byte = bytes[offset + index] as number;
+      if (byte < (lows[index] as number) || byte > (highs[index] as number)) return false;
+    }
+    return true;
+  };
+}
+
+export type BytePattern = (bytes: Uint8Array, offset?: number) => boolean;
+
+/** A table of the bytes that contents with one of these patterns at their beginning begin with. */
+export function beginningsOf(spelled: readonly string[]): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const [low, high] of spelled.flatMap((one) => rangesOf(one).slice(0, 1))) table.fill(1, low, high + 1);
+  return table;
+}
+
+function rangesOf(spelled: string): Range[] {
+  return [...spelled.matchAll(TOKEN)].flatMap(([, text, low, high, any, times]) => {
     const one: Range[] = text !== undefined ? [...text].map(exactly) : [any ? [0, 255] : range(low, high)];
     return Array.from({ length: Number(times ?? 1) }, () => one).flat();
   });
-  return (bytes, offset = 0) =>
-    ranges.every(([low, high], index) => {
-      const byte = bytes[offset + index];
-      return byte !== undefined && byte >= low && byte <= high;
-    });
 }
 
 type Range = readonly [low: number, high: number];

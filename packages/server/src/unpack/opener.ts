@@ -15,6 +15,8 @@ export interface Opener {
   readonly kind: string;
   /** All of it is members, structure and padding: whoever has seen the members has seen all there is. A text is not like that. */
   readonly archive?: true;
+  /** For each byte, whether a content may begin with it; nothing else is asked about. All, where this is missing. */
+  readonly beginnings?: Uint8Array;
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
   find(content: Blob): readonly Place[];
   /** Takes the members out of one container, which is the content from the `start` of a place that was found to its `end`. */

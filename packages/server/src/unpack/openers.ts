@@ -81,5 +81,11 @@ export function containersIn(content: Blob): Found[] {
 }
 
 function ask(openers: readonly Opener[], content: Blob): Found[] {
-  return openers.flatMap((opener) => opener.find(content).map((place) => ({ opener, place })));
+  const first = content.bytes(0, 1)[0] ?? 0;
+  const found: Found[] = [];
+  for (const opener of openers) {
+    if (opener.beginnings && opener.beginnings[first] !== 1) continue;
+    for (const place of opener.find(content)) found.push({ opener, place });
+  }
+  return found;
 }

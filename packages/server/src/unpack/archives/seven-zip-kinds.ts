@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { type Blob, watchedBlob } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { beginningsOf, bytePattern } from "../byte-pattern.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { type MemberSink, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip/seven-zip.ts";
@@ -13,6 +13,7 @@ interface KnownKind {
   /** 7-Zip's name of the format; none if nothing we have opens it. */
   type?: string;
   sure: boolean;
+  beginnings?: Uint8Array;
   fits(head: Buffer, content: Blob): boolean;
 }
 
@@ -25,12 +26,18 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("xz", "xz", "fd '7zXZ' 00"),
   begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
   begins("lzh", "Lzh", "..*2 '-lh' 30-39 '-'", "..*2 '-lz' 30-39 '-'", "..*2 '-lh' 64 '-'", "..*2 '-lzs-'"),
-  { kind: "arj", type: "Arj", sure: true, fits: isArj },
+  { kind: "arj", type: "Arj", sure: true, beginnings: beginningsOf(["60"]), fits: isArj },
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
   begins("chm", "Chm", "'ITSF' 03 00 00 00"),
   begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
   begins("ole", "Compound", "d0 cf 11 e0 a1 b1 1a e1"),
-  { kind: "cpio", type: "Cpio", sure: true, fits: (head) => isTextCpio(head) || isBinaryCpio(head) },
+  {
+    kind: "cpio",
+    type: "Cpio",
+    sure: true,
+    beginnings: beginningsOf(["'0'", "71", "c7"]),
+    fits: (head) => isTextCpio(head) || isBinaryCpio(head),
+  },
   begins("ar", "Ar", "'!<arch>' 0a"),
   begins("rpm", "Rpm", "ed ab ee db"),
   { kind: "udf", type: "Udf", sure: true, fits: hasUdfDescriptor },
@@ -66,9 +73,10 @@ const KNOWN_KINDS: readonly KnownKind[] = [
 ];
 
 /** What 7-Zip opens, by what the content begins with. */
-export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, fits }) => ({
+export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, fits, beginnings }) => ({
   kind,
   archive: true,
+  ...(beginnings && { beginnings }),
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
   open: (container, tools) => (type === undefined ? { kind: "unreadable" } : openBy7z(container, type, tools)),
 }));
@@ -162,7 +170,7 @@ function coveredBy(
 }
 
 function begins(kind: string, type: string | undefined, ...spelled: string[]): KnownKind {
-  return has(kind, type, 0, ...spelled);
+  return { ...has(kind, type, 0, ...spelled), beginnings: beginningsOf(spelled) };
 }
 
 function has(kind: string, type: string | undefined, offset: number, ...spelled: string[]): KnownKind {
