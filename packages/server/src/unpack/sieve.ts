@@ -2,7 +2,7 @@ import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { lzip } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
-import { sevenZipKinds } from "./archives/seven-zip-kinds.ts";
+import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
@@ -26,7 +26,9 @@ export function mayHoldMembers(file: Blob): boolean {
   if (!file.inMemory) return true;
   const head = headOf(file);
   if (isProgram(head) || mayBeLzma(head) || holdsText(file.bytes(0, file.size))) return true;
-  return BY_HEAD.some((opener) => opener.find(file).length > 0) || signaturesIn(file).size > 0;
+  if (BY_HEAD.some((opener) => opener.find(file).length > 0)) return true;
+  const found = [...signaturesIn(file).keys()];
+  return found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0);
 }
 
 /** Those that look at fixed places only. */

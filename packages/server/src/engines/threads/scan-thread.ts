@@ -15,7 +15,7 @@ import type { Spooled } from "./spool.ts";
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
 const glanced = new Uint8Array(setup.joined);
-const memory = new Uint8Array(JOINED_BYTES);
+const memory = new Uint8Array(setup.rules ? JOINED_BYTES : 0);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
 
 const rules = await compile();

@@ -68,7 +68,7 @@ const NOTICE_MS = 2000;
 export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "joined">): Promise<ScanWorker> {
   const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * CONTROL.count);
   const control = new Int32Array(shared);
-  const joined = new SharedArrayBuffer(JOINED_BYTES);
+  const joined = new SharedArrayBuffer(setup.rules ? JOINED_BYTES : 0);
   const contents = joinedContents(new Uint8Array(joined));
   const worker = new Worker(new URL("./scan-thread.ts", import.meta.url), {
     name: "lazaret-scan",

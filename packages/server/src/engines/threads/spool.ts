@@ -38,7 +38,8 @@ export async function spool(
       } else {
         await room.claim(size + chunk.length - flushed);
         descriptor ??= namelessFile(options.folder);
-        await writeAll(descriptor, Buffer.concat([...head.splice(0), chunk]), flushed);
+        // What was kept is written at once, what comes later as it comes.
+        await writeAll(descriptor, head.length > 0 ? Buffer.concat([...head.splice(0), chunk]) : chunk, flushed);
         flushed = size + chunk.length;
       }
       size += chunk.length;

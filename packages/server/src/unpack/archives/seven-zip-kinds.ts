@@ -90,6 +90,8 @@ interface EmbeddedKind {
   likely(from: Buffer): boolean;
 }
 
+const EMBEDDED_ARJ: EmbeddedKind = embedded("arj", "Arj", "arj", isWholeArj);
+
 /** Zip, gzip and zstd have openers of their own, which look everywhere by themselves. */
 const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
   embedded("7z", "7z", "sevenZip", (from) => from.length > 32 && crc32(from.subarray(12, 32)) === from.readUInt32LE(8)),
@@ -98,7 +100,7 @@ const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
   embedded("cab", "Cab", "cab", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
   embedded("ole", "Compound", "compound", (from) => from.length >= 512 && from.readUInt16LE(28) === 0xfffe),
   embedded("xz", "xz", "xz", (from) => from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8)),
-  embedded("arj", "Arj", "arj", isWholeArj),
+  EMBEDDED_ARJ,
   { ...embedded("nsis", "Nsis", "nsis", () => true), before: 8 },
   { ...embedded("bzip2", "bzip2", "bzip2Block", (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4))), before: 4 },
 ];
@@ -108,21 +110,28 @@ function embedded(kind: string, type: string, needle: Needle, likely: EmbeddedKi
 }
 
 /** What 7-Zip opens anywhere inside a content that is no container itself: self-extracting archives, pictures with one behind. */
-export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(({ kind, type, needle, before, likely }) => ({
-  kind,
-  archive: true,
-  find(content) {
-    const places: Place[] = [];
-    for (const position of signaturesIn(content).get(needle) ?? []) {
-      const start = position - before;
-      if (start <= 0 || !likely(content.bytes(start, LIKELY_BYTES))) continue;
-      places.push({ start, end: content.size, sure: false });
-      if (places.length === EMBEDDED_AT_MOST) break;
-    }
-    return places;
-  },
-  open: (container, tools) => openBy7z(container, type, tools),
-}));
+export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(embeddedOpener);
+
+/** Known by two bytes, which stand in every picture: only what they begin tells whether it is one. */
+export const embeddedArj: Opener = embeddedOpener(EMBEDDED_ARJ);
+
+function embeddedOpener({ kind, type, needle, before, likely }: EmbeddedKind): Opener {
+  return {
+    kind,
+    archive: true,
+    find(content) {
+      const places: Place[] = [];
+      for (const position of signaturesIn(content).get(needle) ?? []) {
+        const start = position - before;
+        if (start <= 0 || !likely(content.bytes(start, LIKELY_BYTES))) continue;
+        places.push({ start, end: content.size, sure: false });
+        if (places.length === EMBEDDED_AT_MOST) break;
+      }
+      return places;
+    },
+    open: (container, tools) => openBy7z(container, type, tools),
+  };
+}
 
 const LIKELY_BYTES = 4096;
 const EMBEDDED_AT_MOST = 16;

@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import { type Blob, piecesOf } from "../blob.ts";
 import { emit, type Opener, type Tools, whole } from "../opener.ts";
 import { inflateLeniently } from "./pdf-inflate.ts";
 
@@ -33,7 +33,8 @@ interface FoundRecord {
 }
 
 const HEADER = 8;
-const WINDOW_BYTES = 1024 * 1024;
+const WINDOW_BYTES = 256 * 1024;
+const TYPE_OFFSET = 2;
 /** How far behind the type of a picture its data may begin. */
 const REACH = 128;
 
@@ -57,22 +58,19 @@ function isRecordStream(content: Blob): boolean {
 /** One pass for each type; a record's type stands two bytes behind its beginning. */
 function* recordsIn(content: Blob, types: readonly number[], charge: (bytes: number) => void): Generator<FoundRecord> {
   const needles = types.map((type) => Buffer.of(type & 0xff, type >> 8));
-  for (let start = 0; start < content.size; start += WINDOW_BYTES) {
-    const before = Math.min(2, start);
-    const window = content.bytes(start - before, before + WINDOW_BYTES + REACH);
+  for (const { at: offset, bytes: window } of piecesOf(content, WINDOW_BYTES, REACH)) {
+    const found: FoundRecord[] = [];
     for (const needle of needles) {
       charge(window.length);
-      for (
-        let hit = window.indexOf(needle);
-        hit >= 0 && hit < before + WINDOW_BYTES;
-        hit = window.indexOf(needle, hit + 1)
-      ) {
-        const record = recordAt(window, hit - 2);
-        const offset = start - before;
+      const next = (from: number): number => window.indexOf(needle, from);
+      // The window is good until somebody else reads; what stands at its very end is the next one's.
+      for (let hit = next(TYPE_OFFSET); hit >= 0 && hit < WINDOW_BYTES + TYPE_OFFSET; hit = next(hit + 1)) {
+        const record = recordAt(window, hit - TYPE_OFFSET);
         if (!record || offset + record.start >= content.size) continue;
-        yield { ...record, at: offset + hit - 2, start: offset + record.start, end: offset + record.end };
+        found.push({ ...record, at: offset + record.at, start: offset + record.start, end: offset + record.end });
       }
     }
+    yield* found;
   }
 }
 

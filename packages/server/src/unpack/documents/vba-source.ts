@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import { type Blob, piecesOf } from "../blob.ts";
 import { type Opener, type Tools, whole } from "../opener.ts";
 
 /**
@@ -24,19 +24,19 @@ const MARK_START = MARK.subarray(0, 5);
 const BEFORE = 3;
 const CONTAINER = 0x01;
 const CHUNK_BYTES = 4096;
-const WINDOW_BYTES = 1024 * 1024;
+const PIECE_BYTES = 256 * 1024;
 
 /** Where the chunks of a source begin. */
 function* sourcesIn(content: Blob): Generator<number> {
-  for (let start = 0; start < content.size; start += WINDOW_BYTES) {
-    const before = Math.min(BEFORE, start);
-    const window = content.bytes(start - before, before + WINDOW_BYTES + MARK.length);
-    const next = (from: number): number => window.indexOf(MARK_START, from);
-    for (let hit = next(0); hit >= 0 && hit < before + WINDOW_BYTES; hit = next(hit + 1)) {
-      const isMark = window.subarray(hit, hit + MARK.length).equals(MARK);
-      const isSource = isMark && hit >= BEFORE && window[hit - BEFORE] === CONTAINER;
-      if (isSource) yield start - before + hit - BEFORE + 1;
+  for (const { at, bytes } of piecesOf(content, PIECE_BYTES, BEFORE + MARK.length)) {
+    const starts: number[] = [];
+    const next = (from: number): number => bytes.indexOf(MARK_START, from);
+    // The piece is good until somebody else reads; what stands at its very end is the next one's.
+    for (let hit = next(BEFORE); hit >= 0 && hit < PIECE_BYTES + BEFORE; hit = next(hit + 1)) {
+      const isMark = bytes.subarray(hit, hit + MARK.length).equals(MARK);
+      if (isMark && bytes[hit - BEFORE] === CONTAINER) starts.push(at + hit - BEFORE + 1);
     }
+    yield* starts;
   }
 }
 
