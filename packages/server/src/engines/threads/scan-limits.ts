@@ -67,7 +67,7 @@ export const RULES_MEMORY_BYTES: number = 192 * MIB;
 /** JavaScript heap of one thread, in MB. Contents of files are not on it. */
 export const THREAD_HEAP_MB = 256;
 /** The part of it for what is gone at once. By default it grows to several times this, and stays. */
-export const THREAD_YOUNG_HEAP_MB = 16;
+export const THREAD_YOUNG_HEAP_MB = 8;
 
 /** Members on their way to clamd: when more bytes than this are under way, the thread waits. */
 export const MEMBERS_UNDER_WAY_BYTES: number = 4 * MIB;
