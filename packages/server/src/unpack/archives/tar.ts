@@ -35,6 +35,7 @@ const MAGIC_AT = 257;
 const BLOCK = 512;
 const PIECE_BYTES = 1024 * 1024;
 /** Extended headers are text; a name or a size fits into far less. */
+const EXTENSION_TRUSTED_BYTES = 1024;
 const EXTENSION_BYTES = 1024 * 1024;
 const TYPE = { pax: "x", paxForAll: "g", solarisPax: "X", longName: "L", longLink: "K", gnuSparse: "S" } as const;
 const EXTENSIONS: readonly string[] = [TYPE.pax, TYPE.paxForAll, TYPE.solarisPax, TYPE.longName, TYPE.longLink];
@@ -130,8 +131,9 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
       const extension = readExtension(type, text);
       if (type === TYPE.paxForAll && extension.size !== undefined) forAll = { size: extension.size };
       forNext = { ...forNext, ...extension };
-      const end = Math.min(container.size, at + BLOCK + padded(header.size));
-      found.covered.push({ start: at, end });
+      // Names and times are short. More than that is nobody's to trust, and looked at as what is left over.
+      const body = header.size <= EXTENSION_TRUSTED_BYTES ? padded(header.size) : 0;
+      found.covered.push({ start: at, end: Math.min(container.size, at + BLOCK + body) });
       at += BLOCK + padded(header.size);
       continue;
     }

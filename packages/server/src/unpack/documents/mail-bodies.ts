@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { base64Decoder, base64Value } from "../encodings/base64.ts";
+import { base64Decoder, base64Value, isUrlSafe } from "../encodings/base64.ts";
 import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
 import {
   copyRange,
@@ -88,18 +88,19 @@ interface Seen {
  */
 function writeBase64(body: Body, { content, text, writer, decoded }: Target): void {
   const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false, wholeLines: false };
+  const length = body.end - body.start;
+  if (length <= DECODED_AT_ONCE && body.maybeEnd === undefined && isByTheBook(content.bytes(body.start, length))) {
+    writer.begin(body.name, body.tidy ? "mail/base64" : undefined);
+    writer.bytes(Buffer.from(content.bytes(body.start, length).toString("latin1"), "base64"));
+    writer.end();
+    decoded.push({ start: body.start, end: body.end });
+    return;
+  }
   const seen = passOver(text, body);
   function write(reading: Reading, way?: string): void {
     writer.begin(body.name, way);
     decode(text, reading, writer);
     writer.end();
-  }
-  if (seen.clean && body.maybeEnd === undefined && body.end - body.start <= DECODED_AT_ONCE) {
-    writer.begin(body.name, body.tidy ? "mail/base64" : undefined);
-    writer.bytes(Buffer.from(content.bytes(body.start, body.end - body.start).toString("latin1"), "base64"));
-    writer.end();
-    decoded.push({ start: body.start, end: body.end });
-    return;
   }
   write(whole, body.tidy && seen.clean && body.maybeEnd === undefined ? "mail/base64" : undefined);
   const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, body.maybeEnd ?? -1]);
@@ -107,6 +108,33 @@ function writeBase64(body: Body, { content, text, writer, decoded }: Target): vo
   if (seen.shortPadEnd >= 0) write({ ...whole, anyPad: true });
   if (seen.urlSafe) write({ ...whole, urlSafe: true });
   if (seen.urlSafe || seen.strangeLine >= 0) write({ ...whole, wholeLines: true });
+}
+
+const LETTER = 1;
+const KIND = new Uint8Array(256);
+for (let byte = 0; byte < 256; byte += 1) if (base64Value(byte) < 64 && !isUrlSafe(byte)) KIND[byte] = LETTER;
+const LINE_LETTERS = 76;
+
+/** Nothing but full groups of letters on lines of up to 76, and pads at the end that leave no bits over: as everybody writes it. */
+function isByTheBook(bytes: Buffer): boolean {
+  let letters = 0;
+  let lineStart = 0;
+  let at = 0;
+  for (; at < bytes.length; at += 1) {
+    const byte = bytes[at] as number;
+    if (KIND[byte] === LETTER) {
+      letters += 1;
+      continue;
+    }
+    if (byte === PAD) break;
+    if (at - lineStart > LINE_LETTERS || !(byte === 10 || (byte === 13 && bytes[at + 1] === 10))) return false;
+    if (byte === 13) at += 1;
+    lineStart = at + 1;
+  }
+  if (at - lineStart > LINE_LETTERS) return false;
+  const pads = (4 - (letters % 4)) % 4;
+  if (pads === 3 || bytes.toString("latin1", at).trimEnd() !== "=".repeat(pads)) return false;
+  return pads === 0 || (base64Value(bytes[at - 1] as number) & (pads === 2 ? 15 : 3)) === 0;
 }
 
 /** Larger ones are decoded piece by piece. */
@@ -122,7 +150,6 @@ interface Reading extends Range {
 }
 
 const PAD = 61;
-const isUrlSafe = (byte: number): boolean => byte === 45 || byte === 95;
 
 function decode(text: Text, reading: Reading, writer: MemberWriter): void {
   const decoder = base64Decoder(writer.byte);

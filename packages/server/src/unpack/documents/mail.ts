@@ -28,9 +28,9 @@ const HEAD_BYTES = 64 * 1024;
 function find(content: Blob): readonly Place[] {
   if (content.size < 16 || looksBinary(content.bytes(0, 512)) || !hasTextAbove(content, HEAD_BYTES)) return [];
   const head = headOf(content).toString("latin1", 0, HEAD_BYTES);
-  const found =
-    (NAMES.some((name) => head.toLowerCase().includes(name)) && (MAIL_ONLY.test(head) || PART.test(head))) ||
-    beginsWithFields(head);
+  const lower = head.toLowerCase();
+  const named = NAMES.some((name) => lower.includes(name));
+  const found = (named && (MAIL_ONLY.test(head) || PART.test(head))) || beginsWithFields(head);
   return found ? [{ start: 0, end: content.size, sure: true }] : [];
 }
 

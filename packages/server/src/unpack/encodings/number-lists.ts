@@ -67,7 +67,7 @@ const LIST_BREAKS: Breaks = {
 const [ZERO, MINUS] = [0x30, 0x2d];
 /** Numbers stand alone or behind the same few words; in other texts, base64 among them, behind ever new ones. */
 const WORDS_AT_MOST = 4;
-const TEXT_SAMPLE = 4096;
+const TEXT_SAMPLE = 1024;
 
 function looksLikeText(head: Buffer): boolean {
   const sample = head.subarray(0, TEXT_SAMPLE);
@@ -86,6 +86,8 @@ function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): 
   let between = 0;
   let word = 0;
   let minus = false;
+  /** The last byte was a letter, or a digit behind one. */
+  let inWord = false;
   for (const { bytes } of piecesOf(content, PIECE_BYTES)) {
     tools?.budget.addWork(bytes.length);
     const { length } = bytes;
@@ -94,13 +96,20 @@ function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): 
       if (count === 0 && digits === 0) {
         const from = at;
         at = nextDigit(bytes, fours, from);
-        if (at > from) minus = bytes[at - 1] === MINUS;
+        const before = bytes[at - 1] as number;
+        if (at > from) minus = before === MINUS;
         word = 0;
         if (at === length) break;
+        // The digits of a word are no number: `part1`, and all of base64.
+        if (KIND[before] === LETTER && at > 0) {
+          while (at < length && (KIND[bytes[at] as number] as number) >= DIGIT) at += 1;
+          at -= 1;
+          continue;
+        }
       }
       const byte = bytes[at] as number;
       const kind = KIND[byte] as number;
-      if (kind === DIGIT) {
+      if (kind === DIGIT && !(inWord && digits === 0)) {
         value = digits === DIGITS_AT_MOST ? TOO_LARGE : value * 10 + byte - ZERO;
         if (digits < DIGITS_AT_MOST) digits += 1;
         continue;
@@ -124,9 +133,11 @@ function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): 
         digits = 0;
         between = 0;
         word = 0;
+        inWord = false;
       }
       minus = byte === MINUS;
-      if (kind === LETTER) word = (Math.imul(word, 31) + byte) | 0;
+      inWord = kind >= DIGIT;
+      if (inWord) word = (Math.imul(word, 31) + byte) | 0;
       between += 1;
       if (between > BETWEEN_AT_MOST || kind === ENDS) {
         if (count >= NUMBERS_LEAST && !found(numbers.subarray(0, count))) return;
