@@ -6,7 +6,7 @@ import { parseArgs } from "node:util";
 import type { Container } from "../packages/server/test/support/corpus/container.ts";
 import { type CorpusFile, corpus } from "../packages/server/test/support/corpus/corpus.ts";
 import { byHash } from "../packages/server/test/support/corpus/payloads.ts";
-import { type Answer, ask, startSetUps } from "../packages/server/test/support/corpus/set-ups.ts";
+import { type Answer, ask, madeOr, startSetUps } from "../packages/server/test/support/corpus/set-ups.ts";
 import { tally } from "./table.ts";
 import { isInstalled, type Truth, truthOf } from "./truth.ts";
 
@@ -64,7 +64,8 @@ function save(folder: string): void {
   mkdirSync(folder, { recursive: true });
   for (const [index, file] of chosen.entries()) {
     const name = `${index} ${file.name} ${file.payload.name}`.replaceAll(/[^a-zA-Z0-9]+/g, "-");
-    writeFileSync(join(folder, `${name.slice(0, 150)}${file.layers[0]?.extension}`), file.make());
+    const content = madeOr(file);
+    if (content) writeFileSync(join(folder, `${name.slice(0, 150)}${file.layers[0]?.extension}`), content);
   }
   say(`${chosen.length} files are in ${folder}`);
 }

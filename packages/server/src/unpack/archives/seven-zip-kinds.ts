@@ -58,7 +58,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
   ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
   ends("vhd", "VHD", "'conectix' 00 00"),
-  unsure(has("ext", "Ext", 1080, "53 ef")),
+  { kind: "ext", type: "Ext", sure: true, fits: isExt },
   { kind: "fat", type: "FAT", sure: false, fits: isFat },
   { kind: "disk", type: "MBR", sure: true, fits: hasPartitions },
   // lrzip, rzip, zpaq.
@@ -192,11 +192,6 @@ function has(kind: string, type: string | undefined, offset: number, ...spelled:
   };
 }
 
-/** Too little to go by: such a file is opened if it can be, and nothing is said if not. */
-function unsure(known: KnownKind): KnownKind {
-  return { ...known, sure: false };
-}
-
 /** Disk images have their signature in the last sector. */
 function ends(kind: string, type: string, spelled: string): KnownKind {
   const pattern = bytePattern(spelled);
@@ -206,6 +201,16 @@ function ends(kind: string, type: string, spelled: string): KnownKind {
 }
 
 const SECTOR = 512;
+
+/** Two bytes stand anywhere; what the numbers around them say must make a file system. */
+function isExt(head: Buffer): boolean {
+  if (head.length < 1024 + 96 || head.readUInt16LE(1080) !== 0xef53) return false;
+  const word = (offset: number): number => head.readUInt32LE(1024 + offset);
+  const [inodes, blocks, blockSize, inBlocks, inInodes, revision] = [0, 4, 24, 32, 40, 76].map(word);
+  return (
+    [inodes, blocks, inBlocks, inInodes].every((count) => count !== 0) && (blockSize ?? 7) <= 6 && (revision ?? 2) <= 1
+  );
+}
 
 function isArj(head: Buffer): boolean {
   if (head.length < 34 || head.readUInt16LE(0) !== 0xea60) return false;

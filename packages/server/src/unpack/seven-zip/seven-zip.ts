@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import sevenZipPackage from "7z-wasm";
+import { EngineUnavailable } from "../../model/faults.ts";
 import type { Blob } from "../blob.ts";
 import type { MemberSink } from "../opener.ts";
 import { compileWasm, instantiateWasm, type WasmInstance, type WasmModule } from "../web-assembly.ts";
@@ -29,6 +30,7 @@ export async function unpack(archive: Blob, sink: MemberSink, options: UnpackOpt
   const output = lineCollector();
   const errors = lineCollector();
   let memoryRefused = false;
+  const stop = guard(archive, sink);
   const sevenZip = await sevenZipPackage.default({
     stdin: () => END_OF_INPUT,
     stdout: output.add,
@@ -41,18 +43,22 @@ export async function unpack(archive: Blob, sink: MemberSink, options: UnpackOpt
       for (const name of ["__syscall_chmod", "__syscall_fchownat", "__syscall_utimensat"]) imports[name] = () => 0;
       imports.emscripten_resize_heap = (bytes: number): unknown => {
         memoryRefused ||= bytes >>> 0 > options.memoryBytes;
-        return memoryRefused ? 0 : grow?.(bytes);
+        const grown = memoryRefused ? 0 : grow?.(bytes);
+        // Not the archive's fault, and no word about it.
+        if (!grown && !memoryRefused) stop.thrown ??= { error: new EngineUnavailable("no memory for 7-Zip") };
+        return grown;
       };
     }),
   });
 
-  const stop = sinkGuard(sink);
-  mountFiles(sevenZip, archive, stop.sink);
+  mountFiles(sevenZip, stop.archive, stop.sink);
   const exitCode = process.exitCode;
   let result: number | undefined;
   try {
     result = sevenZip.callMain([...ARGUMENTS, `-t${options.type}`, ARCHIVE_PATH]) as unknown as number;
-  } catch {
+  } catch (error) {
+    // It stops dead on malformed archives. One that takes more than JavaScript has to give is another matter.
+    if (error instanceof RangeError) memoryRefused = true;
     result = undefined;
   }
   // The unpacker believes to be a program of its own.
@@ -90,26 +96,35 @@ function instantiate(program: WasmModule, replace: (imports: Imports) => void): 
   };
 }
 
-/** What the sink throws passes through the unpacker, which may change or hold it: so it is kept. */
-function sinkGuard(sink: MemberSink): { sink: MemberSink; thrown: { error: unknown } | undefined } {
-  const guard: { sink: MemberSink; thrown: { error: unknown } | undefined } = { sink, thrown: undefined };
-  function guarded<Args extends unknown[]>(action: (...args: Args) => void): (...args: Args) => void {
+interface Guard {
+  archive: Blob;
+  sink: MemberSink;
+  thrown: { error: unknown } | undefined;
+}
+
+/** What the sink or the reading of a file throws passes through the unpacker, which may change or hold it: so it is kept. */
+function guard(archive: Blob, sink: MemberSink): Guard {
+  function guarded<Args extends unknown[], Result>(action: (...args: Args) => Result): (...args: Args) => Result {
     return (...args) => {
       try {
-        action(...args);
+        return action(...args);
       } catch (error) {
-        guard.thrown ??= { error };
+        kept.thrown ??= { error };
         throw error;
       }
     };
   }
-  guard.sink = {
-    folder: guarded(() => sink.folder()),
-    begin: guarded((name: string) => sink.begin(name)),
-    write: guarded((bytes: Uint8Array) => sink.write(bytes)),
-    end: guarded(() => sink.end()),
+  const kept: Guard = {
+    archive: { ...archive, read: guarded(archive.read) },
+    sink: {
+      folder: guarded(() => sink.folder()),
+      begin: guarded((name: string) => sink.begin(name)),
+      write: guarded((bytes: Uint8Array) => sink.write(bytes)),
+      end: guarded(() => sink.end()),
+    },
+    thrown: undefined,
   };
-  return guard;
+  return kept;
 }
 
 function lineCollector() {

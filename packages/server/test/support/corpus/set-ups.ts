@@ -78,7 +78,8 @@ export async function ask(setUps: SetUps, file: CorpusFile): Promise<Answer[]> {
   return Promise.all(asked.map(({ name, engine }) => scan(engine, file, { name, content })));
 }
 
-function madeOr(file: CorpusFile): Buffer | undefined {
+/** Nothing, if there is no such file. */
+export function madeOr(file: CorpusFile): Buffer | undefined {
   try {
     return file.make();
   } catch (error) {
