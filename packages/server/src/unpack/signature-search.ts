@@ -1,4 +1,5 @@
 import { type Blob, readInto } from "./blob.ts";
+import type { Opener, Place } from "./opener.ts";
 
 /** As much of a content as recognising it by its beginning takes: the descriptors of a disc stand from 32 KiB on. */
 const HEAD_BYTES = 66 * 1024;
@@ -7,8 +8,10 @@ const FRONT_BYTES = 8 * 1024 * 1024;
 /** The longest comment of a zip, and room for what a program carries behind it. */
 const BACK_BYTES = 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
-/** More of one kind in a single content mean nothing more. */
-const HITS_AT_MOST = 256;
+/** Of one kind in a single content; what has more is never looked at in full. */
+const HITS_AT_MOST = 4096;
+/** So many of one kind are opened. */
+const PLACES_AT_MOST = 256;
 
 /** What containers begin with, or are known by, wherever they stand. */
 const NEEDLES = {
@@ -134,4 +137,27 @@ export function headOf(content: Blob): Buffer {
   const head = content.bytes(0, HEAD_BYTES);
   heads.set(content, head);
   return head;
+}
+
+/**
+ * The containers of one kind that stand within a content, at those signatures where one is likely. Where there are too many
+ * to open, the content as a whole is one more, which nobody can open: so it is never clean.
+ */
+export function placesWithin(content: Blob, needle: Needle, likely: (position: number) => number | undefined): Place[] {
+  const positions = signaturesIn(content).get(needle) ?? [];
+  const places: Place[] = [];
+  for (const position of positions) {
+    const start = likely(position);
+    if (start === undefined || start <= 0) continue;
+    if (places.length === PLACES_AT_MOST) return [...places, tooMany(content)];
+    places.push({ start, end: content.size, sure: false });
+  }
+  return positions.length === HITS_AT_MOST ? [...places, tooMany(content)] : places;
+}
+
+const tooMany = (content: Blob): Place => ({ start: 0, end: content.size, sure: true });
+
+/** Opens what `placesWithin` has found. */
+export function openWithin(open: Opener["open"]): Opener["open"] {
+  return (container, tools, place) => (place?.start === 0 ? { kind: "too-large" } : open(container, tools, place));
 }

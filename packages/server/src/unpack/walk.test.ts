@@ -196,3 +196,23 @@ test("a walk that was called off ends", async () => {
   };
   await assert.rejects(walked(zip([stored("a", payload), stored("b", other)]), { cancelled }), Cancelled);
 });
+
+describe("containers in the middle of something else", () => {
+  const fake = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]), Buffer.alloc(40, 0xff)]);
+  const beginning = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), randomBytes(300)]);
+
+  test("are opened behind some that are none", async () => {
+    const { seen, doubt } = await walked(
+      Buffer.concat([beginning, ...Array.from({ length: 100 }, () => fake), gzipSync(payload)]),
+    );
+    assert.ok(has(seen, payload));
+    assert.equal(doubt, undefined);
+  });
+
+  test("behind too many of them are beyond the limits, never clean", async () => {
+    const { doubt } = await walked(
+      Buffer.concat([beginning, ...Array.from({ length: 300 }, () => fake), gzipSync(payload)]),
+    );
+    assert.equal(doubt?.finding, "scanner:limits-exceeded");
+  });
+});

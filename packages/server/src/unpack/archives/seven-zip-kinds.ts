@@ -2,9 +2,9 @@ import { crc32 } from "node:zlib";
 import { type Blob, watchedBlob } from "../blob.ts";
 import { beginningsOf, bytePattern } from "../byte-pattern.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { type MemberSink, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { type MemberSink, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip/seven-zip.ts";
-import { headOf, type Needle, signaturesIn } from "../signature-search.ts";
+import { headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
 import { streamEnd } from "./stream-end.ts";
 
 /** How one kind of archive is recognised by what it begins with. */
@@ -119,22 +119,16 @@ function embeddedOpener({ kind, type, needle, before, likely }: EmbeddedKind): O
   return {
     kind,
     archive: true,
-    find(content) {
-      const places: Place[] = [];
-      for (const position of signaturesIn(content).get(needle) ?? []) {
+    find: (content) =>
+      placesWithin(content, needle, (position) => {
         const start = position - before;
-        if (start <= 0 || !likely(content.bytes(start, LIKELY_BYTES))) continue;
-        places.push({ start, end: content.size, sure: false });
-        if (places.length === EMBEDDED_AT_MOST) break;
-      }
-      return places;
-    },
-    open: (container, tools) => openBy7z(container, type, tools),
+        return start > 0 && likely(content.bytes(start, LIKELY_BYTES)) ? start : undefined;
+      }),
+    open: openWithin((container, tools) => openBy7z(container, type, tools)),
   };
 }
 
 const LIKELY_BYTES = 4096;
-const EMBEDDED_AT_MOST = 16;
 /** The stream that Office puts an encrypted document in. */
 const ENCRYPTED_DOCUMENT = "EncryptedPackage";
 /** Of these 7-Zip reads exactly what belongs to the archive: what it did not read is something else. */

@@ -3,8 +3,8 @@ import { type Blob, piecesOf } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
-import { headOf, signaturesIn } from "../signature-search.ts";
+import { emit, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
+import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
 /**
@@ -97,8 +97,9 @@ export const embeddedGzip: Opener = {
   ...gzip,
   find(content) {
     const likely = (at: number): boolean => at > 0 && isLikelyGzip(content.bytes(at, GZIP_HEADER_BYTES));
-    return places(content, (signaturesIn(content).get("gzip") ?? []).filter(likely));
+    return placesWithin(content, "gzip", (at) => (likely(at) ? at : undefined));
   },
+  open: openWithin(gzip.open),
 };
 
 function isGzip(head: Buffer): boolean {
@@ -211,8 +212,9 @@ export const embeddedZstd: Opener = {
   find(content) {
     // The byte behind the magic number says which fields follow; one bit of it is always zero.
     const likely = (at: number): boolean => at > 0 && ((content.bytes(at + 4, 1)[0] ?? 8) & 8) === 0;
-    return places(content, (signaturesIn(content).get("zstd") ?? []).filter(likely));
+    return placesWithin(content, "zstd", (at) => (likely(at) ? at : undefined));
   },
+  open: openWithin(zstd.open),
 };
 
 function isZstd(head: Buffer): boolean {
@@ -336,9 +338,3 @@ function unbrotli(
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
-
-function places(content: Blob, starts: readonly number[]): Place[] {
-  return starts.slice(0, PLACES_AT_MOST).map((start) => ({ start, end: content.size, sure: false }));
-}
-
-const PLACES_AT_MOST = 64;
