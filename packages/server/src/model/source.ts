@@ -48,6 +48,8 @@ export interface SourceFailure {
   /** For people; never tells a resolved address. */
   message: string;
   statusCode?: number;
+  /** The length that was announced, where that alone made the file too big. */
+  announcedBytes?: number;
   /** A later try may succeed (network error, 408, 425, 429, 5xx). */
   passing: boolean;
 }

@@ -119,6 +119,31 @@ test("with a callback_url: 204, and the result is posted with every field of the
   assert.equal(receiver.requests.length, 1);
 });
 
+test("a download that announces more than the limit is too big, and callback and poll tell the announced length", async () => {
+  await using receiver = await callbackReceiver(answering(204));
+  await using small = await testService({
+    clamd: `unix:${clamd.socketPath}`,
+    allowHttpCallbacks: true,
+    jobMaxMib: 1,
+  });
+  const announced = 5 * 1024 * 1024;
+  await using big = await fileServer({
+    "/big": (_, response) => response.writeHead(200, { "Content-Length": announced }).write("x"),
+  });
+  const body = { download_url: `${big.origin}/big`, callback_url: `${receiver.origin}/scanned`, trace_id: "big" };
+  await small.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  await until("the callback is there", () => receiver.requests.length > 0);
+  const { status, finding, size } = JSON.parse(receiver.requests[0]?.body.toString() ?? "");
+  const expected = { status: "no", finding: "scanner:too-big", size: announced };
+  assert.deepEqual({ status, finding, size }, expected);
+  const polled = await small.call("/api/v1/scan/async/result?trace_id=big");
+  assert.deepEqual(await polled.json(), expected);
+});
+
 test("a download that fails in a way that may pass is tried again after 5, 10 and 15 seconds", async () => {
   await submit({ download_url: `${files.origin}/flaky`, trace_id: "flaky" });
   for (const [tries, seconds] of [

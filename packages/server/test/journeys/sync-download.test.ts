@@ -30,6 +30,7 @@ const answers: Record<string, RequestListener> = {
     response.write("half", () => response.destroy());
   },
   "/huge": (_, response) => response.writeHead(200, { "Content-Length": SYNC_MAX_FILE_BYTES + 1 }).write("x"),
+  "/boundless": (_, response) => response.writeHead(200, { "Content-Length": "18446744073709551615" }).write("x"),
   "/bomb": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(bomb),
   "/packed": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(brotliCompressSync(eicar())),
   "/endless": (_, response) => {
@@ -74,7 +75,8 @@ const results: [path: string, result: object][] = [
   ["/missing", { status: "no", finding: "scanner:download-failed" }],
   ["/metadata", { status: "no", finding: "scanner:download-failed" }],
   ["/short", { status: "no", finding: "scanner:download-failed" }],
-  ["/huge", { status: "no", finding: "scanner:too-big" }],
+  ["/huge", { status: "no", finding: "scanner:too-big", size: SYNC_MAX_FILE_BYTES + 1 }],
+  ["/boundless", { status: "no", finding: "scanner:too-big" }],
   ["/bomb", { status: "no", finding: "scanner:limits-exceeded" }],
   ["/packed", { status: "infected", finding: "Eicar-Test-Signature", size: 68 }],
   ["/endless", { status: "no", finding: "scanner:too-big" }],
