@@ -31,13 +31,20 @@ describe("headers a client wants sent", () => {
   }
 
   for (const where of ["download_headers", "callback_headers"] as const) {
-    it(`refuses connection, framing, proxy and range headers in ${where}, in any case`, () => {
+    it(`refuses connection, framing and proxy headers in ${where}, in any case`, () => {
       const never = ["Host", "Connection", "keep-alive", "TE", "Trailer", "Transfer-Encoding", "UPGRADE", "Expect"];
-      for (const name of [...never, "Range", "If-Range", "Proxy-Authenticate", "proxy-x", "HTTP2-Settings"]) {
+      for (const name of [...never, "Proxy-Authenticate", "proxy-x", "HTTP2-Settings"]) {
         assert.equal(checkHeaders({ [name]: "x" }, where).kind, "invalid", name);
       }
     });
   }
+
+  it("refuses ranges for downloads, which must be the whole file, and lets callbacks have them", () => {
+    for (const name of ["Range", "if-range"]) {
+      assert.equal(checkHeaders({ [name]: "x" }, "download_headers").kind, "invalid", name);
+      assert.deepEqual(checkHeaders({ [name]: "x" }, "callback_headers"), { kind: "ok", headers: { [name]: "x" } });
+    }
+  });
 
   it("refuses a length for downloads and passes over it for callbacks", () => {
     assert.equal(checkHeaders({ "Content-Length": "0" }, "download_headers").kind, "invalid");
