@@ -93,7 +93,7 @@ export async function startService(
       monthlyQuota: settings.monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),
-    ...keyRoutes({ publicKeys: jobs.publicKeys }),
+    ...keyRoutes({ publicKeys: async () => jobs.publicKeys() }),
     ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
