@@ -43,6 +43,8 @@ export interface RunningService {
 const GRACE_MS = 25_000;
 /** Anybody may ask for readiness, any number of times. */
 const READINESS_MS = 500;
+/** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
+const QUEUE_ANSWER_MS = 1500;
 
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
@@ -103,9 +105,10 @@ export async function startService(
     routes,
     metrics: measured.text,
     readiness: remembered(READINESS_MS, async () => {
+      const queue = inTime(queueCheck(platform.queue));
       const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
+      const checks: ReadinessCheck[] = [running, await queue, ...health.checks];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
     }),
   });
@@ -168,6 +171,17 @@ async function queueCheck(queue: {
     return { name: "queue", ok: true, detail };
   } catch (error) {
     return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
+  const late = Promise.withResolvers<ReadinessCheck>();
+  const detail = `no answer within ${QUEUE_ANSWER_MS} ms`;
+  const timer = setTimeout(() => late.resolve({ name: "queue", ok: false, detail }), QUEUE_ANSWER_MS);
+  try {
+    return await Promise.race([check, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
