@@ -16,7 +16,7 @@ import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import { type ScanNow, scanNow } from "./receive/scan-now.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
@@ -31,6 +31,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  timer?: ScanNowOptions["timer"];
 }
 
 export interface RunningService {
@@ -84,7 +86,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, timings.scanMs),
+      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
     }),
   ];
   const apiRoutes = [
@@ -140,11 +142,16 @@ export async function startService(
 }
 
 /** The synchronous API's scans: so many at once, the next ones in a line. */
-function scansNow(settings: Settings, scanning: Scanning, timeoutMs = SYNC_TIMEOUT_SECONDS * 1000): ScanNow {
+function scansNow(
+  settings: Settings,
+  scanning: Scanning,
+  { timeoutMs, timer }: { timeoutMs: number | undefined; timer: ScanNowOptions["timer"] | undefined },
+): ScanNow {
   const { concurrency, objectScans } = scanning;
   const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
   return scanNow({
-    timeoutMs,
+    timeoutMs: timeoutMs ?? SYNC_TIMEOUT_SECONDS * 1000,
+    ...(timer && { timer }),
     installation: installationOf(settings),
     async scan(source, signal) {
       const leave = await slots.enter(signal);

@@ -1,0 +1,4 @@
+import type { Mutant } from "./mutant.ts";
+export function rowMutants(_root: string): Mutant[] {
+  return [];
+}
