@@ -37,6 +37,20 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   DOWNLOAD_RETRY_SECONDS: [journey("async-download")],
 };
 
+/** By the words of findings. */
+const byFinding: Readonly<Record<string, readonly TestChoice[]>> = {
+  "too-big": [journey("sync-download")],
+  "download-failed": [journey("spec-rows")],
+  "callback-failed": [journey("spec-rows")],
+  encrypted: [server("src/engines/rules/hostile-files"), server("src/scan/merge-verdicts")],
+  "limits-exceeded": [journey("sync-download")],
+  "unsupported-archive": [server("src/unpack/walk"), server("src/engines/rules/hostile-files")],
+  timeout: [journey("async-download")],
+  "engine-error": [server("src/guard/guard-bucket"), server("src/engines/threads/scan-pool")],
+  "object-not-found": [server("src/platforms/aws/objects/open-object"), journey("objects")],
+  "object-access-denied": [server("src/platforms/aws/objects/open-object")],
+};
+
 const byFile: Readonly<Record<string, readonly TestChoice[]>> = {
   "features.ts": [contract("features"), contract("fit-messages")],
   "fit-messages.ts": [contract("fit-messages")],
@@ -44,24 +58,15 @@ const byFile: Readonly<Record<string, readonly TestChoice[]>> = {
   "callback.ts": [contract("schemas"), journey("callbacks")],
   "findings-topic.ts": [contract("schemas"), journey("objects")],
   "events.ts": [contract("schemas"), journey("callbacks"), journey("objects")],
-  "errors.ts": [
-    contract("schemas"),
-    journey("callbacks"),
-    journey("sync-download"),
-    journey("objects"),
-    journey("engine-p"),
-    journey("engine-trouble"),
-    journey("hostile-files"),
-    server("src/pipeline"),
-    server("src/object-jobs"),
-  ],
+  "errors.ts": [contract("schemas"), journey("service")],
   "jobs.ts": [contract("schemas"), journey("async-download"), journey("sync-download"), journey("objects")],
 };
 
 /** Who ought to notice a break of the contract, the quickest first. */
 export function noticedBy(file: string, breakName: string): readonly TestChoice[] {
   const constant = /\b(?:export )?const ([A-Z_]+)\b/.exec(breakName)?.[1] ?? "";
-  const tests = byConstant[constant] ?? byFile[file];
+  const finding = /"scanner:([\w-]+)"/.exec(breakName)?.[1] ?? "";
+  const tests = byConstant[constant] ?? byFinding[finding] ?? byFile[file];
   if (!tests) throw new Error(`nobody is said to notice a break of ${file}: add it to mutants/noticed-by.ts`);
   return tests;
 }

@@ -23,7 +23,7 @@ const { values } = parseArgs({
 });
 
 const sound = new WeakMap<TreeCopy, Set<string>>();
-process.once("SIGINT", () => process.exit(130));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 const only = new RegExp(values.only);
 const all = [...contractMutants(root, noticedBy), ...rowMutants(root)].filter(({ name }) => only.test(name));
 if (values.list) {
