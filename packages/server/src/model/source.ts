@@ -24,6 +24,8 @@ export interface ObjectSource extends ObjectRef {
 export interface SeenObject extends ObjectRef {
   /** Changes whenever the bytes do: an entity tag, a fingerprint. */
   mark: string;
+  /** The store keeps no versions there: `version` is our own mark of the bytes, and nobody could ask for it later. */
+  unversioned?: true;
 }
 
 /** Bytes that arrive with the request itself. They can be read once. */

@@ -108,6 +108,14 @@ test("the log names a download that was stopped because of its encoding", async 
   assert.ok(Number(line?.bytes) <= 64 * 1024 * 1024, `${line?.bytes} bytes were decoded`);
 });
 
+test("a download_url of exactly 2,048 characters is taken, one more is refused", async () => {
+  const long = (characters: number): string => `${origin}/clean?${"x".repeat(characters - `${origin}/clean?`.length)}`;
+  answers[new URL(long(2048)).pathname + new URL(long(2048)).search] = (_, response) => response.end("clean file");
+  assert.deepEqual(await (await post({ download_url: long(2048) })).json(), { status: "clean", size: 10 });
+  const refused = await post({ download_url: long(2049) });
+  assert.equal(((await refused.json()) as { code: string }).code, "invalid_download_url");
+});
+
 test("fields the spec does not name are ignored", async () => {
   const response = await post({ download_url: `${origin}/clean`, colour: "green" });
   assert.deepEqual(await response.json(), { status: "clean", size: 10 });
