@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 
-const sound = new WeakMap<TreeCopy, Set<string>>();
+const asked = new WeakMap<TreeCopy, Map<string, string | undefined>>();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 const only = new RegExp(values.only);
 const all = [...contractMutants(root, noticedBy), ...rowMutants(root)].filter(({ name }) => only.test(name));
@@ -32,49 +32,61 @@ if (values.list) {
   process.exitCode = (await breakAll(all, Number(values.jobs))) ? 0 : 1;
 }
 
+type Outcome =
+  | { kind: "noticed"; by: string }
+  | { kind: "survived" }
+  /** The tests fail without any break, so they say nothing about this one. */
+  | { kind: "unclear"; why: string };
+
 /** True when every break was noticed, or is known not to be. */
 async function breakAll(mutants: readonly Mutant[], jobs: number): Promise<boolean> {
   const started = performance.now();
   const left = [...mutants];
-  const survivors: string[] = [];
-  let noticed = 0;
+  const outcomes = new Map<string, Outcome>();
   const work = async (): Promise<void> => {
     using copy = copyTree(root);
     for (let mutant = left.shift(); mutant; mutant = left.shift()) {
-      const by = await noticedIn(copy, mutant);
-      if (by !== undefined) noticed += 1;
-      else survivors.push(mutant.name);
-      console.log(`${by === undefined ? "SURVIVED" : "noticed "}  ${mutant.name}${by ? `  ← ${by}` : ""}`);
+      const outcome = await outcomeIn(copy, mutant);
+      outcomes.set(mutant.name, outcome);
+      const detail = outcome.kind === "noticed" ? outcome.by : outcome.kind === "unclear" ? outcome.why : "nobody";
+      console.log(`${outcome.kind.padEnd(8)}  ${mutant.name}  ← ${detail}`);
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, jobs) }, work));
 
-  const unknown = survivors.filter((name) => !(name in knownSurvivors));
+  const of = (kind: Outcome["kind"]): string[] =>
+    [...outcomes].filter(([, each]) => each.kind === kind).map(([name]) => name);
+  const [survived, unclear] = [of("survived"), of("unclear")];
   const seconds = Math.round((performance.now() - started) / 1000);
-  console.log(`\n${mutants.length} breaks: ${noticed} noticed, ${survivors.length} survived, in ${seconds} s`);
-  for (const name of survivors)
-    console.log(`  survived: ${name}${name in knownSurvivors ? `: ${knownSurvivors[name]}` : ""}`);
-  return unknown.length === 0;
+  const counts = `${of("noticed").length} noticed, ${survived.length} survived, ${unclear.length} unclear`;
+  console.log(`\n${mutants.length} breaks: ${counts}, in ${seconds} s`);
+  for (const name of survived) console.log(`  survived: ${name}: ${knownSurvivors[name] ?? "not known"}`);
+  for (const name of unclear) console.log(`  unclear: ${name}`);
+  return unclear.length === 0 && survived.every((name) => name in knownSurvivors);
 }
 
-/** The test that noticed. Tests are asked unbroken first, once in each copy: one that fails anyway shows nothing. */
-async function noticedIn(copy: TreeCopy, mutant: Mutant): Promise<string | undefined> {
+async function outcomeIn(copy: TreeCopy, mutant: Mutant): Promise<Outcome> {
+  let unsound: string | undefined;
   for (const choice of mutant.tests) {
-    await mustPass(copy, choice);
+    const why = await unsoundness(copy, choice);
+    unsound ??= why;
+    if (why !== undefined) continue;
     using _ = copy.breakWith(mutant);
     const run = await runTests(copy.path, choice);
-    if (run.kind === "failed") return run.began ? run.test : `${run.test} could not begin`;
+    if (run.kind === "failed") return { kind: "noticed", by: run.began ? run.test : `${run.test} could not begin` };
   }
-  return undefined;
+  return unsound === undefined ? { kind: "survived" } : { kind: "unclear", why: unsound };
 }
 
-async function mustPass(copy: TreeCopy, choice: TestChoice): Promise<void> {
-  const key = `${choice.file}\0${choice.pattern ?? ""}`;
-  const seen = sound.get(copy) ?? new Set();
-  sound.set(copy, seen);
-  if (seen.has(key)) return;
-  const run = await runTests(copy.path, choice);
-  if (run.kind === "failed") throw new Error(`${choice.file} fails without any break: ${run.test}`);
-  if (run.count === 0) throw new Error(`${choice.file} has no test that matches ${choice.pattern}`);
-  seen.add(key);
+/** Tests are asked unbroken first, once in each copy: one that fails anyway, or is not there, shows nothing. */
+async function unsoundness(copy: TreeCopy, choice: TestChoice): Promise<string | undefined> {
+  const key = `${choice.file} ${choice.pattern ?? ""}`;
+  const known = asked.get(copy) ?? new Map<string, string | undefined>();
+  asked.set(copy, known);
+  if (!known.has(key)) {
+    const run = await runTests(copy.path, choice);
+    const failed = run.kind === "failed" ? `${key} fails without any break: ${run.test}` : undefined;
+    known.set(key, run.kind === "passed" && run.count === 0 ? `${key}: there is no such test` : failed);
+  }
+  return known.get(key);
 }
