@@ -60,7 +60,7 @@ const byFile: Readonly<Record<string, readonly TestChoice[]>> = {
   "result.ts": [contract("schemas")],
   "callback.ts": [contract("schemas"), journey("callbacks", "signed callbacks verify|24 POSTs")],
   "findings-topic.ts": [contract("schemas")],
-  "events.ts": [contract("schemas"), journey("spec-rows", "topic|failed")],
+  "events.ts": [contract("schemas"), journey("spec-rows", "topic|/clean")],
   "errors.ts": [contract("schemas")],
   "jobs.ts": [
     contract("schemas"),

@@ -195,6 +195,13 @@ test("an object whose scan is given up does not keep the clean of an earlier one
   assert.deepEqual(await buckets.tagsOf("given-up", "big.bin"), { scanner: "no" });
 });
 
+test("names of one character are names, not refused with 400", async () => {
+  buckets.put("b", "k", "text");
+  assert.equal((await scanNow(service, "b", "k")).status, "clean");
+  const other = { status: "no", finding: "scanner:object-not-found" };
+  assert.deepEqual(await scanNow(service, "b", "k", "1"), other);
+});
+
 const badObjects: Record<string, object> = {
   "no bucket": { key: "k" },
   "an empty bucket": { bucket: "", key: "k" },

@@ -141,6 +141,7 @@ for (const [path, result] of answers) {
     assert.equal(receiver.requests[0]?.requestLine, "POST /scanned HTTP/1.1");
 
     const event = await eventOf(trace_id);
+    assert.deepEqual([event["detail-type"], event.source], ["Download Scan Result", "com.scanner"]);
     const { download_failed_error, ...detail } = event.detail;
     assert.deepEqual(detail, { download_url, callback_url, ...verdict, trace_id, custom_data: "mine" });
     assert.equal(download_failed_error !== undefined, result.finding === "scanner:download-failed");
