@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { HEADERS_MAX_BYTES, HEADERS_MAX_COUNT } from "@lazaret/contract";
 import fc from "fast-check";
 import { checkHeaders, type HeaderMap } from "./header-rules.ts";
 
@@ -71,14 +70,14 @@ describe("headers a client wants sent", () => {
   });
 
   it("takes 100 names and not 101", () => {
-    assert.equal(checkHeaders(names(HEADERS_MAX_COUNT), "download_headers").kind, "ok");
-    assert.equal(checkHeaders(names(HEADERS_MAX_COUNT + 1), "download_headers").kind, "invalid");
+    assert.equal(checkHeaders(names(100), "download_headers").kind, "ok");
+    assert.equal(checkHeaders(names(101), "download_headers").kind, "invalid");
   });
 
   it("takes 16 KB of names and values and not a byte more", () => {
     const headers = (bytes: number) => ({ AB: "x".repeat(bytes - 5), C: "yy" });
-    assert.equal(checkHeaders(headers(HEADERS_MAX_BYTES), "download_headers").kind, "ok");
-    assert.equal(checkHeaders(headers(HEADERS_MAX_BYTES + 1), "download_headers").kind, "invalid");
+    assert.equal(checkHeaders(headers(16_384), "download_headers").kind, "ok");
+    assert.equal(checkHeaders(headers(16_385), "download_headers").kind, "invalid");
   });
 
   it("keeps names of an object's own for headers like any other", () => {
