@@ -1,4 +1,4 @@
-import { Aws, Duration, Fn, type Stack } from "aws-cdk-lib";
+import { Aws, type CfnParameter, Duration, Fn, type Stack } from "aws-cdk-lib";
 import { Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Architecture, type CfnFunction, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
 import type { Secret } from "aws-cdk-lib/aws-secretsmanager";
@@ -7,19 +7,21 @@ import type { AddOnParameters } from "../parts/add-on-parameters.ts";
 import { explained } from "../parts/explained.ts";
 import { keptLogs } from "../parts/kept-logs.ts";
 import { type Switch, valuesOf } from "../parts/parameters.ts";
-import { allow, mayDo, when } from "../parts/permissions.ts";
+import { allow, mayDo, publicKeyArns, when } from "../parts/permissions.ts";
 import type { FunctionNetwork } from "./function-network.ts";
 
 export interface ApiFunctionOptions {
   addOn: AddOnParameters;
   sign: Switch;
   network: FunctionNetwork;
+  /** Private networks that callbacks may reach. */
+  networks: CfnParameter;
   keys: Secret;
   code: string;
 }
 
-/** A job is put in, and taken back if the queue will not have it; a result is looked up. */
-const TABLE_ACTIONS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem"];
+/** A job is put in, and taken back if the queue will not have it; results, usage and failed callbacks are looked up. */
+const TABLE_ACTIONS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:Query"];
 /** What Lambda does with network interfaces of functions inside a network. They have no names before they are made. */
 const NETWORK_INTERFACES = [
   "ec2:CreateNetworkInterface",
@@ -31,7 +33,8 @@ const NETWORK_INTERFACES = [
 ];
 
 /** Takes jobs in and answers polls. It never sees a file, so it may touch none. */
-export function apiFunction(stack: Stack, { addOn, sign, network, keys, code }: ApiFunctionOptions): LambdaFunction {
+export function apiFunction(stack: Stack, options: ApiFunctionOptions): LambdaFunction {
+  const { addOn, sign, network, networks, keys, code } = options;
   const { told } = addOn;
   const logGroup = keptLogs(stack, "FunctionLogs");
   const role = new Role(stack, "FunctionRole", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
@@ -40,6 +43,7 @@ export function apiFunction(stack: Stack, { addOn, sign, network, keys, code }: 
     allow("AddJobs", ["sqs:SendMessage"], [told("QueueArn")]),
     allow("FindResults", TABLE_ACTIONS, [told("TableArn")]),
     allow("ReadApiKeys", ["secretsmanager:GetSecretValue"], [keys.secretArn]),
+    when(sign.on, allow("ReadPublicKeys", ["ssm:GetParameter"], publicKeyArns(addOn.scannerStackName.valueAsString))),
     when(network.inside, allow("JoinNetwork", NETWORK_INTERFACES, ["*"])),
   ]);
 
@@ -68,6 +72,7 @@ export function apiFunction(stack: Stack, { addOn, sign, network, keys, code }: 
       LAZARET_REPORT_EVENT_BUS: addOn.agreed(addOn.reportEventBus, "ReportsEvents"),
       LAZARET_SIGN_CALLBACK_INVOCATIONS: addOn.agreed(sign, "SignsCallbacks"),
       LAZARET_DOWNLOADS: addOn.agreed(addOn.downloads, "DoesDownloads"),
+      LAZARET_ALLOW_NETWORKS: networks.valueAsString,
     },
   });
   const place = { SubnetIds: valuesOf(network.subnets), SecurityGroupIds: [network.guard.attrGroupId] };

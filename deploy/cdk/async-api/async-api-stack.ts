@@ -1,7 +1,7 @@
 import { type App, CfnOutput, Stack } from "aws-cdk-lib";
 import { addOnParameters } from "../parts/add-on-parameters.ts";
 import { apiKeysSecret } from "../parts/api-keys-secret.ts";
-import { yesOrNo } from "../parts/parameters.ts";
+import { callbackNetworks, yesOrNo } from "../parts/parameters.ts";
 import { stackOptions } from "../parts/stack-options.ts";
 import { apiFunction } from "./api-function.ts";
 import { functionNetwork } from "./function-network.ts";
@@ -28,6 +28,7 @@ export function asyncApiStack(app: App, { stackName, scannerName, functionCode }
     addOn,
     sign,
     network,
+    networks: callbackNetworks(stack),
     keys: apiKeysSecret(stack, addOn.apiKeys),
     code: functionCode,
   });

@@ -20,7 +20,7 @@ export function functionNetwork(stack: Stack): FunctionNetwork {
   });
   const subnets = listParameter(stack, "FunctionSubnets", {
     description:
-      "Optional: subnets of FunctionVpc, comma-separated, with a way to the region's S3, SQS, DynamoDB and Secrets Manager",
+      "Optional: subnets of FunctionVpc, comma-separated, with a way to the region's S3, SQS, DynamoDB, Secrets Manager and SSM",
     allowedPattern: "subnet-[0-9a-f]{8,17}",
     constraintDescription: "must be ids of subnets, with commas and no spaces between them, or empty",
   });

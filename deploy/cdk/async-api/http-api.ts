@@ -14,6 +14,8 @@ const endpoints: readonly (readonly [HttpMethod, string])[] = [
   [HttpMethod.GET, "/api/v1/test"],
   // The same in the other dialect.
   [HttpMethod.POST, "/api/v1/scan/async/s3"],
+  // For receivers of callbacks, who have no key.
+  [HttpMethod.GET, "/.well-known/lazaret/{key}"],
   [HttpMethod.ANY, "/v1/{rest+}"],
 ];
 /** Everything else is for the service to refuse in its own words, but not thousands of times a second. */
@@ -51,6 +53,8 @@ export function httpApi(stack: Stack, handler: LambdaFunction, alarmTopicArn: st
   (stage.node.defaultChild as CfnStage).addPropertyOverride("RouteSettings", {
     $default: { ThrottlingRateLimit: ELSEWHERE.rateLimit, ThrottlingBurstLimit: ELSEWHERE.burstLimit },
   });
+  // The settings above name that route: without it the stage cannot be made.
+  stage.node.addDependency(api.node.findChild("DefaultRoute"));
   explained(api, {
     "AwsSolutions::AwsSolutions-APIG4":
       "the function checks the bearer secret itself, the same way as on every other platform",

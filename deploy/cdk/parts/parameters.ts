@@ -48,6 +48,15 @@ export function listParameter(
   return parameter(stack, name, { ...props, default: "", allowedPattern: `|${each}(,${each})*` });
 }
 
+/** Of the scanner, which calls back, and of what takes jobs in, which refuses addresses that are not allowed. */
+export function callbackNetworks(stack: Stack): CfnParameter {
+  return listParameter(stack, "CallbackNetworks", {
+    description: "Private networks that callbacks may reach, comma-separated, such as 10.0.0.0/8. Empty for none",
+    allowedPattern: "(\\d{1,3}\\.){3}\\d{1,3}/(3[0-2]|[12]?\\d)",
+    constraintDescription: "must be networks such as 10.0.0.0/8, with commas and no spaces between them",
+  });
+}
+
 export function valuesOf(list: CfnParameter): string[] {
   return Fn.split(",", list.valueAsString);
 }

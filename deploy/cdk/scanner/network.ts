@@ -1,4 +1,12 @@
-import { CfnCondition, type CfnResource, Fn, type Stack } from "aws-cdk-lib";
+import {
+  Aws,
+  CfnCondition,
+  type CfnResource,
+  CfnWaitConditionHandle,
+  Fn,
+  type ICfnConditionExpression,
+  type Stack,
+} from "aws-cdk-lib";
 import {
   CfnInternetGateway,
   CfnRoute,
@@ -27,6 +35,8 @@ export interface Network {
   objectsEndpoint: GatewayVpcEndpoint;
   /** That there is no way to the internet. */
   isPrivate: CfnCondition;
+  /** There when all routes and endpoints are: what runs in the network needs them before it starts. */
+  ready: CfnWaitConditionHandle;
 }
 
 const ZONES = 2;
@@ -67,7 +77,7 @@ export function network(stack: Stack, { downloads, networkCidr }: ScannerParamet
 
   const subnets = [{ subnetType: SubnetType.PRIVATE_WITH_EGRESS }];
   const objectsEndpoint = vpc.addGatewayEndpoint("Objects", { service: GatewayVpcEndpointAwsService.S3, subnets });
-  vpc.addGatewayEndpoint("Tables", { service: GatewayVpcEndpointAwsService.DYNAMODB, subnets });
+  const tablesEndpoint = vpc.addGatewayEndpoint("Tables", { service: GatewayVpcEndpointAwsService.DYNAMODB, subnets });
   const isPrivate = new CfnCondition(stack, "PrivateNetwork", { expression: Fn.conditionNot(downloads.on) });
   const guard = new SecurityGroup(stack, "EndpointsGuard", {
     vpc,
@@ -83,10 +93,11 @@ export function network(stack: Stack, { downloads, networkCidr }: ScannerParamet
   );
   onlyWhen(isPrivate, guard, ...endpoints);
 
-  const waysOut = vpc.node
+  const toInternet = vpc.node
     .findAll()
     .filter((each) => [CfnInternetGateway, CfnVPCGatewayAttachment, CfnRoute].some((kind) => each instanceof kind));
-  onlyWhen(downloads.on, ...vpc.publicSubnets, ...waysOut);
+  onlyWhen(downloads.on, ...vpc.publicSubnets, ...toInternet);
+  const routes = toInternet.filter((each) => each instanceof CfnRoute);
 
   const ids = (subnets: ISubnet[]): string =>
     Fn.join(
@@ -98,7 +109,25 @@ export function network(stack: Stack, { downloads, networkCidr }: ScannerParamet
   tell(stack, "WorkerSubnets", ids(vpc.privateSubnets));
   tell(stack, "PublicSubnets", ids(vpc.publicSubnets), downloads.on);
   tell(stack, "DoesDownloads", "true", downloads.on);
-  return { vpc, objectsEndpoint, isPrivate };
+  const ready = new CfnWaitConditionHandle(stack, "NetworkReady");
+  // A template cannot depend on what may not be there; what it refers to under a condition comes before it all the same.
+  ready.cfnOptions.metadata = {
+    Routes: whenThere(downloads.on, routes),
+    Endpoints: whenThere(
+      isPrivate,
+      endpoints.map(({ node }) => node.defaultChild as CfnResource),
+    ),
+  };
+  ready.node.addDependency(objectsEndpoint, tablesEndpoint);
+  return { vpc, objectsEndpoint, isPrivate, ready };
+}
+
+function whenThere(condition: CfnCondition, resources: readonly CfnResource[]): ICfnConditionExpression {
+  return Fn.conditionIf(
+    condition.logicalId,
+    resources.map(({ ref }) => ref),
+    Aws.NO_VALUE,
+  );
 }
 
 /** The CDK wants to know addresses when it writes the template; ours are known when it is deployed. */

@@ -1,5 +1,14 @@
 import type { CfnParameter, Stack } from "aws-cdk-lib";
-import { is, isNot, listParameter, parameter, refuse, type Switch, yesOrNo } from "../parts/parameters.ts";
+import {
+  callbackNetworks,
+  is,
+  isNot,
+  listParameter,
+  parameter,
+  refuse,
+  type Switch,
+  yesOrNo,
+} from "../parts/parameters.ts";
 
 export interface ScannerParameters {
   imageRepository: CfnParameter;
@@ -17,6 +26,7 @@ export interface ScannerParameters {
   minWorkers: CfnParameter;
   maxWorkers: CfnParameter;
   networkCidr: CfnParameter;
+  callbackNetworks: CfnParameter;
   alarmEmail: CfnParameter;
 }
 
@@ -72,6 +82,7 @@ export function scannerParameters(stack: Stack): ScannerParameters {
       allowedPattern: "(\\d{1,3}\\.){3}\\d{1,3}/1[678]",
       constraintDescription: "must be a network such as 10.80.0.0/16, /16 to /18",
     }),
+    callbackNetworks: callbackNetworks(stack),
     alarmEmail: parameter(stack, "AlarmEmail", {
       description: "Address that gets a mail for each alarm; it must confirm once. Empty for none",
       default: "",

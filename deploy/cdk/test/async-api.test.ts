@@ -8,10 +8,11 @@ const { exports } = scannerOf(all);
 const told = (name: string): string => exports[`lazaret-${name}`] ?? "";
 const INSIDE = { FunctionVpc: "vpc-0123456789abcdef0", FunctionSubnets: "subnet-01234567,subnet-89abcdef" };
 
-test("the parameters are those of the spec, and whether there are downloads", () => {
+test("the parameters are those of the spec, whether there are downloads, and where callbacks may go", () => {
   assert.deepEqual(parameterNames(all.asyncApi), {
     all: [
       "ApiKeys",
+      "CallbackNetworks",
       "Downloads",
       "FunctionSubnets",
       "FunctionVpc",
@@ -87,18 +88,22 @@ test("the function is told where the scanner's queue and table are, and what was
     LAZARET_REPORT_EVENT_BUS: "false",
     LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
     LAZARET_DOWNLOADS: "true",
+    LAZARET_ALLOW_NETWORKS: "",
   });
 });
 
-test("the function adds jobs, finds results and reads its keys; it may touch no object, take no job and sign nothing", () => {
+test("the function adds jobs, finds results and reads its keys and the public ones; it may touch no object, take no job and sign nothing", () => {
   const signing = { SignCallbackInvocations: "true" };
   const [log = "", ...lines] = allowed(asyncApiOf(all, signing, signing).one("AWS::IAM::Policy"));
   assert.match(log, /^logs:CreateLogStream logs:PutLogEvents on FunctionLogs\w+\.Arn$/);
   assert.deepEqual(lines.slice(0, 2), [
     `sqs:SendMessage on ${told("QueueArn")}`,
-    `dynamodb:GetItem dynamodb:PutItem dynamodb:DeleteItem on ${told("TableArn")}`,
+    `dynamodb:GetItem dynamodb:PutItem dynamodb:DeleteItem dynamodb:Query on ${told("TableArn")}`,
   ]);
-  assert.equal(lines.length, 3);
+  const parameters = "arn:aws:ssm:eu-west-1:123456789012:parameter/scanner/lazaret";
+  assert.equal(lines[3], `ssm:GetParameter on ${parameters}/PublicKeyPEMPKCS1 ${parameters}/PublicKeyPEMX509`);
+  assert.equal(lines.length, 4);
+  assert.equal(allowed(asyncApiOf(all).one("AWS::IAM::Policy")).length, 4, "without signing there is nothing to read");
   assert.match(lines[2] ?? "", /^secretsmanager:GetSecretValue on Keys\w+$/);
   assert.deepEqual(wildcards(asyncApiOf(all)), []);
 });
@@ -132,11 +137,21 @@ test("the endpoints lead to the function in both dialects, and all else to its o
     "GET /api/v1/scan/async/result",
     "GET /api/v1/test",
     "POST /api/v1/scan/async/s3",
+    "GET /.well-known/lazaret/{key}",
     "ANY /v1/{rest+}",
   ]);
   const stage = api.one("AWS::ApiGatewayV2::Stage");
   assert.equal(stage.StageName, "$default");
   assert.deepEqual(stage.RouteSettings, { $default: { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 50 } });
+  const named = Object.keys(stage.RouteSettings as object);
+  for (const key of named) {
+    const [id = ""] =
+      Object.entries(all.asyncApi.Resources).find(([, { Type, Properties }]) => {
+        return Type === "AWS::ApiGatewayV2::Route" && (Properties as { RouteKey: string }).RouteKey === key;
+      }) ?? [];
+    const made = Object.values(all.asyncApi.Resources).find(({ Type }) => Type === "AWS::ApiGatewayV2::Stage");
+    assert.ok(made?.DependsOn?.includes(id), `the stage names the route ${key} and may be made before it`);
+  }
   assert.equal(api.one("AWS::ApiGatewayV2::Integration").PayloadFormatVersion, "2.0");
   assert.equal(api.one("AWS::Lambda::Function").Runtime, "nodejs24.x");
 });

@@ -30,7 +30,7 @@ for (const [heading, template] of Object.entries({ scanner, "async-api": asyncAp
 
 test("docs/runbook.md has a section for every alarm that tells a person, and for no other", () => {
   const alarms = [scanner, asyncApi, syncApi].flatMap(({ Resources }) =>
-    Object.entries(Resources).flatMap(([id, { Type, Properties }]) => {
+    Object.entries(Resources).flatMap(([id, { Type, Properties = {} }]) => {
       const described = JSON.stringify(Properties).includes("docs/runbook.md");
       return Type === "AWS::CloudWatch::Alarm" && described ? id.replace(/[0-9A-F]{8}$/, "") : [];
     }),

@@ -14,6 +14,7 @@ import { emptyFunction } from "./support/templates.ts";
 const EXPLAINED = [
   "AwsSolutions-APIG4 async-api/Api/ANY--v1--{rest+}/Resource",
   "AwsSolutions-APIG4 async-api/Api/DefaultRoute/Resource",
+  "AwsSolutions-APIG4 async-api/Api/GET--.well-known--lazaret--{key}/Resource",
   "AwsSolutions-APIG4 async-api/Api/GET--api--v1--scan--async--result/Resource",
   "AwsSolutions-APIG4 async-api/Api/GET--api--v1--test/Resource",
   "AwsSolutions-APIG4 async-api/Api/POST--api--v1--scan--async--download/Resource",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { containers, environment, statements } from "./support/reading.ts";
-import { scannerOf, templates } from "./support/templates.ts";
+import { containers, environment, functionSettings, statements } from "./support/reading.ts";
+import { asyncApiOf, scannerOf, templates } from "./support/templates.ts";
 
 const all = templates();
 const open = scannerOf(all);
@@ -82,4 +82,32 @@ test("add-ons are told only of what the scanner does", () => {
     "SignsCallbacks",
     "ReportsEvents",
   ]);
+});
+
+test("callbacks reach the private networks that the operator names, by workers and by what the API takes in", () => {
+  const CallbackNetworks = "10.0.0.0/8,192.168.7.0/24";
+  const scanner = { Downloads: "false", CallbackNetworks };
+  assert.equal(environment(containers(scannerOf(all, scanner)).service).LAZARET_ALLOW_NETWORKS, CallbackNetworks);
+  const api = asyncApiOf(all, scanner, scanner);
+  assert.equal(functionSettings(api).LAZARET_ALLOW_NETWORKS, CallbackNetworks);
+  for (const wrong of ["10.0.0.0", "10.0.0.0/8, 10.1.0.0/16", "10.0.0.0/33", "internal"]) {
+    assert.throws(() => scannerOf(all, { CallbackNetworks: wrong }), /must be networks such as 10.0.0.0\/8/, wrong);
+  }
+});
+
+test("workers are started only when every way out of their network is there", () => {
+  const { Resources } = all.scanner;
+  const workers = Object.values(Resources).find(({ Type }) => Type === "AWS::ECS::Service");
+  const { Metadata, DependsOn = [] } = Resources.NetworkReady ?? {};
+  const refs = [...JSON.stringify(Metadata).matchAll(/"Ref":"(\w+)"/g)].map(([, id]) => id);
+  const before = new Set([...DependsOn, ...refs]);
+  assert.ok(workers?.DependsOn?.includes("NetworkReady"));
+  const ways = Object.entries(Resources).filter(([, { Type }]) =>
+    ["AWS::EC2::Route", "AWS::EC2::VPCEndpoint"].includes(Type),
+  );
+  assert.ok(ways.length >= 14, `${ways.length} ways out`);
+  assert.deepEqual(
+    ways.map(([id]) => id).filter((id) => !before.has(id)),
+    [],
+  );
 });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SYNC_TIMEOUT_SECONDS } from "../../../packages/contract/src/limits.ts";
+import { KEEP_ALIVE_MS } from "../../../packages/server/src/receive/http/http-server.ts";
 import { allowed, containers, environment, parameterNames, statements, wildcards } from "./support/reading.ts";
 import { scannerOf, syncApiOf, templates } from "./support/templates.ts";
 
@@ -73,24 +75,35 @@ test("there is HTTPS with a recent TLS, and no plain HTTP", () => {
   assert.match(String(listener.SslPolicy), /TLS13-1-2/);
 });
 
-test("only the paths of the synchronous API reach the fleet; others get the service's kind of 404", () => {
+test("only the paths of the synchronous API reach the fleet, in every way to write them; others get the service's kind of 404", () => {
   const api = syncApiOf(all);
   const rules = api.all("AWS::ElasticLoadBalancingV2::ListenerRule") as {
     Conditions: { PathPatternConfig: { Values: string[] } }[];
   }[];
-  assert.deepEqual(
-    rules.flatMap(({ Conditions }) => Conditions.flatMap((each) => each.PathPatternConfig.Values)),
-    [
-      "/api/v1/scan/sync/*",
-      "/v1/scan/sync/*",
-      "/api/v1/test",
-      "/v1/whoami",
-      "/v1/usage",
-      "/version",
-      "/docs",
-      "/openapi.json",
-    ],
-  );
+  const patterns = rules.map(({ Conditions }) => Conditions.flatMap((each) => each.PathPatternConfig.Values));
+  for (const values of patterns) {
+    assert.ok(values.length <= 5, `a rule has room for five values: ${values}`);
+    assert.ok(values.join("").replace(/[^*]/g, "").length <= 5, `a rule has room for five wildcards: ${values}`);
+  }
+  const passes = (path: string): boolean =>
+    patterns.flat().some((pattern) => {
+      const parts = pattern.split("*").map((part) => part.replace(/[.]/g, "\\."));
+      return new RegExp(`^${parts.join(".*")}$`).test(path);
+    });
+  const scans = ["download", "binary", "form", "objstore", "s3"].flatMap((name) => [
+    `/api/v1/scan/sync/${name}`,
+    `/v1/scan/sync/${name}`,
+    `//api//v1/scan//sync/${name}`,
+    `/v1//scan/sync//${name}`,
+  ]);
+  const asked = ["/api/v1/test", "/v1/test", "/v1/whoami", "/v1/usage", "/version", "/docs", "/openapi.json"];
+  for (const path of [...scans, ...asked, ...asked.map((each) => each.replaceAll("/", "//"))]) {
+    assert.ok(passes(path), `${path} is stopped`);
+  }
+  const closed = ["/metrics", "//metrics", "/healthz", "/livez", "/readyz", "/api/v1/scan/async/download", "/", "/v1/"];
+  for (const path of [...closed, "/v1/scan/async/result", "/v1/callback/failures", "/objects/x"]) {
+    assert.ok(!passes(path), `${path} passes`);
+  }
   const [{ FixedResponseConfig: answer } = {}] = api.one("AWS::ElasticLoadBalancingV2::Listener").DefaultActions as {
     FixedResponseConfig?: { StatusCode: string; MessageBody: string };
   }[];
@@ -104,16 +117,16 @@ test("only the paths of the synchronous API reach the fleet; others get the serv
   ]);
 });
 
-test("a request may take its 60 seconds, also while a task is being replaced", () => {
+test("a request may take its 60 seconds, also while a task is being replaced, and no connection is closed under it", () => {
   const api = syncApiOf(all);
   const attribute = (type: string, key: string, list: string): number => {
     const attributes = api.one(type)[list] as { Key: string; Value: string }[];
     return Number(attributes.find(({ Key }) => Key === key)?.Value);
   };
-  assert.ok(
-    attribute("AWS::ElasticLoadBalancingV2::LoadBalancer", "idle_timeout.timeout_seconds", "LoadBalancerAttributes") >
-      60,
-  );
+  const idle = "idle_timeout.timeout_seconds";
+  const idleSeconds = attribute("AWS::ElasticLoadBalancingV2::LoadBalancer", idle, "LoadBalancerAttributes");
+  assert.ok(idleSeconds > SYNC_TIMEOUT_SECONDS, `${idleSeconds} s`);
+  assert.ok(idleSeconds * 1000 < KEEP_ALIVE_MS, "the service closes connections under the load balancer's requests");
   const delay = "deregistration_delay.timeout_seconds";
   assert.ok(attribute("AWS::ElasticLoadBalancingV2::TargetGroup", delay, "TargetGroupAttributes") > 60);
 });
@@ -228,4 +241,17 @@ test("alarms: nobody answers, tasks are unhealthy, answers are 5xx", () => {
     ["HTTPCode_ELB_5XX_Count", "UnHealthyHostCount", "HTTPCode_Target_5XX_Count"],
   );
   for (const { AlarmActions } of alarms) assert.deepEqual(AlarmActions, [told("AlarmTopicArn")]);
+});
+
+test("the fleet is started only when the load balancer leads to it, by every rule", () => {
+  const { Resources } = all.syncApi;
+  const fleet = Object.values(Resources).find(({ Type }) => Type === "AWS::ECS::Service");
+  const rules = Object.entries(Resources).filter(
+    ([, { Type }]) => Type === "AWS::ElasticLoadBalancingV2::ListenerRule",
+  );
+  assert.ok(rules.length >= 4, `${rules.length} rules`);
+  assert.deepEqual(
+    rules.map(([id]) => id).filter((id) => !fleet?.DependsOn?.includes(id)),
+    [],
+  );
 });

@@ -5,7 +5,10 @@ import type { ObjectSchema } from "./schema.ts";
 export interface CallbackPayload {
   status: Status;
   finding?: string;
-  /** Bytes that were read: of a file that could not be read to its end, those before that. */
+  /**
+   * Bytes that were read: of a file that could not be read to its end, those before that. Of a file that announced that
+   * it is too big, the announced length.
+   */
   size: number;
   /** Seconds with three decimals. */
   download_time: string;

@@ -85,7 +85,8 @@ const asyncFields = {
     type: "object",
     additionalProperties: { type: "string" },
     maxProperties: HEADERS_MAX_COUNT,
-    description: "Headers sent with the callback. Content-Type and Content-Length are always set by the service.",
+    description:
+      "Headers sent with the callback. Content-Type, Content-Length, Content-Encoding, X-Signature, X-Timestamp and X-Delivery-… are the service's; connection, framing and proxy headers are refused.",
     examples: [{ Authorization: "Bearer token-of-the-receiver" }],
     "x-code": "invalid_header",
   },

@@ -16,7 +16,7 @@ import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import { type ScanNow, scanNow } from "./receive/scan-now.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
@@ -31,6 +31,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  timer?: ScanNowOptions["timer"];
 }
 
 export interface RunningService {
@@ -43,6 +45,8 @@ export interface RunningService {
 const GRACE_MS = 25_000;
 /** Anybody may ask for readiness, any number of times. */
 const READINESS_MS = 500;
+/** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
+const QUEUE_ANSWER_MS = 1500;
 
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
@@ -82,7 +86,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, timings.scanMs),
+      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
     }),
   ];
   const apiRoutes = [
@@ -93,7 +97,7 @@ export async function startService(
       monthlyQuota: settings.monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),
-    ...keyRoutes({ publicKeys: jobs.publicKeys }),
+    ...keyRoutes({ publicKeys: async () => jobs.publicKeys() }),
     ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
@@ -103,9 +107,10 @@ export async function startService(
     routes,
     metrics: measured.text,
     readiness: remembered(READINESS_MS, async () => {
+      const queue = inTime(queueCheck(platform.queue));
       const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
+      const checks: ReadinessCheck[] = [running, await queue, ...health.checks];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
     }),
   });
@@ -137,11 +142,16 @@ export async function startService(
 }
 
 /** The synchronous API's scans: so many at once, the next ones in a line. */
-function scansNow(settings: Settings, scanning: Scanning, timeoutMs = SYNC_TIMEOUT_SECONDS * 1000): ScanNow {
+function scansNow(
+  settings: Settings,
+  scanning: Scanning,
+  { timeoutMs, timer }: { timeoutMs: number | undefined; timer: ScanNowOptions["timer"] | undefined },
+): ScanNow {
   const { concurrency, objectScans } = scanning;
   const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
   return scanNow({
-    timeoutMs,
+    timeoutMs: timeoutMs ?? SYNC_TIMEOUT_SECONDS * 1000,
+    ...(timer && { timer }),
     installation: installationOf(settings),
     async scan(source, signal) {
       const leave = await slots.enter(signal);
@@ -168,6 +178,17 @@ async function queueCheck(queue: {
     return { name: "queue", ok: true, detail };
   } catch (error) {
     return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
+  const late = Promise.withResolvers<ReadinessCheck>();
+  const detail = `no answer within ${QUEUE_ANSWER_MS} ms`;
+  const timer = setTimeout(() => late.resolve({ name: "queue", ok: false, detail }), QUEUE_ANSWER_MS);
+  try {
+    return await Promise.race([check, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -182,7 +182,8 @@ export async function inspect(
   } catch (error) {
     if (!(error instanceof SourceFailed)) throw error;
     const { failure } = error;
-    return { ...report({ kind: "unscannable", finding: failure.finding }), failure };
+    const failed = report({ kind: "unscannable", finding: failure.finding });
+    return { ...failed, sizeBytes: failure.announcedBytes ?? failed.sizeBytes, failure };
   } finally {
     // An engine that fails before it reads leaves the source open. Not awaited: one that hangs would not come back.
     if (!bytes?.complete)

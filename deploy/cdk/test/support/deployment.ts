@@ -29,6 +29,7 @@ interface TemplateResource {
   Condition?: string;
   Properties?: unknown;
   DependsOn?: readonly string[];
+  Metadata?: object;
 }
 
 interface Output {
@@ -91,6 +92,8 @@ export function deployment(
   const exported: Record<string, string> = {};
   for (const [name, output] of Object.entries(template.Outputs ?? {}).filter(([, each]) => holds(each))) {
     outputs[name] = String(evaluate(output.Value, scope));
+    // CloudFormation cannot export what is empty.
+    if (output.Export && outputs[name].trim() === "") throw new Error(`Cannot export output ${name}`);
     if (output.Export) exported[String(evaluate(output.Export.Name, scope))] = outputs[name];
   }
   const ofType = (type: string): Resource[] => resources.filter((each) => each.type === type);

@@ -1,3 +1,4 @@
+import type { PublicKeys } from "../deliver/signing-keys.ts";
 import { addressGuard } from "../fetch/address-guard.ts";
 import type { Log } from "../log.ts";
 import { newJobId } from "../queue/job-id.ts";
@@ -5,6 +6,8 @@ import { api } from "../receive/api.ts";
 import { asyncRoutes } from "../receive/async-routes.ts";
 import { inBothDialects } from "../receive/dialect.ts";
 import type { Answer, ApiRequest } from "../receive/exchange.ts";
+import { familyRoutes } from "../receive/family-routes.ts";
+import { keyRoutes } from "../receive/key-routes.ts";
 import { serviceRoutes } from "../receive/service-routes.ts";
 import { submitJob } from "../receive/submit-job.ts";
 import { versionRoute } from "../receive/version-route.ts";
@@ -15,6 +18,9 @@ import { installationOf } from "./installation.ts";
 import { objectAddress } from "./object-address.ts";
 import { objectStore } from "./object-store.ts";
 import { openPlatform } from "./platform.ts";
+
+/** How old the public keys may be that are told: anybody may ask for them. */
+const KEYS_MS = 60_000;
 
 /** The asynchronous endpoints without an engine: what takes jobs in where others work them off, such as in a function. */
 export async function startAsyncApi(
@@ -44,6 +50,15 @@ export async function startAsyncApi(
         findResult: platform.results.find,
       }),
     ),
+    ...familyRoutes({
+      tenantId: platform.tenantId,
+      scansThisMonth: platform.usage.thisMonth,
+      monthlyQuota: settings.monthlyQuota,
+      callbackFailures: platform.callbackFailures.list,
+    }),
+    ...keyRoutes({
+      publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
+    }),
     versionRoute({ version, installation }),
   ];
   const service = serviceRoutes({
@@ -56,5 +71,19 @@ export async function startAsyncApi(
   return {
     handle: api({ routes: [...routes, ...service], auth: keys.auth }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** Reads what workers have published: this process signs nothing, and has no right to the private key. */
+function publishedKeys(
+  keys: { published(): Promise<PublicKeys | undefined> },
+  now: () => number,
+): () => Promise<PublicKeys | undefined> {
+  let known: { keys: PublicKeys; at: number } | undefined;
+  return async () => {
+    if (known && Math.abs(now() - known.at) < KEYS_MS) return known.keys;
+    const found = await keys.published();
+    known = found && { keys: found, at: now() };
+    return found;
   };
 }

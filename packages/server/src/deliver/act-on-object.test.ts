@@ -78,7 +78,10 @@ test("an object that was replaced while it was scanned is not clean, where only 
   assert.equal(standingReport(infected, changed), infected);
   const versioned = report("clean");
   assert.equal(standingReport(versioned, changed), versioned);
-  const { verdict, failure } = standingReport(clean, changed);
-  assert.deepEqual(verdict, { kind: "unscannable", finding: "scanner:download-failed" });
-  assert.equal(failure?.code, "object_changed");
+  const markedByUs = report("clean", { object: { ...object, unversioned: true } });
+  for (const each of [clean, markedByUs]) {
+    const { verdict, failure } = standingReport(each, changed);
+    assert.deepEqual(verdict, { kind: "unscannable", finding: "scanner:download-failed" });
+    assert.equal(failure?.code, "object_changed");
+  }
 });

@@ -53,7 +53,8 @@ export async function actOnObject(report: Report, { actions, policy, stale }: Ac
  * meant, clean would be read as a word about the one that is there now.
  */
 export function standingReport(report: Report, { changed }: Acted): Report {
-  if (!changed || report.verdict.kind !== "clean" || report.object?.version !== undefined) return report;
+  const named = report.object?.version !== undefined && !report.object.unversioned;
+  if (!changed || report.verdict.kind !== "clean" || named) return report;
   const failure = {
     finding: findings.downloadFailed,
     code: "object_changed",

@@ -261,6 +261,19 @@ describe("a callback that is given up", () => {
     assert.equal(receiver.requests.length, 1);
   });
 
+  it("has eight POSTs under way to one origin at once; the ninth waits, and others do not", async () => {
+    await using slow = await callbackReceiver(silent);
+    await using quick = await callbackReceiver(answering(200));
+    const sender = trySender();
+    const waiting = Array.from({ length: 9 }, () => sender.send(jobFor(slow.origin), cleanReport, never));
+    await until("eight have arrived", () => slow.requests.length >= 8);
+    assert.deepEqual(await sender.send(jobFor(quick.origin), cleanReport, never), { delivered: true });
+    assert.equal(slow.requests.length, 8);
+    const ends = Promise.allSettled(waiting);
+    await sender.close();
+    for (const { status } of await ends) assert.equal(status, "rejected");
+  });
+
   it("throws when the sender is closed under it", async () => {
     await using receiver = await callbackReceiver(silent);
     const sender = trySender();

@@ -74,7 +74,7 @@ export interface ObjectScan extends Pick<Job, "id" | "traceId" | "customData"> {
 
 /** A message on the findings topic; also the detail of a Scan Result event. */
 export function findingsMessage({ object, report, action, ...job }: ObjectScan): FindingsMessage {
-  const version = report.object?.version ?? object.version;
+  const version = report.object?.unversioned ? undefined : (report.object?.version ?? object.version);
   return {
     bucket: object.bucket,
     key: object.key,

@@ -10,6 +10,8 @@ import { promisify } from "node:util";
  */
 export interface SigningKeys {
   load(): Promise<SigningKeyPair>;
+  /** What receivers read in the parameter store, without a look at the private key. Undefined before the first `load`. */
+  published(): Promise<PublicKeys | undefined>;
 }
 
 export interface SigningKeyPair {
@@ -38,6 +40,16 @@ export function signingKeyPair(privatePem: string): SigningKeyPair {
   const publicKey = createPublicKey(privateKey);
   const pem = (type: "pkcs1" | "spki"): string => publicKey.export({ type, format: "pem" }).toString();
   return { privateKey, publicKeys: { pkcs1: pem("pkcs1"), x509: pem("spki") } };
+}
+
+/** The public keys by what is in the parameter store. */
+export async function readPublicKeys(
+  stackName: string,
+  read: (name: string) => Promise<string | undefined>,
+): Promise<PublicKeys | undefined> {
+  const names = publicKeyParameters(stackName, { pkcs1: "", x509: "" }).map(({ name }) => name);
+  const [pkcs1, x509] = await Promise.all(names.map(read));
+  return pkcs1 === undefined || x509 === undefined ? undefined : { pkcs1, x509 };
 }
 
 /** The names of the spec, by which receivers find the public key in a parameter store. */

@@ -8,6 +8,8 @@ import "../../test/support/leftovers.ts";
 import { httpServer, rawServer } from "../../test/support/loopback-server.ts";
 import { at, downloader, fails, failureOf, never, rawAnswer, read, source } from "../../test/support/try-download.ts";
 import { until } from "../../test/support/until.ts";
+import { SILENCE_MS as OBJECT_SILENCE_MS } from "../platforms/aws/objects/s3-client.ts";
+import { SILENCE_MS } from "./http-download.ts";
 
 describe("a download", () => {
   it("gives the bytes of a file", async () => {
@@ -15,6 +17,11 @@ describe("a download", () => {
     await using server = await httpServer((_request, response) => response.end(file));
     const sum = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
     assert.equal(sum(await read(at(server))), sum(file));
+  });
+
+  it("waits longer for a silent server than the 60 seconds of a synchronous request, which end it first; so do objects", () => {
+    assert.ok(SILENCE_MS > 60_000, `${SILENCE_MS} ms`);
+    assert.ok(OBJECT_SILENCE_MS > 60_000, `${OBJECT_SILENCE_MS} ms`);
   });
 
   it("gives an empty file", async () => {

@@ -1,4 +1,4 @@
-import { DOWNLOAD_MAX_REDIRECTS } from "@lazaret/contract";
+import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import { decoderFor } from "./decode-body.ts";
@@ -25,15 +25,18 @@ export interface HttpDownload {
   close(): Promise<void>;
 }
 
-const HEADERS_TIMEOUT_MS = 30_000;
-const IDLE_TIMEOUT_MS = 30_000;
+/**
+ * So long may a server be silent, before its headers and between two pieces. Longer than a synchronous request may take: its
+ * 60 seconds end it, with 504, and a download that fails on its own is something else.
+ */
+export const SILENCE_MS: number = (SYNC_TIMEOUT_SECONDS + 5) * 1000;
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** 2xx without a file, with a part of one, or with the difference between two. */
 const notTheFile: ReadonlySet<number> = new Set([204, 205, 206, 226]);
 
 export function httpDownload(options: DownloadOptions): HttpDownload {
-  const { guard, version, headersTimeoutMs = HEADERS_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
+  const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS } = options;
   const underWay = new Set<AbortController>();
   let closed: Error | undefined;
 

@@ -31,7 +31,7 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
     const iterator = bytes[Symbol.asyncIterator]();
     const reading = abortable(iterator, signal);
     try {
-      if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes);
+      if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
       for (;;) {
         const asked = now();
         const next = await reading.next();
@@ -81,11 +81,13 @@ function abortable<T>(iterator: AsyncIterator<T>, signal: AbortSignal) {
   };
 }
 
-function tooBig(maxBytes: number): SourceFailed {
+function tooBig(maxBytes: number, announcedBytes?: number): SourceFailed {
   return new SourceFailed({
     finding: findings.tooBig,
     code: findings.tooBig,
     message: `the file is larger than the limit of ${maxBytes} bytes`,
+    // What JSON numbers cannot hold exactly is not passed on.
+    ...(announcedBytes !== undefined && Number.isSafeInteger(announcedBytes) && { announcedBytes }),
     passing: false,
   });
 }

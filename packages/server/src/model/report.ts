@@ -4,7 +4,10 @@ import type { Verdict } from "./verdict.ts";
 /** Verdict, size and timings: the one value every output is rendered from. */
 export interface Report {
   verdict: Verdict;
-  /** Bytes that were read; for a verdict of clean or infected that is the whole file. */
+  /**
+   * Bytes that were read; for a verdict of clean or infected that is the whole file. Of an object, and of a file that
+   * announced that it is too big, its length.
+   */
   sizeBytes: number;
   /** Time spent waiting for the source. */
   downloadSeconds: number;

@@ -24,6 +24,8 @@ export interface ObjectSource extends ObjectRef {
 export interface SeenObject extends ObjectRef {
   /** Changes whenever the bytes do: an entity tag, a fingerprint. */
   mark: string;
+  /** The store keeps no versions there: `version` is our own mark of the bytes, and nobody could ask for it later. */
+  unversioned?: true;
 }
 
 /** Bytes that arrive with the request itself. They can be read once. */
@@ -48,6 +50,8 @@ export interface SourceFailure {
   /** For people; never tells a resolved address. */
   message: string;
   statusCode?: number;
+  /** The length that was announced, where that alone made the file too big. */
+  announcedBytes?: number;
   /** A later try may succeed (network error, 408, 425, 429, 5xx). */
   passing: boolean;
 }

@@ -9,6 +9,8 @@ export interface ApiOptions {
   auth: BearerAuth;
 }
 
+const STORE_AWAY = { message: "the store of this installation cannot be reached", hint: "try again" };
+
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
   const { routes, auth } = options;
@@ -37,6 +39,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
 
   return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
+    let storeAway = STORE_AWAY;
     try {
       if (!request.headers.host)
         throw badRequest(
@@ -45,6 +48,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
         );
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
+      storeAway = route.storeAway ?? STORE_AWAY;
       const keyDigest = route.open ? "" : auth.check(request.headers);
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
@@ -53,7 +57,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
     } catch (error) {
-      const problem = problemFrom(error, request);
+      const problem = problemFrom(error, { request, storeAway });
       if (!request.signal.aborted) request.note({ code: problem.code });
       const answer = problemAnswer(problem, request.id);
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
@@ -61,7 +65,10 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   };
 }
 
-function problemFrom(error: unknown, request: ApiRequest): Problem {
+function problemFrom(
+  error: unknown,
+  { request, storeAway }: { request: ApiRequest; storeAway: typeof STORE_AWAY },
+): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof Busy) {
     return tryLater("busy", "all scanners are busy and the waiting line is full", "try again in a few seconds");
@@ -76,7 +83,7 @@ function problemFrom(error: unknown, request: ApiRequest): Problem {
   }
   if (error instanceof QueueUnavailable) {
     request.note({ error: error.message });
-    return tryLater("queue_unavailable", "the job could not be kept, and was not accepted", "submit it again");
+    return tryLater("queue_unavailable", storeAway.message, storeAway.hint);
   }
   if (!request.signal.aborted) request.note({ error: error instanceof Error ? error.message : String(error) });
   return new Problem(500, "internal_error", {

@@ -43,6 +43,11 @@ const submitted: Pick<RouteDoc, "description" | "success" | "successHeaders" | "
   successHeaders: { Location: "Where the result will be." },
   also: { 204: "Accepted and durable; the result goes to the callback_url." },
 };
+const notKept = { message: "the job could not be kept, and was not accepted", hint: "submit it again" };
+const notLookedUp = {
+  message: "the result could not be looked up: the store cannot be reached",
+  hint: "poll again; this says nothing about the job",
+};
 const submitErrors = {
   401: ["invalid_api_key"],
   413: ["body_too_large"],
@@ -64,6 +69,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
     {
       method: "POST",
       path: "/api/v1/scan/async/download",
+      storeAway: notKept,
       doc: {
         group: "Asynchronous",
         summary: "Queue a download and scan",
@@ -90,6 +96,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
     {
       method: "POST",
       path: "/api/v1/scan/async/objstore",
+      storeAway: notKept,
       doc: {
         group: "Asynchronous",
         summary: "Queue a scan of an object in a bucket",
@@ -112,6 +119,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
     {
       method: "GET",
       path: RESULT_PATH,
+      storeAway: notLookedUp,
       doc: {
         group: "Asynchronous",
         summary: "Poll for the result of a job",

@@ -55,15 +55,19 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
       dialect: "family",
       doc: {
         group: "Other dialect",
-        summary: "Files scanned this month",
-        description: "JSON: `credits` (files scanned in this calendar month, UTC) and `quota` (`limit`, `period`).",
+        summary: "What is left of this month's quota",
+        description:
+          "JSON: `credits` (the quota less the files scanned in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Nothing is refused when they are used up.",
         success: { status: 200, description: "The usage." },
         errors,
         example: 'curl -H "x-api-key: $KEY" $URL/v1/usage',
       },
       handle: async () => ({
         status: 200,
-        json: { credits: await options.scansThisMonth(), quota: { limit: options.monthlyQuota, period: "MONTH" } },
+        json: {
+          credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth())),
+          quota: { limit: options.monthlyQuota, period: "MONTH" },
+        },
       }),
     },
     {

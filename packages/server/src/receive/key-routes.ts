@@ -2,8 +2,8 @@ import { Problem } from "./problem.ts";
 import type { Route } from "./route.ts";
 
 export interface KeyRoutesOptions {
-  /** Undefined when callbacks are not signed. */
-  publicKeys(): { pkcs1: string; x509: string } | undefined;
+  /** Undefined when callbacks are not signed. Throws `QueueUnavailable`. */
+  publicKeys(): Promise<{ pkcs1: string; x509: string } | undefined>;
 }
 
 const PEM = "application/x-pem-file";
@@ -23,15 +23,15 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
         group: "Service",
         summary: `Public key of callback signatures, as ${words} PEM`,
         success: { status: 200, description: "The key.", contentType: PEM },
-        errors: { 404: ["not_found"] },
+        errors: { 404: ["not_found"], 503: ["queue_unavailable"] },
         example: `curl $URL${path}`,
       },
       async handle() {
-        const keys = publicKeys();
+        const keys = await publicKeys();
         if (keys) return { status: 200, text: keys[form], headers: { "Content-Type": PEM } };
         throw new Problem(404, "not_found", {
-          message: "callbacks of this installation are not signed",
-          hint: "an operator can sign them with LAZARET_SIGN_CALLBACK_INVOCATIONS=true",
+          message: "callbacks of this installation are not signed, or nobody has made the key yet",
+          hint: "an operator can sign them with LAZARET_SIGN_CALLBACK_INVOCATIONS=true; the first worker makes the key",
         });
       },
     }),

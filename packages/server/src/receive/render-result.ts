@@ -8,8 +8,8 @@ export function renderResult(report: Report): ScanResult {
   return {
     status: statusOf(verdict),
     ...(verdict.kind !== "clean" && { finding: verdict.finding }),
-    // Of a file that was not read to its end the size is not known.
-    ...(!report.failure && { size: report.sizeBytes }),
+    // Of a file that was not read to its end the size is not known, unless it announced that it is too big.
+    ...((!report.failure || report.failure.announcedBytes !== undefined) && { size: report.sizeBytes }),
     ...(verdict.fileType !== undefined && { realfiletype: verdict.fileType }),
   };
 }

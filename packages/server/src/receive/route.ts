@@ -10,6 +10,8 @@ export interface Route {
   prefix?: boolean;
   /** Answers without a key. */
   open?: boolean;
+  /** What is said when the store cannot be reached; this is never an answer about a job. */
+  storeAway?: { message: string; hint: string };
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
   doc: RouteDoc;

@@ -11,16 +11,18 @@ export interface ScanNowOptions {
   /** Waits for a slot, then fetches and scans. Throws `Busy`, `EngineUnavailable`, or `signal.reason`. */
   scan(source: Source, signal: AbortSignal): Promise<Report>;
   timeoutMs: number;
+  /** Calls `fire` after so long, unless what it answers is called before. */
+  timer?: (ms: number, fire: () => void) => () => void;
   installation: Installation;
 }
 
 export type ScanNow = (request: ApiRequest, source: Source) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
-export function scanNow({ scan, timeoutMs, installation }: ScanNowOptions): ScanNow {
+export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
   return async (request, source) => {
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(tooSlow(request, timeoutMs)), timeoutMs);
+    const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     const clientGone = (): void => stop.abort(request.signal.reason);
     request.signal.addEventListener("abort", clientGone, { once: true });
     try {
@@ -30,10 +32,15 @@ export function scanNow({ scan, timeoutMs, installation }: ScanNowOptions): Scan
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };
     } finally {
-      clearTimeout(timer);
+      inTime();
       request.signal.removeEventListener("abort", clientGone);
     }
   };
+}
+
+function realTimer(ms: number, fire: () => void): () => void {
+  const timer = setTimeout(fire, ms);
+  return () => clearTimeout(timer);
 }
 
 /** Whose fault it was decides the answer: a body that still trickles in is the client's. */

@@ -98,6 +98,10 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
     {
       method: "POST",
       path: "/api/v1/scan/sync/objstore",
+      storeAway: {
+        message: "the object was scanned, but its result could not be passed on to topic and event bus",
+        hint: "scan it again",
+      },
       headers: DEPRECATION,
       doc: {
         group: "Synchronous",

@@ -31,9 +31,19 @@ test("a flag wins over the environment, the environment over the file, the file 
 });
 
 test("the spec's parameter names work in lazaret.json as they are written there", () => {
-  const read = readSettings({ ...nothing, file: { ApiKeys: ["first-secret", "second-secret"] } });
+  const file = {
+    ApiKeys: ["first-secret", "second-secret"],
+    ScannerStackName: "uploads",
+    ReportEventBus: true,
+    SignCallbackInvocations: true,
+  };
+  const read = readSettings({ ...nothing, file });
   assert.ok(read.kind === "ok");
-  assert.deepEqual(read.settings.apiKeys, ["first-secret", "second-secret"]);
+  const { apiKeys, scannerStackName, reportEventBus, signCallbackInvocations } = read.settings;
+  assert.deepEqual(
+    [apiKeys, scannerStackName, reportEventBus, signCallbackInvocations],
+    [["first-secret", "second-secret"], "uploads", true, true],
+  );
 });
 
 test("an unknown variable or file key is an error that names the nearest", () => {

@@ -48,6 +48,29 @@ function once(operation: string, fault: Fault): (asked: string) => Fault | undef
   };
 }
 
+test("every expression sent to the table is one line: stand-ins refuse others", async () => {
+  await using faulty = await faultyStores();
+  const { stores } = faulty;
+  const expressions: string[] = [];
+  faulty.dynamodb.fault = (_, body) => {
+    const found = Object.entries(JSON.parse(body)).filter(([name]) => name.endsWith("Expression"));
+    expressions.push(...found.map(([, text]) => String(text)));
+    return undefined;
+  };
+  const job = await added(stores);
+  const lease = await takeOne(stores);
+  await lease.save({ ...job, report: cleanReport });
+  await lease.settle({ kind: "buried", reason: "of this test", job });
+  await stores.deadLetters.list({ limit: 1 });
+  await stores.deadLetters.redrive("all");
+  await (await takeOne(stores)).settle(done);
+  assert.ok(expressions.length >= 6, `${expressions.length} expressions`);
+  assert.deepEqual(
+    expressions.filter((text) => /[\r\n]/.test(text)),
+    [],
+  );
+});
+
 const broken: Fault = { kind: "refused", status: 500, code: "InternalFailure" };
 
 for (const [code, status, words, hint] of [

@@ -166,6 +166,25 @@ test("a job that SQS buried keeps its report when it is redriven", async () => {
   assert.deepEqual([lease.job, lease.attempt], [{ ...job, report: cleanReport }, 1]);
 });
 
+test("a job that SQS buried tells when that was, not when somebody first saw it", async () => {
+  await using stores = await servers.stores();
+  const job = await added(stores);
+  let lastTaken = 0;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    await takeOne(stores);
+    lastTaken = servers.sqs.now();
+    await stores.advance(stores.leaseSeconds + 1);
+  }
+  assert.deepEqual(await stores.queue.take(10), []);
+  await stores.advance(2 * 3600);
+  const { buriedAt = 0 } = (await stores.deadLetters.show(job.id)) ?? {};
+  const afterSeconds = (buriedAt - lastTaken) / 1000;
+  assert.ok(
+    afterSeconds >= 0 && afterSeconds <= stores.leaseSeconds + 1,
+    `buried ${afterSeconds} s after its last try`,
+  );
+});
+
 test("dead letters that are put back with other tools run again, as they were", async () => {
   await using stores = await servers.stores();
   const job = await added(stores);

@@ -4,7 +4,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
+import { EVENT_SOURCE, findings } from "@lazaret/contract";
+import { publicKeyParameters } from "../../src/deliver/signing-keys.ts";
+import { envName, settingNames } from "../../src/settings/read-settings.ts";
 import { settingsPage } from "../../src/settings/settings-page.ts";
+import { settingsTable } from "../../src/settings.ts";
 import { root } from "./place.ts";
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
@@ -19,6 +23,39 @@ async function markdown(): Promise<string[]> {
 
 test("docs/settings.md is what the settings table says", () => {
   assert.equal(read("docs/settings.md"), settingsPage());
+});
+
+test("every setting that the docs name is one", async () => {
+  const known = new Set([...settingNames.map(envName), ...settingNames.map((name) => `${envName(name)}_FILE`)]);
+  // The client's own, and what examples and tests of theirs read.
+  for (const name of ["LAZARET_URL", "LAZARET_API_KEY", "LAZARET_X_FILE"]) known.add(name);
+  const wrong: string[] = [];
+  for (const page of await markdown()) {
+    for (const [name] of read(page).matchAll(/\bLAZARET_[A-Z0-9_]*[A-Z0-9]\b/g)) {
+      if (!known.has(name)) wrong.push(`${page}: ${name}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+});
+
+test("docs/moving-to-lazaret.md names the tag key, event source, findings and public keys as they are", () => {
+  const page = read("docs/moving-to-lazaret.md");
+  const [pkcs1, x509] = publicKeyParameters("<stack name>", { pkcs1: "", x509: "" }).map(({ name }) => name);
+  const said = [
+    `the key is \`${settingsTable.tagKey.default}\``,
+    `s3:ExistingObjectTag/${settingsTable.tagKey.default}"`,
+    `"source": ["${EVENT_SOURCE}"]`,
+    findings.tooBig,
+    findings.downloadFailed,
+    findings.callbackFailed,
+    x509 ?? "?",
+    (pkcs1 ?? "?").split("/").at(-1) ?? "",
+    "LAZARET_TAG_KEY",
+  ];
+  assert.deepEqual(
+    said.filter((words) => !page.includes(words)),
+    [],
+  );
 });
 
 test("every link inside the docs leads somewhere", async () => {

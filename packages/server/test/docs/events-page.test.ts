@@ -46,6 +46,7 @@ test("finding, email and event are sent as docs/events.md shows them", async () 
     subscriptions: [
       { protocol: "http", endpoint: receiver.origin },
       { protocol: "email", endpoint: "soc@example.com" },
+      { protocol: "file", endpoint: "findings.jsonl", format: "envelope" },
     ],
     targets: [{ protocol: "file", endpoint: "events.jsonl" }],
     mail: { smtpUrl: mailbox.url, from: "scan@example.com" },
@@ -55,8 +56,10 @@ test("finding, email and event are sent as docs/events.md shows them", async () 
   await fanOut.topic.publish({ id: "m-1", message, attributes: attributesOf(message), body: "json" });
   await fanOut.eventBus.publish(event);
   const left = async (): Promise<number[]> => (await fanOut.counts()).map(({ waiting }) => waiting);
-  await until("all is sent", async () => (await left()).join() === "0,0,0", { limitMs: 60_000 });
+  await until("all is sent", async () => (await left()).join() === "0,0,0,0", { limitMs: 60_000 });
   assert.equal(receiver.requests[0]?.body.toString(), block("json finding"));
+  assert.deepEqual(receiver.requests[0]?.values("x-attribute-trace-id"), ["order-4711"]);
+  assert.equal(readFileSync(join(folder.path, "findings.jsonl"), "utf8"), `${block("json envelope")}\n`);
   assert.equal(mailbox.mails[0]?.text, block("text email"));
   assert.equal(readFileSync(join(folder.path, "events.jsonl"), "utf8"), `${block("json event")}\n`);
 });

@@ -119,6 +119,31 @@ test("with a callback_url: 204, and the result is posted with every field of the
   assert.equal(receiver.requests.length, 1);
 });
 
+test("a download that announces more than the limit is too big, and callback and poll tell the announced length", async () => {
+  await using receiver = await callbackReceiver(answering(204));
+  await using small = await testService({
+    clamd: `unix:${clamd.socketPath}`,
+    allowHttpCallbacks: true,
+    jobMaxMib: 1,
+  });
+  const announced = 5 * 1024 * 1024;
+  await using big = await fileServer({
+    "/big": (_, response) => response.writeHead(200, { "Content-Length": announced }).write("x"),
+  });
+  const body = { download_url: `${big.origin}/big`, callback_url: `${receiver.origin}/scanned`, trace_id: "big" };
+  await small.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  await until("the callback is there", () => receiver.requests.length > 0);
+  const { status, finding, size } = JSON.parse(receiver.requests[0]?.body.toString() ?? "");
+  const expected = { status: "no", finding: "scanner:too-big", size: announced };
+  assert.deepEqual({ status, finding, size }, expected);
+  const polled = await small.call("/api/v1/scan/async/result?trace_id=big");
+  assert.deepEqual(await polled.json(), expected);
+});
+
 test("a download that fails in a way that may pass is tried again after 5, 10 and 15 seconds", async () => {
   await submit({ download_url: `${files.origin}/flaky`, trace_id: "flaky" });
   for (const [tries, seconds] of [
@@ -175,7 +200,12 @@ const bad: [what: string, body: object, code: string][] = [
   ["a trace_id with a control character", { trace_id: "a\u0007b" }, "invalid_trace_id"],
   ["a trace_id that is a number", { trace_id: 5 }, "invalid_trace_id"],
   ["custom_data over 16,384 bytes", { trace_id: "t", custom_data: "é".repeat(8193) }, "custom_data_too_large"],
+  ["custom_data over 16,384 characters", { trace_id: "t", custom_data: "x".repeat(16_385) }, "custom_data_too_large"],
   ["custom_data that is an object", { trace_id: "t", custom_data: {} }, "invalid_request"],
+  ["an empty callback_url", { callback_url: "" }, "invalid_callback_url"],
+  ["a callback_url that is a number", { callback_url: 5 }, "invalid_callback_url"],
+  ["callback_headers that are a list", { trace_id: "t", callback_headers: ["a"] }, "invalid_header"],
+  ["a callback header that is a number", { trace_id: "t", callback_headers: { A: 1 } }, "invalid_header"],
   ["a callback_url that is no URL", { callback_url: "nowhere" }, "invalid_callback_url"],
   ["a callback_url with letters outside RFC 3986", { callback_url: "https://example.com/ö" }, "invalid_callback_url"],
   ["a callback_url to a private address", { callback_url: "https://10.0.0.1/x" }, "blocked_destination"],

@@ -69,7 +69,9 @@ test("a receiver that never answers 2xx gets exactly 24 POSTs, with 5, 10 and 15
     receiver.requests.map((request) => Number(request.values("x-delivery-attempt")[0])),
     Array.from({ length: 24 }, (_, index) => index + 1),
   );
-  assert.equal(new Set(receiver.requests.map((request) => request.values("x-delivery-id")[0])).size, 1);
+  const [id, ...others] = new Set(receiver.requests.map((request) => request.values("x-delivery-id").join()));
+  assert.match(id ?? "", /^[\w-]{16,}$/);
+  assert.deepEqual(others, []);
   assert.equal(jobLines(service)[3]?.settlement, "buried");
   assert.equal(files.asked.length - before, 1, "the file is downloaded once");
 });
@@ -229,3 +231,37 @@ test("canaries in headers, URLs and keys are found in no file of the data folder
   assert.doesNotMatch(log, /canary/);
   assert.ok(!log.includes(testKey));
 });
+
+for (const signed of [true, false]) {
+  test(`callback_headers are sent as they are, all but those of the service, with signing ${signed ? "on" : "off"}`, async () => {
+    await using service = await startAt(toldClock(), { signCallbackInvocations: signed });
+    await using receiver = await callbackReceiver(answering(204));
+    const sent = {
+      Authorization: "Bearer receiver",
+      "Content-Language": "de",
+      "Content-Disposition": "inline",
+      "Content-MD5": "Q2hlY2sgSW50ZWdyaXR5IQ==",
+      Range: "bytes=0-1",
+      "If-Range": "tag",
+      "Accept-Encoding": "br",
+      "User-Agent": "acme/1",
+    };
+    const ours = ["Content-Type", "Content-Length", "Content-Encoding", "X-Signature", "X-Timestamp", "X-Delivery-Id"];
+    await submit(service, {
+      callback_url: `${receiver.origin}/headers`,
+      callback_headers: { ...sent, ...Object.fromEntries(ours.map((name) => [name, "1"])) },
+    });
+    await until("the callback is there", () => receiver.requests.length > 0);
+    const [callback] = receiver.requests;
+    for (const [name, value] of Object.entries(sent)) assert.deepEqual(callback?.values(name.toLowerCase()), [value]);
+    assert.deepEqual(
+      ["content-type", "content-length", "content-encoding"].map((name) => callback?.values(name)),
+      [["application/json"], [String(callback?.body.length)], []],
+    );
+    const count = signed ? 1 : 0;
+    for (const name of ["x-signature", "x-timestamp"]) assert.equal(callback?.values(name).length, count, name);
+    for (const name of ["x-signature", "x-timestamp", "x-delivery-id"]) {
+      assert.ok(!callback?.values(name).includes("1"), `${name} is the client's`);
+    }
+  });
+}

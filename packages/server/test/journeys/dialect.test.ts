@@ -70,23 +70,29 @@ test("/v1 is another name of /api/v1, s3 of objstore, and slashes are collapsed"
   await until("the result is there", async () => (await ask(location, withKey)).status === 200);
 });
 
-test("the installation has an id that stays, and tells its usage", async () => {
+test("the installation has an id that stays, and tells what is left of its quota, never less than nothing", async () => {
   const { tenantId } = await json("/v1/whoami");
   assert.match(String(tenantId), /^[0-9a-f-]{36}$/);
   const before = await json("/v1/usage");
   assert.deepEqual(before.quota, { limit: 5000, period: "MONTH" });
   await service.scan("one more file");
   const after = await json("/v1/usage");
-  assert.equal(after.credits, Number(before.credits) + 1);
+  assert.ok(Number(before.credits) <= 5000 && Number(before.credits) > 4900, `${before.credits} are left of 5000`);
+  assert.equal(after.credits, Number(before.credits) - 1);
 
   using other = temporaryFolder();
   const ids: unknown[] = [];
-  for (let start = 0; start < 2; start += 1) {
-    await using restarted = await testService({ engine: "P", clamd: "none", dataDir: other.path });
+  for (let start = 0; start < 3; start += 1) {
+    await using restarted = await testService({
+      engine: "P",
+      clamd: "none",
+      dataDir: other.path,
+      monthlyQuota: 2,
+    });
     ids.push(await (await restarted.call("/v1/whoami")).json());
     await restarted.scan("a file");
     const usage = (await (await restarted.call("/v1/usage")).json()) as { credits: number };
-    assert.equal(usage.credits, start + 1, "scans before the restart count");
+    assert.equal(usage.credits, Math.max(0, 2 - (start + 1)), "scans before the restart count");
   }
   assert.deepEqual(ids[0], ids[1]);
   assert.notDeepEqual(ids[0], { tenantId });

@@ -4,6 +4,7 @@ import { testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import "../support/leftovers.ts";
 import { testService } from "../support/service.ts";
+import { toldClock } from "../support/told-clock.ts";
 import { until } from "../support/until.ts";
 
 async function codeOf(response: Response): Promise<[status: number, code: string, retryAfter: string | null]> {
@@ -58,6 +59,39 @@ test("a clamd that hangs costs the client 504 after the limit, and nothing is ma
   assert.deepEqual(await codeOf(await service.scan("hello")), [504, "scanner:timeout", null]);
   process.kill(clamd.pid, "SIGCONT");
   await until("clamd answers again", async () => (await service.scan("again")).status === 200);
+});
+
+test("a scan without a verdict gets 504 after 60 seconds, not before", async () => {
+  await using clamd = await testClamd();
+  const clock = toldClock();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}` }, {}, clock);
+  await service.scan("warm");
+  process.kill(clamd.pid, "SIGSTOP");
+  let answered = false;
+  const answer = service.scan("hello").finally(() => {
+    answered = true;
+  });
+  await until("it is being scanned", () => clock.waiting === 1);
+  clock.advance(59.999);
+  // An answer would have come by the time another request has had its own.
+  assert.equal((await service.call("/api/v1/test")).status, 204);
+  assert.equal(answered, false);
+  clock.advance(0.001);
+  const { code, message } = (await (await answer).json()) as { code: string; message: string };
+  assert.deepEqual([code, message], ["scanner:timeout", "no verdict within 60 s"]);
+  process.kill(clamd.pid, "SIGCONT");
+});
+
+test("beyond 16 that wait for each file scanned at once, requests get 503 busy", async () => {
+  await using clamd = await testClamd();
+  await using service = await testService({ clamd: `unix:${clamd.socketPath}`, concurrency: 1 });
+  await service.scan("warm");
+  process.kill(clamd.pid, "SIGSTOP");
+  const answers = Array.from({ length: 1 + 16 + 1 }, () => service.scan("one of eighteen"));
+  await Promise.race(answers);
+  process.kill(clamd.pid, "SIGCONT");
+  const statuses = (await Promise.all(answers)).map((response) => response.status).sort();
+  assert.deepEqual(statuses, [...Array.from({ length: 17 }, () => 200), 503]);
 });
 
 test("no more files than the limit are scanned at once; the rest wait, and beyond the line they get 503 busy", async () => {

@@ -6,6 +6,7 @@ import type { LambdaEvent, LambdaResult } from "../../src/receive/lambda/lambda-
 import { lambdaHandler } from "../../src/receive/lambda/lambda-handler.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
+import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { until } from "../support/until.ts";
@@ -14,6 +15,7 @@ const key = "key-of-the-function";
 let installation: AwsInstallation;
 let files: FileServer;
 let handler: (event: LambdaEvent) => Promise<LambdaResult>;
+let proxy: FaultyProxy;
 const lines: Record<string, unknown>[] = [];
 const close = new AsyncDisposableStack();
 before(async () => {
@@ -21,11 +23,20 @@ before(async () => {
   files = close.use(await fileServer());
   const read = readSettings({ flags: {}, env: {}, file: {} });
   if (read.kind !== "ok") throw new Error("the defaults do not parse");
-  const settings = { ...read.settings, ...installation.settings, apiKeys: [key], allowNetworks: ["127.0.0.0/8"] };
+  proxy = close.use(await faultyProxy(installation.aws.endpoint));
+  const settings = {
+    ...read.settings,
+    ...installation.settings,
+    awsEndpoint: proxy.endpoint,
+    apiKeys: [key],
+    allowNetworks: ["127.0.0.0/8"],
+    signCallbackInvocations: true,
+    monthlyQuota: 1000,
+  };
   const say = log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) });
   const api = close.use(await startAsyncApi(settings, say, installation.aws.sqs.now));
   handler = lambdaHandler({ handle: api.handle, log: say });
-  close.use(await installation.service({ role: "worker", apiKeys: [] }));
+  close.use(await installation.service({ role: "worker", apiKeys: [], signCallbackInvocations: true }));
 });
 atTheEnd(() => close.disposeAsync());
 
@@ -138,6 +149,50 @@ for (const [sender, event] of Object.entries(senders)) {
     assert.equal(lines.at(-1)?.remote, "203.0.113.7");
   });
 }
+
+test("the function tells who it is, what is left of the quota, failed callbacks and the public keys, as the service does", async () => {
+  const get = async (path: string, headers?: Record<string, string>): Promise<LambdaResult> =>
+    handler(httpApi({ path, ...(headers && { headers }) }));
+  const { tenantId } = JSON.parse((await get("/v1/whoami")).body);
+  assert.match(tenantId, /^[0-9a-f-]{36}$/);
+  const { credits, quota } = JSON.parse((await get("/v1/usage")).body);
+  assert.deepEqual([typeof credits, quota], ["number", { limit: 1000, period: "MONTH" }]);
+  assert.ok(credits <= 1000, `${credits} are left`);
+  assert.deepEqual(JSON.parse((await get("/v1/callback/failures")).body), { failures: [] });
+  for (const path of ["/v1/whoami", "/v1/usage", "/v1/callback/failures"]) {
+    assert.equal((await get(path, { authorization: "Bearer wrong-key" })).statusCode, 401, path);
+  }
+  for (const [form, path] of [
+    ["PublicKeyPEMX509", "/.well-known/lazaret/callback-key.pem"],
+    ["PublicKeyPEMPKCS1", "/.well-known/lazaret/callback-key.pkcs1.pem"],
+  ] as const) {
+    const answer = await get(path, { authorization: "" });
+    assert.equal(answer.statusCode, 200, answer.body);
+    assert.match(answer.body, /^-----BEGIN (RSA )?PUBLIC KEY-----/);
+    assert.equal(answer.body, installation.aws.json.parameters.get(`/scanner/lazaret/${form}`));
+  }
+  assert.ok(!proxy.asked.includes("GetSecretValue"), "the function has no right to the private key");
+});
+
+test("while the table is away a poll is refused in its own words, and a submission in others", async () => {
+  proxy.fault = () => ({ kind: "refused", status: 400, code: "AccessDeniedException" });
+  try {
+    const poll = await handler(httpApi({ path: "/api/v1/scan/async/result", query: "trace_id=t" }));
+    const body = JSON.stringify({ download_url: `${files.origin}/clean`, trace_id: "t" });
+    const path = "/api/v1/scan/async/download";
+    const submission = await handler(httpApi({ method: "POST", path, headers: json, body }));
+    const words = [poll, submission].map((answer) => {
+      const { code, message } = JSON.parse(answer.body);
+      return [answer.statusCode, headersOf(answer)["retry-after"], code, message];
+    });
+    assert.deepEqual(words, [
+      [503, "5", "queue_unavailable", "the result could not be looked up: the store cannot be reached"],
+      [503, "5", "queue_unavailable", "the job could not be kept, and was not accepted"],
+    ]);
+  } finally {
+    proxy.fault = () => undefined;
+  }
+});
 
 test("the function has the asynchronous endpoints and no others", async () => {
   for (const path of ["/api/v1/scan/sync/binary", "/api/v1/scan/sync/download", "/nothing"]) {

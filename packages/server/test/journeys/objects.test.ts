@@ -5,6 +5,7 @@ import { before, test } from "node:test";
 import { parseSubscriptions } from "../../src/deliver/fan-out/subscriptions.ts";
 import { prepareDataFolder } from "../../src/platforms/embedded/data-folder.ts";
 import { folderObjects } from "../../src/platforms/embedded/objects/folder-objects.ts";
+import { objectWriter } from "../../src/platforms/embedded/objects/put-object.ts";
 import { type Buckets, bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { eicar } from "../support/eicar.ts";
@@ -42,21 +43,16 @@ test("an object is scanned, tagged and told to topic and bus; the poll has its r
     realfiletype: "ASCII text",
   });
   const message = await messageOf("findings.jsonl", (line) => line.trace_id === "clean object");
-  assert.match(String(message.version), /^\w+$/);
-  assert.deepEqual(
-    { ...message, version: "" },
-    {
-      bucket: "uploads",
-      key: "2026/a report.txt",
-      version: "",
-      size: 14,
-      status: "clean",
-      action: "tag",
-      trace_id: "clean object",
-      custom_data: body.custom_data,
-      realfiletype: "ASCII text",
-    },
-  );
+  assert.deepEqual(message, {
+    bucket: "uploads",
+    key: "2026/a report.txt",
+    size: 14,
+    status: "clean",
+    action: "tag",
+    trace_id: "clean object",
+    custom_data: body.custom_data,
+    realfiletype: "ASCII text",
+  });
   const event = await messageOf("events.jsonl", ({ detail }) => (detail as typeof message).trace_id === "clean object");
   assert.deepEqual(event.detail, message);
   assert.deepEqual(
@@ -66,6 +62,23 @@ test("an object is scanned, tagged and told to topic and bus; the poll has its r
   assert.match(String(event.id), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/);
   assert.match(String(event.time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.deepEqual(await buckets.tagsOf("uploads", body.key), { scanner: "clean" });
+});
+
+test("a version is told where versions are kept, and by it the object can be scanned again", async () => {
+  const writer = objectWriter({ bucketsDir: buckets.path });
+  buckets.put("kept", "a.txt", "the first");
+  const first = { bucket: "kept", key: "a.txt" };
+  await submit(service, { ...first, trace_id: "unkept" });
+  const unkept = await messageOf("findings.jsonl", ({ trace_id }) => trace_id === "unkept");
+  assert.equal("version" in unkept, false, "there is nothing kept yet");
+
+  const version = await writer.put(first, "the second", { keepOlder: true });
+  await submit(service, { ...first, trace_id: "second" });
+  assert.equal((await messageOf("findings.jsonl", ({ trace_id }) => trace_id === "second")).version, version);
+  await writer.put(first, "and a third", { keepOlder: true });
+  await submit(service, { ...first, version, trace_id: "second again" });
+  const again = await messageOf("findings.jsonl", ({ trace_id }) => trace_id === "second again");
+  assert.deepEqual([again.version, again.size, again.status], [version, "the second".length, "clean"]);
 });
 
 test("with a callback_url: 204, and the callback tells where the object is, without what lets one in", async () => {
@@ -162,11 +175,12 @@ test("an object that is not there is no, and so told; there is nothing to tag", 
 test("an object over the limit is no, too big; its size is told and it is tagged no", async () => {
   buckets.put("uploads", "big.bin", "");
   truncateSync(join(buckets.path, "uploads/big.bin"), 200 * 1024 * 1024 + 1);
-  const { status, finding } = await scanNow(service, "uploads", "big.bin");
-  assert.deepEqual([status, finding], ["no", "scanner:too-big"]);
+  const size = 200 * 1024 * 1024 + 1;
+  const result = await scanNow(service, "uploads", "big.bin");
+  assert.deepEqual(result, { status: "no", finding: "scanner:too-big", size });
   assert.deepEqual(await buckets.tagsOf("uploads", "big.bin"), { scanner: "no" });
   const message = await messageOf("findings.jsonl", ({ key }) => key === "big.bin");
-  assert.deepEqual([message.size, message.action], [200 * 1024 * 1024 + 1, "tag"]);
+  assert.deepEqual([message.size, message.action], [size, "tag"]);
 });
 
 test("an object whose scan is given up does not keep the clean of an earlier one", async () => {
@@ -181,6 +195,11 @@ test("an object whose scan is given up does not keep the clean of an earlier one
   assert.deepEqual(await buckets.tagsOf("given-up", "big.bin"), { scanner: "no" });
 });
 
+test("names of one character are names, not refused with 400", async () => {
+  buckets.put("b", "k", "text");
+  assert.equal((await scanNow(service, "b", "k")).status, "clean");
+});
+
 const badObjects: Record<string, object> = {
   "no bucket": { key: "k" },
   "an empty bucket": { bucket: "", key: "k" },
@@ -190,7 +209,8 @@ const badObjects: Record<string, object> = {
   "NUL in the bucket": { bucket: "b\0", key: "k" },
   "NUL in the key": { bucket: "b", key: "k\0" },
   "NUL in the version": { bucket: "b", key: "k", version: "\0" },
-  "a key over 1,024 bytes": { bucket: "b", key: "ü".repeat(513) },
+  "a key over 1,024 bytes": { bucket: "b", key: `k${"ü".repeat(512)}` },
+  "a version over 1,024 characters": { bucket: "b", key: "k", version: "v".repeat(1025) },
   "a key that climbs": { bucket: "uploads", key: "../data/secret.key" },
   "a key that climbs in the middle": { bucket: "uploads", key: "a/../../data/secret.key" },
   "an absolute key": { bucket: "uploads", key: "/etc/passwd" },

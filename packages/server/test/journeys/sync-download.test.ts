@@ -3,13 +3,14 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { before, test } from "node:test";
 import { brotliCompressSync, constants } from "node:zlib";
-import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
+/** 200 MB, as the spec says. */
+const MAX_FILE_BYTES = 209_715_200;
 let clamd: TestClamd;
 let service: TestService;
 let files: Server;
@@ -29,7 +30,8 @@ const answers: Record<string, RequestListener> = {
     response.writeHead(200, { "Content-Length": 1000 });
     response.write("half", () => response.destroy());
   },
-  "/huge": (_, response) => response.writeHead(200, { "Content-Length": SYNC_MAX_FILE_BYTES + 1 }).write("x"),
+  "/huge": (_, response) => response.writeHead(200, { "Content-Length": MAX_FILE_BYTES + 1 }).write("x"),
+  "/boundless": (_, response) => response.writeHead(200, { "Content-Length": "18446744073709551615" }).write("x"),
   "/bomb": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(bomb),
   "/packed": (_, response) => response.writeHead(200, { "Content-Encoding": "br" }).end(brotliCompressSync(eicar())),
   "/endless": (_, response) => {
@@ -74,7 +76,8 @@ const results: [path: string, result: object][] = [
   ["/missing", { status: "no", finding: "scanner:download-failed" }],
   ["/metadata", { status: "no", finding: "scanner:download-failed" }],
   ["/short", { status: "no", finding: "scanner:download-failed" }],
-  ["/huge", { status: "no", finding: "scanner:too-big" }],
+  ["/huge", { status: "no", finding: "scanner:too-big", size: MAX_FILE_BYTES + 1 }],
+  ["/boundless", { status: "no", finding: "scanner:too-big" }],
   ["/bomb", { status: "no", finding: "scanner:limits-exceeded" }],
   ["/packed", { status: "infected", finding: "Eicar-Test-Signature", size: 68 }],
   ["/endless", { status: "no", finding: "scanner:too-big" }],
@@ -104,6 +107,14 @@ test("the log names a download that was stopped because of its encoding", async 
   const line = service.lines.findLast(({ failure }) => failure !== undefined);
   assert.deepEqual([line?.verdict, line?.failure], ["unscannable", "encoding_bomb"]);
   assert.ok(Number(line?.bytes) <= 64 * 1024 * 1024, `${line?.bytes} bytes were decoded`);
+});
+
+test("a download_url of exactly 2,048 characters is taken, one more is refused", async () => {
+  const long = (characters: number): string => `${origin}/clean?${"x".repeat(characters - `${origin}/clean?`.length)}`;
+  answers[new URL(long(2048)).pathname + new URL(long(2048)).search] = (_, response) => response.end("clean file");
+  assert.deepEqual(await (await post({ download_url: long(2048) })).json(), { status: "clean", size: 10 });
+  const refused = await post({ download_url: long(2049) });
+  assert.equal(((await refused.json()) as { code: string }).code, "invalid_download_url");
 });
 
 test("fields the spec does not name are ignored", async () => {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { parseSubscriptions } from "../../src/deliver/fan-out/subscriptions.ts";
+import { objectWriter } from "../../src/platforms/embedded/objects/put-object.ts";
 import type { Settings } from "../../src/settings.ts";
 import { bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
@@ -72,7 +73,11 @@ test("an engine without callback_headers refuses them, and takes the rest", asyn
 });
 
 test("findings of an older engine have the fields of its version, and of one older still only words", async () => {
-  buckets.put("uploads", "bad.txt", eicar());
+  // Where versions are kept, they are told.
+  buckets.put("uploads", "bad.txt", "before");
+  await objectWriter({ bucketsDir: buckets.path }).put({ bucket: "uploads", key: "bad.txt" }, eicar(), {
+    keepOlder: true,
+  });
   const body = { bucket: "uploads", key: "bad.txt", trace_id: "t", custom_data: "mine" };
   {
     await using service = await attachedTo("2.4.0");

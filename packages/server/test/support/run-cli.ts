@@ -40,7 +40,7 @@ export function runCli(args: readonly string[], options: { cwd: string; env?: Re
     },
     async says(pattern) {
       const found = (): RegExpMatchArray | null => `${stdout}${stderr}`.match(pattern);
-      await until(`lazaret says ${pattern}; it said ${stdout}${stderr}`, () => found() !== null, { limitMs: 20_000 });
+      await until(`lazaret says ${pattern}; it said ${stdout}${stderr}`, () => found() !== null, { limitMs: 60_000 });
       return found() as RegExpMatchArray;
     },
     async ended() {

@@ -50,6 +50,7 @@ export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Pro
   const fanOut = startFanOut({
     outbox: store.outbox,
     stackName: "prod",
+    now,
     subscriptions: parsed(parseSubscriptions(JSON.stringify(subscriptions))),
     targets: parsed(parseEventTargets(JSON.stringify(targets))),
     sending: options.publishOnly ? undefined : sending,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { describe, it } from "node:test";
-import { CALLBACK_ANSWER_MAX_BYTES } from "@lazaret/contract";
 import {
   answering,
   type CallbackAnswer,
@@ -139,7 +138,7 @@ describe("a receiver that is only unusual", () => {
   for (const [does, answer] of [
     ["says that its answer is gzip, and it is not", answering(200, { "content-encoding": "gzip" }, "no")],
     ["sends an informational answer first", raw("HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 OK\r\n\r\n")],
-    ["answers with as much as is read", answering(200, {}, "x".repeat(CALLBACK_ANSWER_MAX_BYTES))],
+    ["answers with as much as is read", answering(200, {}, "x".repeat(65_536))],
   ] as const) {
     it(`and ${does} has received the callback, and its connection is kept`, async () => {
       await using receiver = await callbackReceiver(answer);
@@ -184,7 +183,7 @@ describe("connections to a receiver", () => {
   });
 
   it("are not used again after an answer that is longer than what is read", async () => {
-    await using receiver = await callbackReceiver(answering(200, {}, "x".repeat(CALLBACK_ANSWER_MAX_BYTES + 1)));
+    await using receiver = await callbackReceiver(answering(200, {}, "x".repeat(65_537)));
     await using sender = trySender(oneAtATime);
     for (let job = 0; job < 2; job += 1) {
       assert.deepEqual(await sender.send(jobFor(receiver.origin), cleanReport, never), { delivered: true });

@@ -1,7 +1,13 @@
 type Headers = Readonly<Record<string, string>>;
 
-/** Headers that belong to the service, the body or the connection. A client's are passed over. */
+/**
+ * Headers that belong to the service, to how the body is written, or to the connection. A client's are passed over:
+ * most were refused when the job came, but a job may be older than that rule.
+ */
 const reserved: ReadonlySet<string> = new Set([
+  "content-type",
+  "content-length",
+  "content-encoding",
   "x-signature",
   "x-timestamp",
   "host",
@@ -13,9 +19,8 @@ const reserved: ReadonlySet<string> = new Set([
   "upgrade",
   "http2-settings",
   "expect",
-  "accept-encoding",
 ]);
-const reservedPrefixes = ["x-delivery-", "content-", "proxy-"];
+const reservedPrefixes = ["x-delivery-", "proxy-"];
 
 /**
  * The headers of one POST as undici takes them: name, value, name, value. Names are compared without regard to case,

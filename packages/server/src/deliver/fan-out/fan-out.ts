@@ -3,7 +3,6 @@ import type { Log } from "../../log.ts";
 import type { ConnectorFactory } from "../callback/connections.ts";
 import type { EventBus } from "../event-bus.ts";
 import type { FindingsTopic } from "../findings-topic.ts";
-import { emailText } from "../render-finding.ts";
 import type { SignCallback } from "../signature.ts";
 import { matches } from "./filter-policy.ts";
 import type { MailSettings } from "./mail-settings.ts";
@@ -13,6 +12,7 @@ import { fileSender } from "./senders/file-sender.ts";
 import { httpsSender } from "./senders/https-sender.ts";
 import type { Sender } from "./senders/sender.ts";
 import { startSending } from "./sending.ts";
+import { sendingFindings, storedFinding } from "./stored-finding.ts";
 import type { BusTarget, Receiver, Subscription } from "./subscriptions.ts";
 
 /**
@@ -38,6 +38,8 @@ export interface FanOutOptions {
   stackName: string;
   subscriptions: readonly Subscription[];
   targets: readonly BusTarget[];
+  /** Milliseconds since 1970. */
+  now?: () => number;
   /** Undefined publishes only: another process sends. */
   sending: SendingParts | undefined;
 }
@@ -64,7 +66,8 @@ function findingsTopicName(stackName: string): string {
 }
 
 export function startFanOut(options: FanOutOptions): FanOut {
-  const { outbox, stackName, subscriptions, targets, sending } = options;
+  const { outbox, stackName, subscriptions, targets, sending, now = Date.now } = options;
+  const topicName = findingsTopicName(stackName);
   const receivers: readonly Receiver[] = [...subscriptions, ...targets];
   const loop =
     sending &&
@@ -72,8 +75,8 @@ export function startFanOut(options: FanOutOptions): FanOut {
       outbox,
       receivers,
       senderFor: (receiver) => {
-        const topicName = subscriptions.includes(receiver) ? findingsTopicName(stackName) : undefined;
-        return senderFor(receiver, { ...sending, ...(topicName !== undefined && { topicName }) });
+        if (!subscriptions.includes(receiver)) return senderFor(receiver, sending);
+        return sendingFindings(senderFor(receiver, { ...sending, topicName }));
       },
       log: sending.log,
       now: sending.now ?? Date.now,
@@ -81,29 +84,25 @@ export function startFanOut(options: FanOutOptions): FanOut {
     });
 
   /** Asked of the outbox before this returns, so that what is asked of the queue in the same turn shares its commit. */
-  function post(id: string, chosen: readonly Receiver[], contentFor: (receiver: Receiver) => unknown): Promise<void> {
+  function post<R extends Receiver>(id: string, chosen: readonly R[], bodyFor: (receiver: R) => string): Promise<void> {
     if (chosen.length === 0) return Promise.resolve();
-    const messages = chosen.map((receiver) => ({
-      id,
-      receiver: receiver.id,
-      body: JSON.stringify(contentFor(receiver)),
-    }));
-    return outbox.add(messages);
+    return outbox.add(chosen.map((receiver) => ({ id, receiver: receiver.id, body: bodyFor(receiver) })));
   }
 
   return {
     topic: {
-      publish({ id, message, attributes, body }) {
+      publish(finding) {
+        const { id, attributes } = finding;
         const chosen = subscriptions.filter(({ filterPolicy }) => !filterPolicy || matches(filterPolicy, attributes));
-        // Emails are put into words when they are sent.
-        const inWords = ({ protocol }: Receiver): boolean => body === "text" && protocol !== "email";
-        return post(id, chosen, (receiver) => (inWords(receiver) ? emailText(message) : message));
+        const at = { topicName, now: now() };
+        return post(id, chosen, (subscription) => storedFinding(finding, subscription, at));
       },
     },
     eventBus: {
       publish(event) {
         const wants = ({ detailTypes }: BusTarget): boolean => detailTypes?.includes(event["detail-type"]) ?? true;
-        return post(event.id, targets.filter(wants), () => event);
+        const body = JSON.stringify(event);
+        return post(event.id, targets.filter(wants), () => body);
       },
       close: async () => {},
     },

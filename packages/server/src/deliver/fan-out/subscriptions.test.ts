@@ -55,7 +55,12 @@ describe("subscriptions", () => {
     [{ protocol: "sms", endpoint: "+1" }, "entry 1: protocol must be one of https, http, email, file"],
     [
       { protocol: "file", endpoint: "x", filterpolicy: {} },
-      "entry 1: filterpolicy is not known; an entry has protocol, endpoint, filterPolicy",
+      "entry 1: filterpolicy is not known; an entry has protocol, endpoint, filterPolicy, format",
+    ],
+    [{ protocol: "file", endpoint: "x", format: "sns" }, "entry 1: format must be one of message, envelope"],
+    [
+      { protocol: "email", endpoint: "soc@example.com", format: "envelope" },
+      "entry 1: format envelope is not for emails",
     ],
     [{ protocol: "https", endpoint: "http://app.example.com" }, "entry 1: endpoint must be an https URL"],
     [{ protocol: "https", endpoint: "app.example.com" }, "entry 1: endpoint must be an https URL"],

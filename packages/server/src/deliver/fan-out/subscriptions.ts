@@ -20,7 +20,12 @@ type Protocol = "https" | "http" | "email" | "file";
 /** A receiver of the findings topic. */
 export interface Subscription extends Receiver {
   filterPolicy?: FilterPolicy;
+  /** How the body is written: the message itself (the default), or an envelope around it as SNS has it. */
+  format?: Format;
 }
+
+type Format = (typeof formats)[number];
+const formats = ["message", "envelope"] as const;
 
 /** A receiver of the event bus. */
 export interface BusTarget extends Receiver {
@@ -35,11 +40,17 @@ export interface ReceiverRules {
 
 type Parsed<T> = { value: T } | { problem: string };
 
-/** `[{"protocol": "https", "endpoint": "https://…", "filterPolicy": {…}}, …]`. Says all that is wrong, entry by entry. */
+/**
+ * `[{"protocol": "https", "endpoint": "https://…", "filterPolicy": {…}, "format": "envelope"}, …]`. Says all that is
+ * wrong, entry by entry.
+ */
 export function parseSubscriptions(text: string, rules: ReceiverRules = {}): Parsed<readonly Subscription[]> {
   const protocols = ["https", "http", "email", "file"] as const;
   return parseList(text, (entry) =>
-    both(receiverOf(entry, { ...rules, what: "topic", protocols, filter: "filterPolicy" }), policyOf(entry)),
+    both(
+      receiverOf(entry, { ...rules, what: "topic", protocols, options: ["filterPolicy", "format"] }),
+      both(policyOf(entry), formatOf(entry)),
+    ),
   );
 }
 
@@ -47,7 +58,7 @@ export function parseSubscriptions(text: string, rules: ReceiverRules = {}): Par
 export function parseEventTargets(text: string, rules: ReceiverRules = {}): Parsed<readonly BusTarget[]> {
   const protocols = ["https", "http", "file"] as const;
   return parseList(text, (entry) =>
-    both(receiverOf(entry, { ...rules, what: "bus", protocols, filter: "filter" }), detailTypesOf(entry)),
+    both(receiverOf(entry, { ...rules, what: "bus", protocols, options: ["filter"] }), detailTypesOf(entry)),
   );
 }
 
@@ -86,11 +97,12 @@ function twice(before: number | undefined): string[] {
 interface EntryRules extends ReceiverRules {
   what: "topic" | "bus";
   protocols: readonly Protocol[];
-  filter: string;
+  /** What else an entry may have. */
+  options: readonly string[];
 }
 
 function receiverOf(entry: Entry, rules: EntryRules): Checked<Receiver> {
-  const known = ["protocol", "endpoint", rules.filter];
+  const known = ["protocol", "endpoint", ...rules.options];
   const problems = Object.keys(entry)
     .filter((name) => !known.includes(name))
     .map((name) => `${name} is not known; an entry has ${known.join(", ")}`);
@@ -140,6 +152,13 @@ function policyOf({ filterPolicy }: Entry): Checked<Pick<Subscription, "filterPo
   const policy = parseFilterPolicy(filterPolicy);
   if ("value" in policy) return { value: { filterPolicy: policy.value } };
   return { problems: policy.problems.map((problem) => `filterPolicy: ${problem}`) };
+}
+
+function formatOf({ protocol, format = "message" }: Entry): Checked<{ format: Format }> {
+  const chosen = formats.find((name) => name === format);
+  if (!chosen) return { problems: [`format must be one of ${formats.join(", ")}`] };
+  if (chosen === "envelope" && protocol === "email") return { problems: ["format envelope is not for emails"] };
+  return { value: { format: chosen } };
 }
 
 function detailTypesOf({ filter }: Entry): Checked<Pick<BusTarget, "detailTypes">> {

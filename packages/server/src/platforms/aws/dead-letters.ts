@@ -30,7 +30,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       await deadLetters.remove(letter.message.receipt);
       return "gone";
     }
-    if (item?.buriedAt === undefined) await items.buryUnheld(letter.key, unheldLetter(letter, parts));
+    if (item?.buriedAt === undefined) await items.buryUnheld(letter.key, unheldLetter(letter, item, parts));
     return "kept";
   }
 

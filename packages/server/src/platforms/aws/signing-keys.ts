@@ -9,10 +9,12 @@ import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/cl
 import {
   makePrivatePem,
   publicKeyParameters,
+  readPublicKeys,
   type SigningKeyPair,
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
@@ -57,11 +59,15 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
     return kept;
   }
 
+  async function parameterOf(name: string): Promise<string | undefined> {
+    const known = await parameters.send(new GetParameterCommand({ Name: name })).catch(unless("ParameterNotFound"));
+    return known?.Parameter?.Value;
+  }
+
   async function publish(pair: SigningKeyPair): Promise<void> {
     if (published === pair.publicKeys.x509) return;
     for (const { name, value } of publicKeyParameters(stackName, pair.publicKeys)) {
-      const known = await parameters.send(new GetParameterCommand({ Name: name })).catch(unless("ParameterNotFound"));
-      if (known?.Parameter?.Value === value) continue;
+      if ((await parameterOf(name)) === value) continue;
       await parameters.send(new PutParameterCommand({ Name: name, Value: value, Type: "String", Overwrite: true }));
     }
     published = pair.publicKeys.x509;
@@ -75,6 +81,13 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
         return pair;
       } catch (error) {
         throw awsFailure(`load the signing key from the secret ${secretName}`, error);
+      }
+    },
+    async published() {
+      try {
+        return await readPublicKeys(stackName, parameterOf);
+      } catch (error) {
+        throw new QueueUnavailable(awsFailure("read the public keys from the parameter store", error).message);
       }
     },
     close() {

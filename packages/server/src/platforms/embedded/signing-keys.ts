@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import {
   makePrivatePem,
   publicKeyParameters,
+  readPublicKeys,
   type SigningKeyPair,
   type SigningKeys,
   signingKeyPair,
@@ -37,6 +38,7 @@ export function keyFiles({ dataDir, stackName }: KeyFilesOptions): SigningKeys {
       }
       return pair;
     },
+    published: () => readPublicKeys(stackName, (name) => textOf(join(dataDir, PARAMETERS, name))),
   };
 }
 

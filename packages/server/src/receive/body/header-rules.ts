@@ -7,7 +7,7 @@ export type CheckedHeaders =
   | { kind: "ok"; headers: Record<string, string> }
   | { kind: "invalid"; message: string; hint?: string };
 
-/** Headers that decide about the connection, the framing or the part of the file that is sent: never a client's. */
+/** Headers that decide about the connection or the framing: never a client's. */
 const refused: ReadonlyMap<string, string> = new Map([
   ["connection", "it belongs to the connection, which the service makes"],
   ["keep-alive", "it belongs to the connection, which the service makes"],
@@ -19,11 +19,15 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["http2-settings", "the service speaks HTTP/1.1 and nothing else"],
   ["expect", "the service does not wait for 100 Continue"],
   ["host", "it is taken from the URL"],
-  ["range", "the whole file is always scanned"],
-  ["if-range", "the whole file is always scanned"],
 ]);
 
-/** Set by the service on every callback, or left out by it: a client's value is passed over. */
+/** A download must be the whole file. On a callback they mean nothing to us, and are sent. */
+const refusedOnDownloads: ReadonlySet<string> = new Set(["range", "if-range"]);
+
+/**
+ * Set by the service on every callback, or left out by it: a client's value is passed over. Whether callbacks are signed
+ * makes no difference: a client must not be able to make one up that looks signed.
+ */
 const setOnCallbacks: ReadonlySet<string> = new Set([
   "content-type",
   "content-length",
@@ -53,7 +57,7 @@ export function checkHeaders(headers: Readonly<Record<string, unknown>>, where: 
     bytes += name.length + value.length;
     if (bytes > HEADERS_MAX_BYTES) return invalid(`${where} has over ${HEADERS_MAX_BYTES} bytes`);
     if (isPassedOver(key, where)) continue;
-    const reason = refusalOf(key);
+    const reason = refusalOf(key, where);
     if (reason !== undefined) return invalid(`${name} is not allowed in ${where}`, reason);
     kept.push([name, value]);
   }
@@ -72,11 +76,12 @@ function isFieldValue(value: string): boolean {
 
 function isPassedOver(key: string, where: HeaderMap): boolean {
   // We always ask for the bytes as they are: an encoded body would be counted and scanned as something else.
-  if (key === "accept-encoding") return true;
-  return where === "callback_headers" && (setOnCallbacks.has(key) || key.startsWith("x-delivery-"));
+  if (where === "download_headers") return key === "accept-encoding";
+  return setOnCallbacks.has(key) || key.startsWith("x-delivery-");
 }
 
-function refusalOf(key: string): string | undefined {
+function refusalOf(key: string, where: HeaderMap): string | undefined {
+  if (where === "download_headers" && refusedOnDownloads.has(key)) return "the whole file is always scanned";
   return key.startsWith("proxy-") ? "it is for proxies, and the service uses none" : refused.get(key);
 }
 

@@ -18,7 +18,7 @@ export type Fault =
 export interface FaultyProxy extends AsyncDisposable {
   endpoint: string;
   /** Asked for each request, by the operation's name, such as SendMessageBatch. Undefined lets it pass. */
-  fault: (operation: string) => Fault | undefined;
+  fault: (operation: string, body: string) => Fault | undefined;
   /** Operations in the order in which they came. */
   readonly asked: readonly string[];
 }
@@ -47,7 +47,7 @@ export async function faultyProxy(upstream: string): Promise<FaultyProxy> {
     const body = Buffer.concat(await Array.fromAsync(incoming));
     const operation = String(incoming.headers["x-amz-target"]).split(".").at(-1) ?? "";
     asked.push(operation);
-    const fault = proxy.fault(operation);
+    const fault = proxy.fault(operation, body.toString());
     if (fault?.kind === "silent") return;
     if (fault?.kind === "cut") return void incoming.socket.destroy();
     if (fault?.kind === "refused") return refuse(response, fault);

@@ -2,7 +2,8 @@ import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret
 import { type ConnectorFactory, connections } from "../../callback/connections.ts";
 import { failureOf, outcomeOf } from "../../callback/failure.ts";
 import type { SignCallback } from "../../signature.ts";
-import type { Sender } from "./sender.ts";
+import { attributeHeaders } from "../stored-finding.ts";
+import type { Posted, Sender } from "./sender.ts";
 
 export interface HttpsSenderOptions {
   /** As the operator wrote it, which is what is signed. */
@@ -29,7 +30,11 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const authorization = credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
 
-  async function headersFor(id: string, body: Uint8Array, contentType: string): Promise<string[]> {
+  async function headersFor(
+    { message: { id }, attributes }: Posted,
+    body: Uint8Array,
+    contentType: string,
+  ): Promise<string[]> {
     const timestamp = String(now());
     const headers: Readonly<Record<string, string>> = {
       Accept: "*/*",
@@ -39,6 +44,7 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
       "Content-Length": String(body.length),
       "X-Message-Id": id,
       ...(topicName !== undefined && { "X-Topic": topicName }),
+      ...(attributes && attributeHeaders(attributes)),
       ...(sign && {
         [names.timestamp]: timestamp,
         [names.signature]: await sign({ timestamp, url: endpoint, body }),
@@ -49,14 +55,15 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
 
   return {
     atOnce: AT_ONCE,
-    async send({ message, failures }, signal) {
+    async send(posted, signal) {
+      const { message, failures } = posted;
       const content: unknown = JSON.parse(message.body);
       // Words of an old installation are sent as words.
       const [body, contentType] =
         typeof content === "string"
           ? [Buffer.from(content), "text/plain; charset=utf-8"]
           : [Buffer.from(message.body), "application/json"];
-      const headers = await headersFor(message.id, body, contentType);
+      const headers = await headersFor(posted, body, contentType);
       const limit = AbortSignal.timeout(timeoutMs);
       try {
         const request = { headers, body, mayReuse: failures === 0 };

@@ -1,3 +1,4 @@
+import type { FittedAttributes } from "@lazaret/contract";
 import type { OutboxLease } from "../outbox.ts";
 
 /** The way to one receiver. */
@@ -13,7 +14,10 @@ export interface Sender {
   close(): Promise<void>;
 }
 
-export type Posted = Pick<OutboxLease, "message" | "failures">;
+export interface Posted extends Pick<OutboxLease, "message" | "failures"> {
+  /** Of a finding; events have none. */
+  attributes?: FittedAttributes;
+}
 
 export type SendOutcome =
   | { kind: "sent"; statusCode?: number }

@@ -1,4 +1,5 @@
 import { S3Client } from "@aws-sdk/client-s3";
+import { SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 
 export interface S3Options {
   /** Any server that speaks S3. AWS itself, if not told. */
@@ -15,13 +16,14 @@ export interface S3Options {
 const ANY_REGION = "us-east-1";
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const HEADERS_TIMEOUT_MS = 30_000;
+/** Longer than a synchronous request may take, whose own time ends it. */
+export const SILENCE_MS: number = (SYNC_TIMEOUT_SECONDS + 5) * 1000;
 /** The queue tries again later; within one run the SDK only bridges a short trouble. */
 const MAX_ATTEMPTS = 3;
 
 /** Throws when it cannot be known which region to sign for. */
 export async function s3Client(options: S3Options): Promise<S3Client> {
-  const { endpoint, forcePathStyle = false, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
+  const { endpoint, forcePathStyle = false, headersTimeoutMs = SILENCE_MS } = options;
   // How many files are read at once is decided elsewhere. A limit here would let tags wait for bodies that wait for the engine.
   const agent = { keepAlive: true, maxSockets: Number.POSITIVE_INFINITY };
   return new S3Client({

@@ -8,7 +8,7 @@ import { deleteObject } from "./delete-object.ts";
 import { listObjects } from "./list-objects.ts";
 import { namedObject, problemWithNames } from "./object-names.ts";
 import { openObject } from "./open-object.ts";
-import { type S3Options, s3Client } from "./s3-client.ts";
+import { type S3Options, SILENCE_MS, s3Client } from "./s3-client.ts";
 import { s3Failure } from "./s3-failure.ts";
 import { tagObject } from "./tag-object.ts";
 
@@ -22,12 +22,11 @@ export interface S3Objects extends ObjectReader, ObjectActions, ObjectLister {
   close(): Promise<void>;
 }
 
-const IDLE_TIMEOUT_MS = 30_000;
 const LINK = "make a link to the object";
 
 /** Objects on S3, or on whatever speaks as S3 does. Credentials come by the SDK's usual chain, when first needed. */
 export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
-  const { idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
+  const { idleTimeoutMs = SILENCE_MS } = options;
   const client = await s3Client(options);
   const closing = new AbortController();
 

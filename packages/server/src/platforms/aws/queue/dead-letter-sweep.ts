@@ -2,7 +2,7 @@ import type { Job } from "../../../model/job.ts";
 import { jobCard } from "../../../queue/job-card.ts";
 import { POISON } from "../../../queue/job-queue.ts";
 import { readRawMessage } from "../raw-messages.ts";
-import type { JobKey } from "./items/job-item.ts";
+import type { JobItem, JobKey } from "./items/job-item.ts";
 import type { UnheldLetter } from "./items/job-items.ts";
 import { readBurialMark, readJobMessage } from "./messages/job-message.ts";
 import { LARGEST_BATCH, type ReceivedMessage } from "./messages/message-queue.ts";
@@ -76,8 +76,15 @@ function foundLetter(message: ReceivedMessage): FoundLetter {
   return { message, key: { id: key.id, added: key.added }, job: read?.job };
 }
 
-/** What the table should say about a letter that it knows nothing of: SQS buried it, without telling anybody. */
-export function unheldLetter({ message, job }: FoundLetter, parts: Pick<StoreParts, "checks" | "now">): UnheldLetter {
+/**
+ * What the table should say about a letter that it knows nothing of: SQS buried it, without telling anybody. That was when
+ * the last lease ran out; of a job that nobody ever took, SQS tells only when it was sent.
+ */
+export function unheldLetter(
+  { message, job }: FoundLetter,
+  item: JobItem | undefined,
+  parts: Pick<StoreParts, "checks" | "now">,
+): UnheldLetter {
   const mark = readBurialMark(message.mark);
   const raw = job || mark ? undefined : readRawMessage(message.body, parts.checks);
   const now = parts.now();
@@ -85,7 +92,7 @@ export function unheldLetter({ message, job }: FoundLetter, parts: Pick<StorePar
     submittedAt: job?.submittedAt ?? message.sentAt,
     card: job && jobCard(job),
     reason: mark?.reason ?? (raw?.kind === "garbage" ? raw.reason : POISON),
-    at: mark?.at ?? now,
+    at: mark?.at ?? Math.min(item?.dueAt ?? message.sentAt, now),
     now,
   };
 }

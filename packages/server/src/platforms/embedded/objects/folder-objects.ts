@@ -34,8 +34,9 @@ export interface FolderObjects extends ObjectReader, ObjectActions, ObjectLister
  * Objects as plain files: `<bucketsDir>/<bucket>/<key>`. Anybody may put them there by any means; a bucket is there when
  * its folder is. Links, pipes and devices are no objects, and nothing outside a bucket's folder is ever reached.
  *
- * The version of an object is told by its file's record (`versionOf`), so that whatever is done to a file makes it another
- * version, with none of the tags. Older versions are there only if they were kept when the file was replaced (`put`). When
+ * The version of an object is known by its file's record (`versionOf`), so that whatever is done to a file makes it another
+ * version, with none of the tags. Older versions are there only if they were kept when the file was replaced (`put`); a
+ * bucket where none ever was is unversioned, and its versions are told to nobody. When
  * the newest is deleted, older ones can still be read by their version, but none becomes the newest: the key has no object
  * until a file is put there again.
  *
@@ -67,7 +68,8 @@ export function folderObjects(options: FolderObjectsOptions): FolderObjects {
       signal.throwIfAborted();
       const { file, stat, version } = await open({ bucket, key, ...(asked !== undefined && { version: asked }) });
       await file.close();
-      const seen = { bucket, key, version, mark: version };
+      const unversioned = !(await kept.inUse(bucket));
+      const seen = { bucket, key, version, mark: version, ...(unversioned && { unversioned }) };
       const reopen = async (): Promise<FoundVersion> => {
         const found = await openVersion(buckets, kept, seen);
         if (!found) throw changedMeanwhile();

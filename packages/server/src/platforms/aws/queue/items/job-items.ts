@@ -73,9 +73,12 @@ const BURIED = "attribute_exists(buried_at)";
  * A dead letter that comes back with another message than that it was buried with was put back by an operator, with
  * other tools than ours. Its own token: the answer to a first try was lost.
  */
-const CLAIMABLE = `attribute_not_exists(done)
-  AND (attribute_not_exists(buried_at) OR attribute_not_exists(message_id) OR message_id <> :message)
-  AND (attribute_not_exists(due_at) OR due_at <= :by OR ${HELD})`;
+const CLAIMABLE = [
+  "attribute_not_exists(done)",
+  "(attribute_not_exists(buried_at) OR attribute_not_exists(message_id) OR message_id <> :message)",
+  `(attribute_not_exists(due_at) OR due_at <= :by OR ${HELD})`,
+  // On one line: stand-ins for DynamoDB refuse line breaks.
+].join(" AND ");
 
 export function jobItems(table: Table): JobItems {
   const held = ({ token }: Holder): { if: string; values: Attributes } => ({

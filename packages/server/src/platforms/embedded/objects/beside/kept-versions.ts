@@ -13,6 +13,8 @@ export interface KeptVersions {
   /** Undefined when that version is not kept. */
   open(object: ObjectRef, version: string): Promise<OpenFile | undefined>;
   has(object: ObjectRef, version: string): Promise<boolean>;
+  /** Whether versions were ever kept in the bucket. */
+  inUse(bucket: string): Promise<boolean>;
   /** Keeps the newest version, which then can be replaced. There is nothing to keep when there is no such object. */
   keepNewest(object: ObjectRef): Promise<void>;
   /** Takes a file as a version of the object. */
@@ -43,6 +45,11 @@ export function keptVersions(buckets: Buckets): KeptVersions {
     async has(object, version) {
       const stat = await unlessMissing(within(object, (folder) => folder.statFile(version)));
       return stat !== undefined && hasContentOf(version, stat);
+    },
+
+    async inUse(bucket) {
+      await using folder = await unlessMissing(buckets.holdReserved(bucket, ["versions"]));
+      return folder !== undefined;
     },
 
     async keepNewest(object) {
