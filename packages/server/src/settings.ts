@@ -110,7 +110,7 @@ export const settingsTable = {
     default: "0",
   }),
   workers: setting({
-    doc: "Queued jobs fetched and scanned at once; 0 takes the same number as concurrency.",
+    doc: "Queued jobs of one API key fetched and scanned at once; a quarter more is kept for the other keys. 0 takes the same number as concurrency.",
     parse: wholeNumber(0, 1024),
     default: "0",
   }),
@@ -123,6 +123,11 @@ export const settingsTable = {
     doc: "Longest time to fetch and scan the file of a queued job; a file that takes longer is `no`, `scanner:timeout`.",
     parse: wholeNumber(1, 86_400),
     default: "600",
+  }),
+  downloadMinRate: setting({
+    doc: "Bytes per second that the source of a queued job must bring, once its first 256 KiB are here, to keep its place; slower ones are tried again, and then `scanner:download-failed`. 0 takes any.",
+    parse: wholeNumber(0, 1_000_000_000),
+    default: "4096",
   }),
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",

@@ -31,6 +31,7 @@ test("a job without optional parts has a card without them", () => {
   assert.deepEqual(Object.keys(jobCard(job)).toSorted(), [
     "failedActions",
     "failedCallbacks",
+    "failedRuns",
     "failedDownloads",
     "failedScans",
     "source",

@@ -17,13 +17,14 @@ export interface JobCard {
   failedScans: number;
   failedActions: number;
   failedCallbacks: number;
+  failedRuns: number;
 }
 
 type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
 
 export function jobCard(job: Job): JobCard {
   const { traceId, customData, callback, report, action } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks } = job;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns } = job;
   return {
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
@@ -35,6 +36,7 @@ export function jobCard(job: Job): JobCard {
     failedScans,
     failedActions,
     failedCallbacks,
+    failedRuns,
   };
 }
 

@@ -23,20 +23,28 @@ export interface JobQueue {
   add(job: Job): Promise<void>;
 
   /**
-   * Leases of jobs that are due, at most `limit`; waits for none. Those due longest come first, as far as the platform
-   * keeps an order. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
+   * Leases of jobs that are due, at most `limit`; waits for none. The share that holds least comes first, and inside a
+   * share those due longest; the jobs of a share that holds all it may are passed over. A platform that cannot choose hands
+   * out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
    * its workers: it is buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
    */
-  take(limit: number): Promise<Lease[]>;
+  take(limit: number, shares?: HeldShares): Promise<Lease[]>;
 
   /**
    * Resolves when a job may be due, so that workers need not ask all the time: at once when one is, early when this
-   * process adds or puts back one, and in any case after about a second. Resolves at once when the signal is aborted.
+   * process adds or puts back one, and in any case after about a second. Resolves at once when the signal is aborted. Jobs
+   * that `take` would pass over are not waited for.
    */
-  wait(signal: AbortSignal): Promise<void>;
+  wait(signal: AbortSignal, shares?: HeldShares): Promise<void>;
 
   /** For metrics and readiness. */
   counts(): Promise<QueueCounts>;
+}
+
+/** Who holds how many places of the worker that asks, by share (`shareOf`), and how many one share may hold. */
+export interface HeldShares {
+  readonly held: ReadonlyMap<string, number>;
+  readonly perShare: number;
 }
 
 /** All of it throws `QueueUnavailable` when the queue cannot be asked: then the lease is neither kept nor lost. */

@@ -29,6 +29,7 @@ export function jobFor(
     failedScans: 0,
     failedActions: 0,
     failedCallbacks: 0,
+    failedRuns: 0,
     ...rest,
     report: rest.report ?? cleanReport,
   };

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { noFailures } from "../../model/job.ts";
 import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
 import { pageOf } from "../embedded/page.ts";
 import { type FoundLetter, sweepDeadLetters, unheldLetter } from "./queue/dead-letter-sweep.ts";
@@ -66,7 +67,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       return true;
     }
     const known = withChanges(job, item.changes);
-    const again = { ...known, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
+    const again = { ...known, ...noFailures };
     const progress = { job: again, changes: changesTo(job, again, item.changes) };
     if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
     await jobs.send({ body: jobMessageOr(message.body, key.added, again) });

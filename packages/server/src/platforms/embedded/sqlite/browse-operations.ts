@@ -13,10 +13,10 @@ export interface BrowsedJob extends Omit<BrowsedRow, "sealed" | "sealedReason"> 
   /** Why it was buried; means nothing while it is not. */
   reason: string;
   /** Undefined when it cannot be read. */
-  stored: StoredJob | undefined;
+  stored: Omit<StoredJob, "share"> | undefined;
 }
 
-interface BrowsedRow extends Omit<StoredJob, "content"> {
+interface BrowsedRow extends Omit<StoredJob, "content" | "share"> {
   seq: number;
   id: string;
   state: JobState;

@@ -1,5 +1,5 @@
 import { QueueUnavailable } from "../../../../model/faults.ts";
-import type { Job } from "../../../../model/job.ts";
+import { type Job, noFailures } from "../../../../model/job.ts";
 import type { JobKey } from "../items/job-item.ts";
 import { isJob } from "./is-job.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
@@ -47,7 +47,8 @@ export function readJobMessage(body: string): { key: JobKey; job: Job } | undefi
   if (!isRecord(message) || message.lazaret !== "job") return undefined;
   const { added, job } = message;
   if (typeof added !== "string" || !/^\d{17}$/.test(added) || !isJob(job)) return undefined;
-  return { key: { id: job.id, added }, job };
+  // One that an older version sent has no count of what it did not count.
+  return { key: { id: job.id, added }, job: { ...noFailures, ...job } };
 }
 
 /** What is written on a message when it is buried. */
