@@ -56,11 +56,17 @@ async function polled(service: TestService, traceId: string): Promise<void> {
   await until(`${traceId} has a result`, async () => (await poll()).status === 200);
 }
 
-async function calledBack(service: TestService, receiver: CallbackReceiver, traceId: string): Promise<void> {
-  await submit(service, modest, { trace_id: traceId, callback_url: `${receiver.origin}/` });
-  await until(`${traceId} is called back`, () =>
-    receiver.requests.some(({ body }) => JSON.parse(body.toString()).trace_id === traceId),
-  );
+interface CallbackTo {
+  key: string;
+  receiver: CallbackReceiver;
+  limitMs?: number;
+}
+
+async function calledBack(service: TestService, to: CallbackTo, traceId: string): Promise<void> {
+  const { key, receiver, limitMs = 10_000 } = to;
+  await submit(service, key, { trace_id: traceId, callback_url: `${receiver.origin}/` });
+  const has = (): boolean => receiver.requests.some(({ body }) => JSON.parse(body.toString()).trace_id === traceId);
+  await until(`${traceId} is called back`, has, { limitMs });
 }
 
 test("downloads that drip hold up nobody: neither another key's job nor another of their own key", async () => {
@@ -99,11 +105,16 @@ test("receivers that hang hold up their own callbacks only, however many there a
   const hanging = await Promise.all(Array.from({ length: 13 }, async () => stack.use(await callbackReceiver(silent))));
   const healthy = stack.use(await callbackReceiver(answering(204)));
   const service = stack.use(await start());
+  const cleanAsked = (): number => files.asked.filter((path) => path === "/clean").length;
+  const askedBefore = cleanAsked();
   for (let round = 0; round < 40; round += 1) {
     await Promise.all(hanging.map(({ origin }) => submitMany(service, 1, { callback_url: `${origin}/${round}` })));
   }
-  await until("all hang", () => hanging.every(({ openConnections }) => openConnections === 8));
-  for (const traceId of ["first", "second", "third"]) await calledBack(service, healthy, traceId);
+  await until("all are scanned", () => cleanAsked() === askedBefore + 520);
+  for (const traceId of ["first", "second", "third"])
+    await calledBack(service, { key: modest, receiver: healthy }, traceId);
+  // Until it is seen that the others hang, they have all the places of their own key.
+  await calledBack(service, { key: greedy, receiver: healthy, limitMs: 60_000 }, "of-the-same-key");
 });
 
 test("all of it at once leaves another key's jobs and callbacks running", async () => {
@@ -116,7 +127,7 @@ test("all of it at once leaves another key's jobs and callbacks running", async 
   for (const { origin } of hanging) await submitMany(service, 40, { callback_url: `${origin}/` });
   for (let round = 0; round < 10; round += 1) {
     await polled(service, `polled-${round}`);
-    await calledBack(service, healthy, `called-back-${round}`);
+    await calledBack(service, { key: modest, receiver: healthy }, `called-back-${round}`);
   }
 });
 
