@@ -71,7 +71,7 @@ export interface QueueCounts {
   oldestSeconds: number;
 }
 
-/** What an operator sees of dead letters and does with them; used by the command line only. */
+/** What an operator sees of dead letters and does with them, and what time does. */
 export interface DeadLetters {
   /** Newest first. */
   list(options: PageOptions): Promise<Page<DeadLetter>>;
@@ -81,7 +81,16 @@ export interface DeadLetters {
   redrive(ids: readonly string[] | "all"): Promise<number>;
   /** Deletes dead letters for good. Answers how many. */
   purge(ids: readonly string[] | "all"): Promise<number>;
+  /**
+   * Deletes those that were buried at that time or before, in milliseconds since 1970, and answers which. Undefined where the
+   * platform does so by itself, and so is the next.
+   */
+  expire?(buriedBy: number): Promise<ExpiredLetter[]>;
+  /** How many were buried at that time or before. */
+  countBefore?(buriedBy: number): Promise<number>;
 }
+
+export type ExpiredLetter = Pick<DeadLetter, "id" | "buriedAt">;
 
 export interface DeadLetter {
   id: string;
