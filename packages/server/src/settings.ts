@@ -99,6 +99,16 @@ export const settingsTable = {
     parse: list(allowedHostProblem),
     default: "",
   }),
+  allowCallbackNetworks: setting({
+    doc: "The same for callbacks: networks in which receivers are, although they are not public. `dev` takes allowNetworks unless told otherwise.",
+    parse: list(networkProblem),
+    default: "",
+  }),
+  allowCallbackHosts: setting({
+    doc: "The same for callbacks: hosts (host:port, comma-separated). `dev` takes allowHosts unless told otherwise.",
+    parse: list(allowedHostProblem),
+    default: "",
+  }),
   concurrency: setting({
     doc: "Files scanned at once by the synchronous API; 0 takes the spec's number (Q: 4, P: vCPUs × 8).",
     parse: wholeNumber(0, 1024),
@@ -128,6 +138,11 @@ export const settingsTable = {
     doc: "Bytes per second that the source of a queued job must bring, once its first 256 KiB are here, to keep its place; slower ones are tried again, and then `scanner:download-failed`. 0 takes any.",
     parse: wholeNumber(0, 1_000_000_000),
     default: "4096",
+  }),
+  deadLetterDays: setting({
+    doc: "Days that dead letters are kept, which is warned of for the last two. With platform aws the queue's own 14 days hold.",
+    parse: wholeNumber(1, 3650),
+    default: "14",
   }),
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",

@@ -1,4 +1,4 @@
-import { addressGuard } from "../fetch/address-guard.ts";
+import { outboundGuards } from "../fetch/address-guard.ts";
 import type { Log } from "../log.ts";
 import { newJobId } from "../queue/job-id.ts";
 import { api } from "../receive/api.ts";
@@ -23,10 +23,10 @@ export async function startAsyncApi(
   now: () => number = Date.now,
 ): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const { guard, callbackGuard } = outboundGuards(settings);
   const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
   undo.defer(() => objects.close());
-  const platform = await openPlatform({ ...settings, role: "api" }, log, { guard, objects, now });
+  const platform = await openPlatform({ ...settings, role: "api" }, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log));
   const installation = installationOf(settings);
@@ -34,6 +34,7 @@ export async function startAsyncApi(
     ...inBothDialects(
       asyncRoutes({
         checkDestination: guard.checkUrl,
+        checkCallback: callbackGuard.checkUrl,
         checkObject: objects.problemWith,
         objectAddress: objectAddress(objects),
         allowHttpCallbacks: settings.allowHttpCallbacks,

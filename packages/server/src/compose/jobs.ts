@@ -24,7 +24,7 @@ import { startSigning } from "./signing.ts";
 export interface JobsOptions {
   settings: Settings;
   platform: Platform;
-  guard: AddressGuard;
+  callbackGuard: AddressGuard;
   inspectJob(source: JobSource, signal: AbortSignal, place: JobRun["place"]): Promise<Report>;
   announcer: Announcer;
   objectScans: ObjectScans;
@@ -60,7 +60,7 @@ const ENGINE_PAUSE_MS = 2000;
 
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
-  const { settings, platform, guard, log, now } = options;
+  const { settings, platform, callbackGuard: guard, log, now } = options;
   const installation = installationOf(settings);
   const signing = settings.signCallbackInvocations
     ? await startSigning(platform.signingKeys, log, options.keysMs)

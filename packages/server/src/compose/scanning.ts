@@ -1,7 +1,7 @@
 import { findings } from "@lazaret/contract";
 import { type Announcer, announcer } from "../deliver/announce.ts";
 import { concurrencyOf, startEngine } from "../engines/variants.ts";
-import { type AddressGuard, addressGuard } from "../fetch/address-guard.ts";
+import { type AddressGuard, outboundGuards } from "../fetch/address-guard.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import { steadySource } from "../fetch/steady-source.ts";
@@ -30,7 +30,9 @@ export interface Scanning extends AsyncDisposable {
   objects: ObjectStore;
   announcer: Announcer;
   objectScans: ObjectScans;
+  /** Where files may be fetched from, and where results may be posted to. */
   guard: AddressGuard;
+  callbackGuard: AddressGuard;
   usage: UsageCount;
   /** Files scanned at once by the synchronous API, and queued jobs besides: of one share, and more for the others. */
   concurrency: number;
@@ -67,12 +69,12 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     },
   );
   undo.defer(() => engine.close());
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const platform = await openPlatform(settings, log, { guard, objects, now });
+  const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const told = announcer({
     topic: platform.topic,
@@ -106,6 +108,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     announcer: told,
     objectScans: objectScans({ objects, announcer: told, policy: settings, log }),
     guard,
+    callbackGuard,
     concurrency,
     jobsAtOnce,
     spareJobs,

@@ -30,8 +30,9 @@ export type RawSubmission = Pick<Job, "source" | "traceId" | "customData" | "cal
 export interface RawChecks {
   /** What is wrong with an object's names. */
   object(object: ObjectRef): string | undefined;
-  /** What is wrong with an address. */
-  destination(url: string): string | undefined;
+  /** What is wrong with an address that a file is fetched from, or that a result is posted to. */
+  download(url: string): string | undefined;
+  callback(url: string): string | undefined;
   headers(
     headers: Readonly<Record<string, unknown>>,
     where: "download_headers" | "callback_headers",
@@ -161,7 +162,7 @@ function callbackOf(entry: RawRecord, checks: RawChecks): Callback | undefined {
 function address(entry: RawRecord, name: "download_url" | "callback_url", checks: RawChecks): string {
   const url = textOf(entry, name);
   if (url.length > URL_MAX_CHARACTERS) throw new RawProblem(`has a ${name} that is too long`);
-  const problem = checks.destination(url);
+  const problem = name === "download_url" ? checks.download(url) : checks.callback(url);
   if (problem !== undefined) throw new RawProblem(`has a ${name} that is refused: ${problem}`);
   return url;
 }
