@@ -21,6 +21,7 @@ import { installationOf } from "./installation.ts";
 import { type ObjectScans, objectScans } from "./object-scans.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
 import { openPlatform } from "./platform.ts";
+import { temporaryFolder, withTemporaryFolder } from "./temporary-folder.ts";
 import { type UsageCount, usageCount } from "./usage.ts";
 
 /** All that is needed to scan and to tell of it, with or without an API in front. */
@@ -63,11 +64,11 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
   const spareJobs = Math.ceil(jobsAtOnce * SPARE);
-  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce + spareJobs, log)).catch(
-    (error: Error) => {
-      throw cannotStartEngine(settings, error);
-    },
-  );
+  const folder = undo.use(await temporaryFolder());
+  const parts = engineParts(settings, concurrency + jobsAtOnce + spareJobs, log);
+  const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
+    throw cannotStartEngine(settings, error);
+  });
   undo.defer(() => engine.close());
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });

@@ -31,8 +31,8 @@ test("a job without optional parts has a card without them", () => {
   assert.deepEqual(Object.keys(jobCard(job)).toSorted(), [
     "failedActions",
     "failedCallbacks",
-    "failedRuns",
     "failedDownloads",
+    "failedRuns",
     "failedScans",
     "source",
   ]);

@@ -1,4 +1,5 @@
 import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import { withoutQuery } from "../model/plain-url.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 
@@ -46,10 +47,4 @@ function sourceCard(source: JobSource): SourceCard {
     return { kind, bucket, key, ...(version !== undefined && { version }) };
   }
   return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
-}
-
-/** Nor with a user name, password or fragment. */
-function withoutQuery(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed ? `${parsed.protocol}//${parsed.host}${parsed.pathname}` : "(not a URL)";
 }
