@@ -39,7 +39,7 @@ export async function startAsyncApi(
         objectAddress: objectAddress(objects),
         allowHttpCallbacks: settings.allowHttpCallbacks,
         tenantId: platform.tenantId,
-        submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
+        submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
         installation,
         downloads: settings.downloads,
         findResult: platform.results.find,

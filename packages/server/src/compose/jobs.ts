@@ -140,7 +140,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const worker = settings.role === "api" ? undefined : startWorking();
 
   return {
-    submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
+    submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
     publicKeys: () => signing?.publicKeys(),
     async stop(graceMs) {
       closing.abort();

@@ -19,6 +19,9 @@ export interface JobQueue {
   /**
    * Resolves when the job is on disk (fsync) or in the queue service; it is due at once. Throws `QueueUnavailable` when
    * it cannot be kept. After a throw it may be there all the same, whole, when only the answer was lost.
+   *
+   * With a trace id it is the newest submission of that from then on, and stays so until its result came (`ResultStore`),
+   * however long it waits. Both are kept or neither: a submission that is refused does not hide the result before it.
    */
   add(job: Job): Promise<void>;
 

@@ -51,7 +51,6 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     items: jobItems(items),
     browser: itemBrowser(items),
     expectations,
-    expect: results.expect,
     alarm: alarm(),
     nextAdded: addedClock(now),
     checks,

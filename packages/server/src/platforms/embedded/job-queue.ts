@@ -3,6 +3,7 @@ import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS
 import type { Alarm } from "./alarm.ts";
 import type { JobDatabase } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
+import { RESULT_MS } from "./sqlite/operations.ts";
 import { jobOf, storedJob } from "./stored-job.ts";
 
 /** What the adapters on the database are made of. */
@@ -44,7 +45,9 @@ export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
 
   return {
     async add(job) {
-      await database.run("add", { id: job.id, job: storedJob(job), now: now() });
+      const { traceId } = job;
+      const expected = traceId === undefined ? {} : { expected: { traceId, expiresAt: now() + RESULT_MS } };
+      await database.run("add", { id: job.id, job: storedJob(job), now: now(), ...expected });
       alarm.ring();
     },
 

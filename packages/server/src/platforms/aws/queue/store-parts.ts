@@ -1,4 +1,3 @@
-import type { Submission } from "../../../deliver/result-store.ts";
 import type { Alarm } from "../../embedded/alarm.ts";
 import type { RawChecks } from "../raw-messages.ts";
 import type { Expectations } from "./expectations.ts";
@@ -13,8 +12,6 @@ export interface StoreParts {
   items: JobItems;
   browser: ItemBrowser;
   expectations: Expectations;
-  /** Of the results. */
-  expect(submission: Submission): Promise<void>;
   alarm: Alarm;
   /** What to write into `added` of the next job. */
   nextAdded(): string;

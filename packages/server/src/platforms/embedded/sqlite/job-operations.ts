@@ -5,6 +5,7 @@ import type { Sealer } from "../sealed.ts";
 import type { StoredJob } from "../stored-job.ts";
 import type { ClockCare } from "./clock-care.ts";
 import { operation } from "./operation.ts";
+import type { Expected } from "./result-operations.ts";
 
 export interface LeasedJob extends Omit<StoredJob, "share">, Holder {
   attempt: number;
@@ -60,6 +61,15 @@ interface Parts {
   clock: ClockCare;
   /** Done on the side of each take, because workers take all the time. */
   sweep(now: number): void;
+  expect(expected: Expected): void;
+}
+
+interface AddArgs {
+  id: string;
+  job: StoredJob;
+  now: number;
+  /** For a job with a trace id. */
+  expected?: Omit<Expected, "jobId">;
 }
 
 /** Why a job was buried whose content was damaged. */
@@ -68,7 +78,7 @@ export const UNREADABLE = "unreadable";
 const SHARE_BYTES = 12;
 
 /** What the queue asks. */
-export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts) {
+export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }: Parts) {
   const add = db.prepare(
     `INSERT INTO jobs (id, submitted_at, since, due_at, counts, share, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -161,10 +171,11 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts)
 
   return {
     /** An id that is there already stays as it is: the add was tried again after a lost answer. */
-    add: operation("durable", ({ id, job, now }: { id: string; job: StoredJob; now: number }): void => {
+    add: operation("durable", ({ id, job, now, expected }: AddArgs): void => {
       clock.saw(now);
       const sealed = sealer.seal(job.content, ["job", id]);
-      add.run(id, job.submittedAt, now, now, job.counts, digestOf(job.share), sealed);
+      const { changes } = add.run(id, job.submittedAt, now, now, job.counts, digestOf(job.share), sealed);
+      if (changes === 1 && expected) expect({ ...expected, jobId: id });
     }),
 
     take: operation("relaxed", (args: TakeArgs): LeasedJob[] => {

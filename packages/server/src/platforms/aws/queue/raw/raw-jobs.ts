@@ -44,10 +44,6 @@ async function add(
     ...submission,
     ...noFailures,
   };
-  if (job.traceId !== undefined) {
-    const { traceId, id: jobId, submittedAt } = job;
-    await parts.expect({ traceId, jobId, submittedAt });
-  }
   await addJob(job, rawKey(message, index).added, parts);
 }
 
