@@ -7,7 +7,7 @@ import type { AddOnParameters } from "../parts/add-on-parameters.ts";
 import { explained } from "../parts/explained.ts";
 import { keptLogs } from "../parts/kept-logs.ts";
 import { type Switch, valuesOf } from "../parts/parameters.ts";
-import { allow, mayDo, when } from "../parts/permissions.ts";
+import { allow, KEEP_SECRET, mayDo, sealingSecretArn, when } from "../parts/permissions.ts";
 import type { FunctionNetwork } from "./function-network.ts";
 
 export interface ApiFunctionOptions {
@@ -40,6 +40,7 @@ export function apiFunction(stack: Stack, { addOn, sign, network, keys, code }: 
     allow("AddJobs", ["sqs:SendMessage"], [told("QueueArn")]),
     allow("FindResults", TABLE_ACTIONS, [told("TableArn")]),
     allow("ReadApiKeys", ["secretsmanager:GetSecretValue"], [keys.secretArn]),
+    allow("SealJobs", KEEP_SECRET, [sealingSecretArn(addOn.scannerStackName.valueAsString)]),
     when(network.inside, allow("JoinNetwork", NETWORK_INTERFACES, ["*"])),
   ]);
 

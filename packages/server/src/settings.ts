@@ -58,6 +58,11 @@ export const settingsTable = {
     parse: text,
     default: "",
   }),
+  awsSealingSecret: setting({
+    doc: "Secret in Secrets Manager for the key that seals jobs in queue and table; made when it is not there. Without it they cannot be read.",
+    parse: text,
+    default: "",
+  }),
   engine: setting({
     doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),

@@ -37,6 +37,7 @@ export function awsOptions(
     topicArn: settings.awsTopicArn,
     busName: settings.awsEventBus,
     signingSecret: settings.awsSigningSecret || `scanner/${settings.scannerStackName}/callback-signing-key`,
+    sealingSecret: settings.awsSealingSecret || `scanner/${settings.scannerStackName}/job-sealing-key`,
     now: parts.now,
     checks: {
       object: parts.problemWith,

@@ -63,6 +63,7 @@ function unwrapped(body: string, checks: RawChecks, depth: number): RawMessage {
     if (depth === DEEPEST) throw new RawProblem("the message is wrapped too often");
     return unwrapped(message.Message, checks, depth + 1);
   }
+  if (message.lazaret === "sealed job") throw new RawProblem("the message is a job that was sealed with another key");
   if (message.Event === "s3:TestEvent") return { kind: "nothing" };
   if (Array.isArray(message.Records)) return each("Records", message.Records, (record) => s3Record(record, checks));
   if (message["detail-type"] !== undefined) return one(eventBridge(message, checks));

@@ -1,10 +1,4 @@
-import { hash } from "node:crypto";
-import {
-  CreateSecretCommand,
-  GetSecretValueCommand,
-  PutSecretValueCommand,
-  SecretsManagerClient,
-} from "@aws-sdk/client-secrets-manager";
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import {
   makePrivatePem,
@@ -14,6 +8,7 @@ import {
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { keptSecret, unless } from "./kept-secret.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
   /** Name or ARN of the secret that holds the private key as PEM. */
@@ -31,32 +26,6 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
   const parameters = new SSMClient(clientConfig(options));
   let published: string | undefined;
 
-  /** Undefined when there is no such secret, or none was ever put into it. */
-  async function read(): Promise<string | undefined> {
-    const answer = await secrets
-      .send(new GetSecretValueCommand({ SecretId: secretName }))
-      .catch(unless("ResourceNotFoundException"));
-    return answer?.SecretString;
-  }
-
-  /**
-   * Several processes may be first at once. All put with the same token, so that the service takes the first and refuses
-   * the others; what is answered is what is there afterwards.
-   */
-  async function make(): Promise<string> {
-    const value = { SecretString: await makePrivatePem(), ClientRequestToken: tokenFor(secretName) };
-    const put = await secrets
-      .send(new PutSecretValueCommand({ SecretId: secretName, ...value }))
-      .catch(unless("ResourceNotFoundException", "ResourceExistsException"));
-    if (!put) {
-      const create = new CreateSecretCommand({ Name: secretName, Description: "Signs Lazaret's callbacks", ...value });
-      await secrets.send(create).catch(unless("ResourceExistsException"));
-    }
-    const kept = await read();
-    if (kept === undefined) throw new Error(`cannot keep a new signing key in the secret ${secretName}`);
-    return kept;
-  }
-
   async function publish(pair: SigningKeyPair): Promise<void> {
     if (published === pair.publicKeys.x509) return;
     for (const { name, value } of publicKeyParameters(stackName, pair.publicKeys)) {
@@ -70,7 +39,14 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
   return {
     async load() {
       try {
-        const pair = signingKeyPair((await read()) ?? (await make()));
+        const pair = signingKeyPair(
+          await keptSecret(secrets, {
+            name: secretName,
+            description: "Signs Lazaret's callbacks",
+            purpose: "signing key",
+            make: makePrivatePem,
+          }),
+        );
         await publish(pair);
         return pair;
       } catch (error) {
@@ -81,17 +57,5 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
       secrets.destroy();
       parameters.destroy();
     },
-  };
-}
-
-/** The same in all processes: 64 hexadecimal digits. */
-function tokenFor(secretName: string): string {
-  return hash("sha256", `lazaret signing key ${secretName}`);
-}
-
-function unless(...names: readonly string[]): (error: unknown) => undefined {
-  return (error) => {
-    if (error instanceof Error && names.includes(error.name)) return undefined;
-    throw error;
   };
 }

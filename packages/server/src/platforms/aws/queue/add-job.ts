@@ -1,5 +1,4 @@
 import type { Job } from "../../../model/job.ts";
-import { jobMessage } from "./messages/job-message.ts";
 import type { StoreParts } from "./store-parts.ts";
 
 /**
@@ -10,7 +9,7 @@ export async function addJob(job: Job, added: string, parts: StoreParts): Promis
   const { items, jobs, alarm, now } = parts;
   const { id: jobId, traceId, submittedAt } = job;
   const key = { id: job.id, added };
-  const body = jobMessage(added, job);
+  const body = (await parts.messages()).write(added, job);
   const expectation = traceId === undefined ? undefined : parts.expectations.expect({ traceId, jobId, submittedAt });
   try {
     const written = await Promise.allSettled([expectation?.written, items.add(key, job, now())]);
