@@ -19,20 +19,20 @@ async function other(parent: string) {
   });
   watchChild(child.pid ?? 0);
   const [line] = (await once(child.stdout, "data")) as [Buffer];
-  return {
-    path: line.toString().trim(),
-    async kill(): Promise<void> {
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    },
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGKILL");
+    await once(child, "exit");
   };
+  return { path: line.toString().trim(), kill, [Symbol.asyncDispose]: kill };
 }
 
 test("the folder of a killed process is removed by the next one, those of living processes and of strangers stay", async () => {
   using parent = testFolder();
   const strangers = join(parent.path, "lazaret-run-of-a-stranger");
   mkdirSync(strangers);
-  const [living, killed] = [await other(parent.path), await other(parent.path)];
+  await using living = await other(parent.path);
+  await using killed = await other(parent.path);
   writeFileSync(join(killed.path, "left"), "over");
   await killed.kill();
   assert.ok(existsSync(killed.path));
@@ -43,5 +43,4 @@ test("the folder of a killed process is removed by the next one, those of living
     assert.ok(existsSync(own.path), "nor does a process remove its own");
   }
   assert.equal(readdirSync(parent.path).length, 2);
-  await living.kill();
 });
