@@ -51,6 +51,7 @@ export async function startFleet({ folder, apiKey }: FleetOptions, signal: Abort
     LAZARET_CLAMD: `unix:${join(clamdFolder, "clamd.sock")}`,
     LAZARET_WORKERS: JOBS_AT_ONCE,
     LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
+    LAZARET_ALLOW_CALLBACK_NETWORKS: "127.0.0.0/8",
     LAZARET_ALLOW_HTTP_CALLBACKS: "true",
     LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
   };

@@ -7,7 +7,7 @@ import type { AddOnParameters } from "../parts/add-on-parameters.ts";
 import { explained } from "../parts/explained.ts";
 import { keptLogs } from "../parts/kept-logs.ts";
 import { type Switch, valuesOf } from "../parts/parameters.ts";
-import { allow, mayDo, publicKeyArns, when } from "../parts/permissions.ts";
+import { allow, KEEP_SECRET, mayDo, publicKeyArns, sealingSecretArn, when } from "../parts/permissions.ts";
 import type { FunctionNetwork } from "./function-network.ts";
 
 export interface ApiFunctionOptions {
@@ -43,6 +43,7 @@ export function apiFunction(stack: Stack, options: ApiFunctionOptions): LambdaFu
     allow("AddJobs", ["sqs:SendMessage"], [told("QueueArn")]),
     allow("FindResults", TABLE_ACTIONS, [told("TableArn")]),
     allow("ReadApiKeys", ["secretsmanager:GetSecretValue"], [keys.secretArn]),
+    allow("SealJobs", KEEP_SECRET, [sealingSecretArn(addOn.scannerStackName.valueAsString)]),
     when(sign.on, allow("ReadPublicKeys", ["ssm:GetParameter"], publicKeyArns(addOn.scannerStackName.valueAsString))),
     when(network.inside, allow("JoinNetwork", NETWORK_INTERFACES, ["*"])),
   ]);
@@ -72,7 +73,7 @@ export function apiFunction(stack: Stack, options: ApiFunctionOptions): LambdaFu
       LAZARET_REPORT_EVENT_BUS: addOn.agreed(addOn.reportEventBus, "ReportsEvents"),
       LAZARET_SIGN_CALLBACK_INVOCATIONS: addOn.agreed(sign, "SignsCallbacks"),
       LAZARET_DOWNLOADS: addOn.agreed(addOn.downloads, "DoesDownloads"),
-      LAZARET_ALLOW_NETWORKS: networks.valueAsString,
+      LAZARET_ALLOW_CALLBACK_NETWORKS: networks.valueAsString,
     },
   });
   const place = { SubnetIds: valuesOf(network.subnets), SecurityGroupIds: [network.guard.attrGroupId] };

@@ -48,8 +48,23 @@ export function signingSecret(scannerStackName: string): string {
   return `scanner/${scannerStackName}/callback-signing-key`;
 }
 
-/** Secrets Manager puts a dash and six characters of its own behind the name. */
 export function signingSecretArn(scannerStackName: string): string {
-  const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:`;
-  return `${secrets}${signingSecret(scannerStackName)}-??????`;
+  return secretArn(signingSecret(scannerStackName));
+}
+
+/** The secret with the key that seals jobs in queue and table, where the service looks for it, and makes it when it is not there. */
+export function sealingSecretArn(scannerStackName: string): string {
+  return secretArn(`scanner/${scannerStackName}/job-sealing-key`);
+}
+
+/** To read a secret, and to make it when it is first needed. */
+export const KEEP_SECRET = [
+  "secretsmanager:CreateSecret",
+  "secretsmanager:GetSecretValue",
+  "secretsmanager:PutSecretValue",
+];
+
+/** Secrets Manager puts a dash and six characters of its own behind the name. */
+function secretArn(name: string): string {
+  return `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${name}-??????`;
 }

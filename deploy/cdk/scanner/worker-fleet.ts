@@ -56,7 +56,7 @@ export function workerFleet(stack: Stack, options: WorkerFleetOptions): WorkerFl
       LAZARET_REPORT_EVENT_BUS: parameters.reportEventBus.parameter.valueAsString,
       LAZARET_SIGN_CALLBACK_INVOCATIONS: parameters.signCallbackInvocations.parameter.valueAsString,
       LAZARET_DOWNLOADS: parameters.downloads.parameter.valueAsString,
-      LAZARET_ALLOW_NETWORKS: parameters.callbackNetworks.valueAsString,
+      LAZARET_ALLOW_CALLBACK_NETWORKS: parameters.callbackNetworks.valueAsString,
       LAZARET_ENGINE: parameters.engine.valueAsString,
       LAZARET_DELETE_INFECTED_FILES: parameters.deleteInfectedFiles.parameter.valueAsString,
       LAZARET_TAG_FILES: parameters.tagFiles.parameter.valueAsString,

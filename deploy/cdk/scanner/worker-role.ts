@@ -2,7 +2,16 @@ import { Aws, type Stack } from "aws-cdk-lib";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { type CfnManagedPolicy, ManagedPolicy, Role } from "aws-cdk-lib/aws-iam";
 import type { Switch } from "../parts/parameters.ts";
-import { allow, mayDo, publicKeyArns, signingSecretArn, tasksOfThisAccount, when } from "../parts/permissions.ts";
+import {
+  allow,
+  KEEP_SECRET,
+  mayDo,
+  publicKeyArns,
+  sealingSecretArn,
+  signingSecretArn,
+  tasksOfThisAccount,
+  when,
+} from "../parts/permissions.ts";
 import type { Queues } from "./queues.ts";
 
 export interface WorkerRoleOptions {
@@ -27,7 +36,6 @@ const TABLE_ACTIONS = [
   "dynamodb:DeleteItem",
   "dynamodb:Query",
 ];
-const KEEP_SECRET = ["secretsmanager:CreateSecret", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"];
 
 /** What a worker may do: work off the queue, keep jobs and results, sign callbacks, and scan objects. */
 export function workerRole(stack: Stack, { queues, table, objectScans, sign }: WorkerRoleOptions): Role {
@@ -39,6 +47,7 @@ export function workerRole(stack: Stack, { queues, table, objectScans, sign }: W
     allow("WorkOffJobs", WORK_OFF, [queues.jobs.queueArn]),
     allow("Bury", ["sqs:SendMessage", "sqs:GetQueueAttributes"], [queues.deadLetters.queueArn]),
     allow("KeepResults", TABLE_ACTIONS, [table.tableArn]),
+    allow("SealJobs", KEEP_SECRET, [sealingSecretArn(Aws.STACK_NAME)]),
     when(sign.on, allow("KeepSigningKey", KEEP_SECRET, [signingSecretArn(Aws.STACK_NAME)])),
     when(sign.on, allow("PublishKeys", ["ssm:GetParameter", "ssm:PutParameter"], publicKeyArns(Aws.STACK_NAME))),
   ]);

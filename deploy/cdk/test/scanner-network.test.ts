@@ -87,9 +87,12 @@ test("add-ons are told only of what the scanner does", () => {
 test("callbacks reach the private networks that the operator names, by workers and by what the API takes in", () => {
   const CallbackNetworks = "10.0.0.0/8,192.168.7.0/24";
   const scanner = { Downloads: "false", CallbackNetworks };
-  assert.equal(environment(containers(scannerOf(all, scanner)).service).LAZARET_ALLOW_NETWORKS, CallbackNetworks);
+  assert.equal(
+    environment(containers(scannerOf(all, scanner)).service).LAZARET_ALLOW_CALLBACK_NETWORKS,
+    CallbackNetworks,
+  );
   const api = asyncApiOf(all, scanner, scanner);
-  assert.equal(functionSettings(api).LAZARET_ALLOW_NETWORKS, CallbackNetworks);
+  assert.equal(functionSettings(api).LAZARET_ALLOW_CALLBACK_NETWORKS, CallbackNetworks);
   for (const wrong of ["10.0.0.0", "10.0.0.0/8, 10.1.0.0/16", "10.0.0.0/33", "internal"]) {
     assert.throws(() => scannerOf(all, { CallbackNetworks: wrong }), /must be networks such as 10.0.0.0\/8/, wrong);
   }

@@ -6,11 +6,13 @@ import { scannerOf, templates } from "./support/templates.ts";
 const all = templates();
 const told = (name: string): string => scannerOf(all).exports[`lazaret-${name}`] ?? "";
 
-test("a worker works off the queue, keeps results, and nothing else", () => {
+test("a worker works off the queue, keeps and seals jobs and results, and nothing else", () => {
   assert.deepEqual(allowed(scannerOf(all).one("AWS::IAM::Policy", "WorkerRole")), [
     `sqs:ReceiveMessage sqs:DeleteMessage sqs:ChangeMessageVisibility sqs:SendMessage sqs:GetQueueAttributes on ${told("QueueArn")}`,
     `sqs:SendMessage sqs:GetQueueAttributes on ${told("DeadLettersArn")}`,
     `dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem dynamodb:DeleteItem dynamodb:Query on ${told("TableArn")}`,
+    "secretsmanager:CreateSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue on " +
+      "arn:aws:secretsmanager:eu-west-1:123456789012:secret:scanner/lazaret/job-sealing-key-??????",
   ]);
 });
 
@@ -18,7 +20,7 @@ test("a worker that signs keeps the one key, and publishes it under the names of
   const signing = scannerOf(all, { SignCallbackInvocations: "true" });
   const parameters = "arn:aws:ssm:eu-west-1:123456789012:parameter/scanner/lazaret";
   const secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:scanner/lazaret/callback-signing-key-??????";
-  assert.deepEqual(allowed(signing.one("AWS::IAM::Policy", "WorkerRole")).slice(3), [
+  assert.deepEqual(allowed(signing.one("AWS::IAM::Policy", "WorkerRole")).slice(4), [
     `secretsmanager:CreateSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue on ${secret}`,
     `ssm:GetParameter ssm:PutParameter on ${parameters}/PublicKeyPEMPKCS1 ${parameters}/PublicKeyPEMX509`,
   ]);
@@ -72,6 +74,8 @@ test("nothing may be done to just anything, but for what AWS has no names for", 
   const wide = wildcards(everything).filter((line) => !/^s3:\S+( s3:\S+)* on arn:aws:s3:::uploads\/\*$/.test(line));
   assert.deepEqual(wide, [
     // The six characters that Secrets Manager puts behind the name of a secret.
+    "secretsmanager:CreateSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue on " +
+      "arn:aws:secretsmanager:eu-west-1:123456789012:secret:scanner/lazaret/job-sealing-key-??????",
     "secretsmanager:CreateSecret secretsmanager:GetSecretValue secretsmanager:PutSecretValue on " +
       "arn:aws:secretsmanager:eu-west-1:123456789012:secret:scanner/lazaret/callback-signing-key-??????",
     // Knows no resources.

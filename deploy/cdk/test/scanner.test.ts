@@ -105,7 +105,7 @@ test("workers are told where everything is, and what the operator wants", () => 
     LAZARET_REPORT_EVENT_BUS: "false",
     LAZARET_SIGN_CALLBACK_INVOCATIONS: "false",
     LAZARET_DOWNLOADS: "true",
-    LAZARET_ALLOW_NETWORKS: "",
+    LAZARET_ALLOW_CALLBACK_NETWORKS: "",
     LAZARET_ENGINE: "Q",
     LAZARET_DELETE_INFECTED_FILES: "true",
     LAZARET_TAG_FILES: "true",

@@ -1,12 +1,13 @@
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
+import { startDeadLetterCare } from "./compose/dead-letter-care.ts";
 import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
 import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
-import { tellSignatureAge } from "./compose/signature-age.ts";
+import { tellSignatureAge, withSignatureNote } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { api } from "./receive/api.ts";
@@ -63,16 +64,19 @@ export async function startService(
   const scanning = undo.use(
     await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
-  const { platform, objects, guard } = scanning;
+  const { platform, objects, guard, callbackGuard } = scanning;
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
   undo.use(tellSignatureAge(scanning.engine, log));
   measured.watch(queueGauges(platform.queue));
+  const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
+  measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
 
   const specRoutes = [
     ...asyncRoutes({
       checkDestination: guard.checkUrl,
+      checkCallback: callbackGuard.checkUrl,
       checkObject: objects.problemWith,
       objectAddress: objectAddress(objects),
       allowHttpCallbacks: settings.allowHttpCallbacks,
@@ -110,7 +114,8 @@ export async function startService(
       const queue = inTime(queueCheck(platform.queue));
       const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, await queue, ...health.checks];
+      const engine = withSignatureNote(health.checks);
+      const checks: ReadinessCheck[] = [running, await queue, ...engine];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
     }),
   });

@@ -29,6 +29,11 @@ const counters = {
   request: { name: "lazaret_requests_total", help: "Requests answered.", labels: ["method", "status"] },
   job: { name: "lazaret_job_runs_total", help: "Runs of queued jobs.", labels: ["settlement", "verdict"] },
   callback: { name: "lazaret_callbacks_total", help: "POSTs to callback URLs.", labels: ["status", "code"] },
+  dead_letter_expired: {
+    name: "lazaret_dead_letters_expired_total",
+    help: "Dead letters that were deleted because nobody wanted them for so long.",
+    labels: [],
+  },
   object_action: {
     name: "lazaret_object_action_failures_total",
     help: "Tags and deletes of objects that failed.",

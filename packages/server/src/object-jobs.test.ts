@@ -57,6 +57,8 @@ function tried(parts: Partial<JobStages> = {}) {
         saved.push(progress);
         steps.push(`save${progress.told ? " told" : ""}`);
       },
+      scanSignal: new AbortController().signal,
+      place: { leave: () => {}, retake: async () => {} },
       delivering: () => steps.push("deliver"),
       note: () => {},
     };

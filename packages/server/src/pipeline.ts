@@ -37,7 +37,8 @@ export interface Stages {
 
 /** What a queued job needs besides: where its report goes. */
 export interface JobStages {
-  inspect(source: JobSource, signal: AbortSignal): Promise<Report>;
+  /** Leaves its place to others while the source is slow. Throws `Busy` when too many wait so already. */
+  inspect(source: JobSource, place: JobRun["place"], signal: AbortSignal): Promise<Report>;
   /** Tags or deletes the object that was scanned. Throws when that cannot be done now. */
   act(object: ObjectRef, report: Report, options: { stale: boolean }): Promise<Acted>;
   /** Tags an object that could not be deleted. Never throws. */
@@ -57,7 +58,7 @@ export interface JobStages {
  * the delivery is repeated. Each step is durable before the next begins: a crash between two repeats the later one.
  */
 export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
-  const scanned = hasReport(run.job) ? run.job : await scanJob(run, stages, signal);
+  const scanned = hasReport(run.job) ? run.job : await scanJob(run, stages);
   if (!hasReport(scanned)) return scanned;
   const told = scanned.told ? scanned : await tell(run, scanned, stages);
   if (!hasReport(told)) return told;
@@ -76,18 +77,20 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
 }
 
 /** Fetches and scans; the report is saved before anything is done about it. */
-async function scanJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<ScannedJob | Settlement> {
-  const { job } = run;
+async function scanJob(run: JobRun, stages: JobStages): Promise<ScannedJob | Settlement> {
+  const { job, place, scanSignal } = run;
   let report: Report;
   try {
-    report = await stages.inspect(job.source, signal);
+    report = await stages.inspect(job.source, place, scanSignal);
   } catch (error) {
-    if (!(error instanceof EngineUnavailable)) throw error;
+    // What fails because we stop says nothing about the engine.
+    if (scanSignal.aborted || !(error instanceof EngineUnavailable)) throw error;
     run.note({ error: error.message });
     const next = afterEngineFault(job, error);
     if (next.kind === "again") return next;
     report = { verdict: { kind: "unscannable", finding: findings.engineError }, ...NOT_LOOKED_AT };
   }
+  if (scanSignal.aborted && report.failure) throw scanSignal.reason;
   run.note(noteOf(report));
   const retry = afterFailedDownload(job, report);
   if (retry.kind === "again") return retry;

@@ -58,6 +58,11 @@ export const settingsTable = {
     parse: text,
     default: "",
   }),
+  awsSealingSecret: setting({
+    doc: "Secret in Secrets Manager for the key that seals jobs in queue and table; made when it is not there. Without it they cannot be read.",
+    parse: text,
+    default: "",
+  }),
   engine: setting({
     doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),
@@ -99,6 +104,16 @@ export const settingsTable = {
     parse: list(allowedHostProblem),
     default: "",
   }),
+  allowCallbackNetworks: setting({
+    doc: "The same for callbacks: networks in which receivers are, although they are not public. `dev` takes allowNetworks unless told otherwise.",
+    parse: list(networkProblem),
+    default: "",
+  }),
+  allowCallbackHosts: setting({
+    doc: "The same for callbacks: hosts (host:port, comma-separated). `dev` takes allowHosts unless told otherwise.",
+    parse: list(allowedHostProblem),
+    default: "",
+  }),
   concurrency: setting({
     doc: "Files scanned at once by the synchronous API; 0 takes the spec's number (Q: 4, P: vCPUs × 8).",
     parse: wholeNumber(0, 1024),
@@ -110,7 +125,7 @@ export const settingsTable = {
     default: "0",
   }),
   workers: setting({
-    doc: "Queued jobs fetched and scanned at once; 0 takes the same number as concurrency.",
+    doc: "Queued jobs of one API key fetched and scanned at once; a quarter more is kept for the other keys. 0 takes the same number as concurrency.",
     parse: wholeNumber(0, 1024),
     default: "0",
   }),
@@ -123,6 +138,16 @@ export const settingsTable = {
     doc: "Longest time to fetch and scan the file of a queued job; a file that takes longer is `no`, `scanner:timeout`.",
     parse: wholeNumber(1, 86_400),
     default: "600",
+  }),
+  downloadMinRate: setting({
+    doc: "Bytes per second that the source of a queued job must bring, once its first 256 KiB are here, to keep its place; slower ones are tried again, and then `scanner:download-failed`. 0 takes any.",
+    parse: wholeNumber(0, 1_000_000_000),
+    default: "4096",
+  }),
+  deadLetterDays: setting({
+    doc: "Days that dead letters are kept, which is warned of for the last two. With platform aws the queue's own 14 days hold.",
+    parse: wholeNumber(1, 3650),
+    default: "14",
   }),
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",

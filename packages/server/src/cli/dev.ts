@@ -28,12 +28,18 @@ export function devCommand(): Command {
   return addSettingFlags(command)
     .description("run the service for trying it out: a key of its own, loopback only, loopback allowed as a target")
     .action(async (flags: Record<string, string>) => {
-      const { settings } = loadSettings(flags, {
+      const { settings: loaded, origins } = loadSettings(flags, {
         host: "127.0.0.1",
         allowNetworks: LOOPBACK,
         allowHttpCallbacks: "true",
         signCallbackInvocations: "true",
       });
+      const { allowNetworks, allowHosts } = loaded;
+      const settings = {
+        ...loaded,
+        ...(origins.allowCallbackNetworks === "default" && { allowCallbackNetworks: allowNetworks }),
+        ...(origins.allowCallbackHosts === "default" && { allowCallbackHosts: allowHosts }),
+      };
       const until = stopSignal();
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;

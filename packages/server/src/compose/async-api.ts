@@ -1,5 +1,5 @@
 import type { PublicKeys } from "../deliver/signing-keys.ts";
-import { addressGuard } from "../fetch/address-guard.ts";
+import { outboundGuards } from "../fetch/address-guard.ts";
 import type { Log } from "../log.ts";
 import { newJobId } from "../queue/job-id.ts";
 import { api } from "../receive/api.ts";
@@ -29,10 +29,10 @@ export async function startAsyncApi(
   now: () => number = Date.now,
 ): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
   await using undo = new AsyncDisposableStack();
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const { guard, callbackGuard } = outboundGuards(settings);
   const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
   undo.defer(() => objects.close());
-  const platform = await openPlatform({ ...settings, role: "api" }, log, { guard, objects, now });
+  const platform = await openPlatform({ ...settings, role: "api" }, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log));
   const installation = installationOf(settings);
@@ -40,11 +40,12 @@ export async function startAsyncApi(
     ...inBothDialects(
       asyncRoutes({
         checkDestination: guard.checkUrl,
+        checkCallback: callbackGuard.checkUrl,
         checkObject: objects.problemWith,
         objectAddress: objectAddress(objects),
         allowHttpCallbacks: settings.allowHttpCallbacks,
         tenantId: platform.tenantId,
-        submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
+        submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
         installation,
         downloads: settings.downloads,
         findResult: platform.results.find,

@@ -14,7 +14,12 @@ const needed = {
 /** What the AWS platform is told. Throws with all that is missing at once. */
 export function awsOptions(
   settings: Settings,
-  parts: { guard: AddressGuard; problemWith: AwsPlatformOptions["checks"]["object"]; now: () => number },
+  parts: {
+    guard: AddressGuard;
+    callbackGuard: AddressGuard;
+    problemWith: AwsPlatformOptions["checks"]["object"];
+    now: () => number;
+  },
 ): AwsPlatformOptions {
   const missing = Object.entries(needed).filter(([name]) => settings[name as keyof typeof needed] === "");
   if (missing.length > 0) {
@@ -32,13 +37,12 @@ export function awsOptions(
     topicArn: settings.awsTopicArn,
     busName: settings.awsEventBus,
     signingSecret: settings.awsSigningSecret || `scanner/${settings.scannerStackName}/callback-signing-key`,
+    sealingSecret: settings.awsSealingSecret || `scanner/${settings.scannerStackName}/job-sealing-key`,
     now: parts.now,
     checks: {
       object: parts.problemWith,
-      destination(url) {
-        const checked = parts.guard.checkUrl(url);
-        return checked.kind === "allowed" ? undefined : checked.message;
-      },
+      download: (url) => problemOf(parts.guard.checkUrl(url)),
+      callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
       headers: (headers, where) => {
         const strings = Object.entries(headers).every(([, value]) => typeof value === "string");
         if (!strings) return { kind: "invalid", message: `${where} has a value that is not a string` };
@@ -48,6 +52,10 @@ export function awsOptions(
       allowDownloads: settings.downloads,
     },
   };
+}
+
+function problemOf(checked: ReturnType<AddressGuard["checkUrl"]>): string | undefined {
+  return checked.kind === "allowed" ? undefined : checked.message;
 }
 
 /** Where the services are. */

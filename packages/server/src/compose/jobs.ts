@@ -13,7 +13,7 @@ import type { Report } from "../model/report.ts";
 import { type JobStages, runJob } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { newJobId } from "../queue/job-id.ts";
-import { startWorker, type Worker } from "../queue/worker.ts";
+import { type JobRun, startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
@@ -24,13 +24,14 @@ import { startSigning } from "./signing.ts";
 export interface JobsOptions {
   settings: Settings;
   platform: Platform;
-  guard: AddressGuard;
-  inspectJob(source: JobSource, signal: AbortSignal): Promise<Report>;
+  callbackGuard: AddressGuard;
+  inspectJob(source: JobSource, signal: AbortSignal, place: JobRun["place"]): Promise<Report>;
   announcer: Announcer;
   objectScans: ObjectScans;
   /** Never throws. */
   engineReady(): Promise<boolean>;
   jobsAtOnce: number;
+  spareJobs: number;
   log: Log;
   now: () => number;
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -46,7 +47,11 @@ export interface Jobs {
 }
 
 /** Deliveries cost a socket and a timer each; far more of them than scans can be under way. */
-const DELIVERIES_AT_ONCE = 500;
+const DELIVERIES_AT_ONCE = 750;
+const DELIVERIES_PER_SHARE = 500;
+/** Jobs that wait for a slow source have a socket and up to 256 KiB each. */
+const SLOW_AT_ONCE = 128;
+const SLOW_PER_SHARE = 64;
 /** So many POSTs wait for one receiver in this process; the jobs of the rest wait in the queue. */
 const LONGEST_LINE = 32;
 const BUSY_SECONDS = 15;
@@ -55,7 +60,7 @@ const ENGINE_PAUSE_MS = 2000;
 
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
-  const { settings, platform, guard, log, now } = options;
+  const { settings, platform, callbackGuard: guard, log, now } = options;
   const installation = installationOf(settings);
   const signing = settings.signCallbackInvocations
     ? await startSigning(platform.signingKeys, log, options.keysMs)
@@ -86,9 +91,9 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const stages: JobStages = {
     // An installation that knows no such event has dead letters instead.
     reportEventBus: settings.reportEventBus && supports(installation, "event.download_scan_result"),
-    async inspect(source, signal) {
+    async inspect(source, place, signal) {
       try {
-        return await options.inspectJob(source, signal);
+        return await options.inspectJob(source, signal, place);
       } catch (error) {
         if (error instanceof EngineUnavailable && !error.whileLooking) void waitForEngine();
         throw error;
@@ -115,14 +120,18 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     startWorker({
       queue: platform.queue,
       jobsAtOnce: options.jobsAtOnce,
+      spareJobs: options.spareJobs,
       deliveriesAtOnce: DELIVERIES_AT_ONCE,
+      deliveriesPerShare: DELIVERIES_PER_SHARE,
+      slowAtOnce: SLOW_AT_ONCE,
+      slowPerShare: SLOW_PER_SHARE,
       mayTake: () => !engineDown,
       log,
       async run(run, signal) {
         try {
           return await runJob(run, stages, signal);
         } catch (error) {
-          // Thrown before the first POST: no try has been made, and none is counted.
+          // Thrown while the source was slow or before the first POST: no try has been made, and none is counted.
           if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
           throw error;
         }
@@ -131,7 +140,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const worker = settings.role === "api" ? undefined : startWorking();
 
   return {
-    submit: submitJob({ expect: platform.results.expect, add: platform.queue.add, newId: newJobId, now }),
+    submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
     publicKeys: () => signing?.publicKeys(),
     async stop(graceMs) {
       closing.abort();

@@ -14,6 +14,7 @@ import { cannotStartEngine } from "./cannot-start.ts";
 import { engineParts } from "./engine-parts.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
 import { HEALTH_TIMEOUT_MS } from "./scanning.ts";
+import { temporaryFolder, withTemporaryFolder } from "./temporary-folder.ts";
 
 /** Engine and sources without a service around them: no queue, no topic, no tags, and nothing written to the data folder. */
 export interface LocalScan extends AsyncDisposable {
@@ -30,7 +31,8 @@ const MIB = 1024 * 1024;
 export async function startLocalScan(settings: Settings, atOnce: number, log: Log): Promise<LocalScan> {
   await using undo = new AsyncDisposableStack();
   const parts = engineParts(settings, atOnce, log);
-  const engine = await startEngine(parts).catch((error: Error) => {
+  const folder = undo.use(await temporaryFolder());
+  const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());

@@ -31,6 +31,7 @@ function apiRoutes(settings: Settings): Route[] {
     ...inBothDialects([
       ...asyncRoutes({
         ...checks,
+        checkCallback: unasked,
         objectAddress: unasked,
         allowHttpCallbacks,
         tenantId: "",

@@ -1,4 +1,4 @@
-import { addressGuard } from "../fetch/address-guard.ts";
+import { outboundGuards } from "../fetch/address-guard.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Settings } from "../settings.ts";
 import { awsOptions } from "./aws-settings.ts";
@@ -8,7 +8,8 @@ export async function awsOperatorStore(
   settings: Settings,
 ): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
   const { awsPlatform } = await import("../platforms/aws/aws.ts");
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
-  const platform = await awsPlatform(awsOptions(settings, { guard, problemWith: () => undefined, now: Date.now }));
+  const platform = await awsPlatform(
+    awsOptions(settings, { ...outboundGuards(settings), problemWith: () => undefined, now: Date.now }),
+  );
   return { ...platform, [Symbol.asyncDispose]: () => platform.close() };
 }

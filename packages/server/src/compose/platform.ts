@@ -14,17 +14,18 @@ import type { ObjectStore } from "./object-store.ts";
 
 export interface PlatformParts {
   guard: AddressGuard;
+  callbackGuard: AddressGuard;
   objects: ObjectStore;
   now: () => number;
 }
 
 /** The platform that the settings ask for. */
 export async function openPlatform(settings: Settings, log: Log, parts: PlatformParts): Promise<Platform> {
-  const { guard, objects, now } = parts;
+  const { guard, callbackGuard, objects, now } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
     const { awsPlatform } = await import("../platforms/aws/aws.ts");
-    return awsPlatform(awsOptions(settings, { guard, problemWith: objects.problemWith, now }));
+    return awsPlatform(awsOptions(settings, { guard, callbackGuard, problemWith: objects.problemWith, now }));
   }
   const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;
   const email = subscriptions.find(({ protocol }) => protocol === "email");

@@ -1,15 +1,17 @@
 import { findings } from "@lazaret/contract";
 import { type Announcer, announcer } from "../deliver/announce.ts";
 import { concurrencyOf, startEngine } from "../engines/variants.ts";
-import { type AddressGuard, addressGuard } from "../fetch/address-guard.ts";
+import { type AddressGuard, outboundGuards } from "../fetch/address-guard.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
+import { steadySource } from "../fetch/steady-source.ts";
 import type { Log } from "../log.ts";
 import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
-import { inspect } from "../pipeline.ts";
+import { inspect, type Stages } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
+import type { JobRun } from "../queue/worker.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
@@ -19,6 +21,7 @@ import { installationOf } from "./installation.ts";
 import { type ObjectScans, objectScans } from "./object-scans.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
 import { openPlatform } from "./platform.ts";
+import { temporaryFolder, withTemporaryFolder } from "./temporary-folder.ts";
 import { type UsageCount, usageCount } from "./usage.ts";
 
 /** All that is needed to scan and to tell of it, with or without an API in front. */
@@ -28,20 +31,25 @@ export interface Scanning extends AsyncDisposable {
   objects: ObjectStore;
   announcer: Announcer;
   objectScans: ObjectScans;
+  /** Where files may be fetched from, and where results may be posted to. */
   guard: AddressGuard;
+  callbackGuard: AddressGuard;
   usage: UsageCount;
-  /** Files scanned at once by the synchronous API, and queued jobs besides. */
+  /** Files scanned at once by the synchronous API, and queued jobs besides: of one share, and more for the others. */
   concurrency: number;
   jobsAtOnce: number;
+  spareJobs: number;
   /** From a source to its report, with a limit on its size. */
   inspect(source: Source, maxBytes: number, signal: AbortSignal): Promise<Report>;
-  /** The same with the limits of jobs on size and time. */
-  inspectJob(source: JobSource, signal: AbortSignal): Promise<Report>;
+  /** The same with the limits of jobs on size and time. While the source is slow the place is left to others. */
+  inspectJob(source: JobSource, signal: AbortSignal, place?: JobRun["place"]): Promise<Report>;
   /** Never throws. */
   engineReady(): Promise<boolean>;
 }
 
 const MIB = 1024 * 1024;
+/** Places for jobs of other shares, beside those that one share may hold. */
+const SPARE = 1 / 4;
 export const HEALTH_TIMEOUT_MS = 5_000;
 
 export interface ScanningOptions {
@@ -55,16 +63,19 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
   await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
-  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log)).catch((error: Error) => {
+  const spareJobs = Math.ceil(jobsAtOnce * SPARE);
+  const folder = undo.use(await temporaryFolder());
+  const parts = engineParts(settings, concurrency + jobsAtOnce + spareJobs, log);
+  const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());
-  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const platform = await openPlatform(settings, log, { guard, objects, now });
+  const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const told = announcer({
     topic: platform.topic,
@@ -76,9 +87,17 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
   });
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
-  const stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
-  async function counted(limits: { maxBytes: number; signal: AbortSignal }, source: Source): Promise<Report> {
-    const report = await inspect(source, stages, limits);
+  const open = fetchSource(download, objects);
+  async function counted(
+    source: Source,
+    limits: { maxBytes: number; signal: AbortSignal },
+    place?: JobRun["place"],
+  ): Promise<Report> {
+    const minRate = settings.downloadMinRate;
+    const opening: Stages["open"] = place
+      ? (what, signal) => steadySource((until) => open(what, until), { place, minRate }, signal)
+      : open;
+    const report = await inspect(source, { open: opening, engine, now: () => performance.now() }, limits);
     usage.scanned();
     return report;
   }
@@ -90,11 +109,13 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     announcer: told,
     objectScans: objectScans({ objects, announcer: told, policy: settings, log }),
     guard,
+    callbackGuard,
     concurrency,
     jobsAtOnce,
+    spareJobs,
     usage,
-    inspect: (source, maxBytes, signal) => counted({ maxBytes, signal }, source),
-    async inspectJob(source, signal) {
+    inspect: (source, maxBytes, signal) => counted(source, { maxBytes, signal }),
+    async inspectJob(source, signal, place) {
       // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.
       const limit = new AbortController();
       const giveUp = (): void => limit.abort(signal.reason);
@@ -106,7 +127,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
         limit.abort(new Error("the job took too long"));
       }, settings.jobTimeoutSeconds * 1000);
       try {
-        return await counted({ maxBytes: settings.jobMaxMib * MIB, signal: limit.signal }, source);
+        return await counted(source, { maxBytes: settings.jobMaxMib * MIB, signal: limit.signal }, place);
       } catch (error) {
         if (late && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
         throw error;

@@ -13,12 +13,14 @@ export interface FailedCallback {
   id: string;
   /** Milliseconds since 1970. */
   failedAt: number;
+  /** Both without their queries, which may be secrets. */
   downloadUrl: string;
   callbackUrl: string;
   error: FailedError;
 }
 
 interface FailuresQuery {
+  /** Without its query. */
   callbackUrl?: string;
   /** `next` of the page before. */
   cursor?: string;

@@ -7,13 +7,12 @@ import {
   callbackHeaderNames as names,
 } from "@lazaret/contract";
 import type { LogFields } from "../log.ts";
-import { Busy } from "../model/faults.ts";
-import type { Callback, Job } from "../model/job.ts";
+import { type Callback, type Job, shareOf } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type ConnectorFactory, connections } from "./callback/connections.ts";
 import { type CallbackFailure, failureOf, outcomeOf, type PostOutcome } from "./callback/failure.ts";
 import { mergeHeaders } from "./callback/headers.ts";
-import { originLine } from "./callback/origin-line.ts";
+import { type Receivers, receivers } from "./callback/receivers.ts";
 import { firstOf, timeLimit } from "./callback/time-limit.ts";
 import { callbackPayload } from "./render.ts";
 import { attemptNumber, retryWaitMs } from "./retry-policy.ts";
@@ -25,8 +24,8 @@ export interface CallbackSender {
   /**
    * One invocation: a POST, and up to five retries of whatever was not answered with 2xx. A refused destination is
    * tried as often as any other: what a name resolves to may change in a second, and each try of a job counts alike.
-   * Throws `signal.reason` when the signal aborts, `Busy` before the first POST when too many wait for the origin
-   * already, and when the callback cannot be signed.
+   * Throws `signal.reason` when the signal aborts, `Busy` before the first POST when too many wait for the receiver
+   * already or it is in trouble, and when the callback cannot be signed.
    */
   send(job: Job, report: Report, signal: AbortSignal): Promise<Delivery>;
   /** Drops every connection. Invocations under way throw. */
@@ -47,8 +46,10 @@ export interface CallbackSenderOptions {
   timeoutMs?: number;
   /** POSTs under way to one origin at once. */
   perOrigin?: number;
-  /** So many POSTs may wait for one origin when an invocation begins, 1 at least; any number by default. */
+  /** So many invocations may wait for one origin, besides those whose POSTs are under way; any number by default. */
   longestLine?: number;
+  /** A receiver that lets POSTs wait for so long is in trouble. */
+  hangsAfterMs?: number;
   /** Milliseconds since 1970. */
   now?: () => number;
   /** Throws `signal.reason` when the signal aborts. */
@@ -57,11 +58,18 @@ export interface CallbackSenderOptions {
   random?: () => number;
 }
 
+type Visit = ReturnType<Receivers["visit"]>;
+
 export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   const { version, sign, log, now = Date.now, sleep = pauseFor, random = Math.random } = options;
   const { timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000, perOrigin = CALLBACKS_PER_ORIGIN } = options;
   const { longestLine = Number.POSITIVE_INFINITY, shape = (payload) => payload } = options;
-  const line = originLine(perOrigin);
+  const places = receivers({
+    posts: perOrigin,
+    longestLine,
+    ...(options.hangsAfterMs !== undefined && { hangsAfterMs: options.hangsAfterMs }),
+    onTrouble: (receiver, trouble) => log("receiver", { receiver, trouble }),
+  });
   const open = connections(options.connector);
   const closing = new AbortController();
 
@@ -96,12 +104,12 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   async function post(
     job: Job,
     callback: Callback,
-    options: { url: URL; retry: number; body: Uint8Array; signal: AbortSignal },
+    options: { url: URL; visit: Visit; retry: number; body: Uint8Array; signal: AbortSignal },
   ): Promise<{ outcome: PostOutcome; attempt: number; startedAt: number }> {
-    const { url, retry, body, signal } = options;
+    const { url, visit, retry, body, signal } = options;
     const attempt = attemptNumber(job, retry);
     const queuedAt = now();
-    const leave = await line.enter(url.origin, signal);
+    const place = await visit.enter(signal);
     let ended = Promise.resolve();
     try {
       const startedAt = now();
@@ -114,6 +122,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
         },
         (error) => failureOf(error),
       );
+      if (!signal.aborted) place.ended(outcome.kind === "delivered");
       log("callback", {
         job: job.id,
         trace_id: job.traceId,
@@ -127,7 +136,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       });
       return { outcome, attempt, startedAt };
     } finally {
-      void ended.then(leave);
+      void ended.then(place.leave);
     }
   }
 
@@ -136,13 +145,13 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       const { callback } = job;
       if (!callback) throw new Error(`cannot call back for job ${job.id}: it has no callback_url`);
       const url = new URL(callback.url);
-      if (line.waiting(url.origin) >= longestLine) throw new Busy(`too many callbacks wait for ${url.origin}`);
+      using visit = places.visit(url.origin, shareOf(job));
       using either = firstOf([given, closing.signal]);
       const { signal } = either;
       const body = Buffer.from(JSON.stringify(shape(callbackPayload(job, report))));
 
       for (let retry = 0; ; retry += 1) {
-        const { outcome, attempt, startedAt } = await post(job, callback, { url, retry, body, signal });
+        const { outcome, attempt, startedAt } = await post(job, callback, { url, visit, retry, body, signal });
         if (outcome.kind === "delivered") return { delivered: true };
         signal.throwIfAborted();
         if (retry === CALLBACK_RETRIES) {

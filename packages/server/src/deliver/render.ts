@@ -6,6 +6,7 @@ import {
   findings,
 } from "@lazaret/contract";
 import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import { withoutQuery } from "../model/plain-url.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
@@ -87,15 +88,20 @@ export function findingsMessage({ object, report, action, ...job }: ObjectScan):
   };
 }
 
-/** A callback that finally failed, as it is kept. */
+/** A callback that finally failed, as it is kept: for people, who have no use for the secrets in queries. */
 export function failedCallback(job: Job, failure: CallbackFailure, failedAt: number): FailedCallback {
   return {
     id: job.id,
     failedAt,
-    downloadUrl: addressOf(job.source),
-    callbackUrl: job.callback?.url ?? "",
+    downloadUrl: shown(addressOf(job.source)),
+    callbackUrl: shown(job.callback?.url ?? ""),
     error: failedError(failure),
   };
+}
+
+/** An object may have no address. */
+function shown(url: string): string {
+  return url === "" ? "" : withoutQuery(url);
 }
 
 function addressOf(source: JobSource): string {

@@ -39,6 +39,21 @@ export interface AddressGuard {
   mayDial(address: string, host: string, port: number): boolean;
 }
 
+/** The settings that open what is not public, of downloads and of callbacks. */
+interface OutboundSettings extends OutboundPolicy {
+  allowCallbackNetworks: readonly string[];
+  allowCallbackHosts: readonly string[];
+}
+
+/** Two policies: who may fetch files from a network has no business to POST into it. */
+export function outboundGuards(settings: OutboundSettings): { guard: AddressGuard; callbackGuard: AddressGuard } {
+  const { allowCallbackNetworks, allowCallbackHosts } = settings;
+  return {
+    guard: addressGuard(settings),
+    callbackGuard: addressGuard({ allowNetworks: allowCallbackNetworks, allowHosts: allowCallbackHosts }),
+  };
+}
+
 export function addressGuard(policy: OutboundPolicy): AddressGuard {
   const networks = policy.allowNetworks.map(readNetwork);
   const hosts = new Set(policy.allowHosts.map(readAllowedHost));

@@ -29,6 +29,7 @@ const reasons = {
   EAI_AGAIN: { words: "the name server does not answer", passing: true },
   headers_timeout: { words: "the server did not answer in time", passing: true },
   body_timeout: { words: "the server stopped sending", passing: true },
+  too_slow: { words: "the server sends too slowly", passing: true },
   short_body: { words: "the body broke off before it was complete", passing: true },
   bad_response: { words: "the answer is not valid HTTP", passing: false },
   bad_encoding: { words: "the body is not valid in its encoding, or is cut short", passing: false },

@@ -34,6 +34,22 @@ export interface Job {
   failedActions: number;
   /** Callback invocations (of 1 + 5 POSTs each) that failed. */
   failedCallbacks: number;
+  /** Runs that ended with an error of ours. */
+  failedRuns: number;
+}
+
+/** What a job has to begin with, and again when it is redriven. */
+export const noFailures = {
+  failedDownloads: 0,
+  failedScans: 0,
+  failedActions: 0,
+  failedCallbacks: 0,
+  failedRuns: 0,
+} satisfies Partial<Job>;
+
+/** On whose account it runs: places are shared out between accounts, whatever jobs each has waiting. */
+export function shareOf(job: Pick<Job, "keyDigest">): string {
+  return job.keyDigest;
 }
 
 export interface Callback {

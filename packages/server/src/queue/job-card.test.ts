@@ -32,6 +32,7 @@ test("a job without optional parts has a card without them", () => {
     "failedActions",
     "failedCallbacks",
     "failedDownloads",
+    "failedRuns",
     "failedScans",
     "source",
   ]);

@@ -1,4 +1,5 @@
 import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import { withoutQuery } from "../model/plain-url.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 
@@ -17,13 +18,14 @@ export interface JobCard {
   failedScans: number;
   failedActions: number;
   failedCallbacks: number;
+  failedRuns: number;
 }
 
 type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
 
 export function jobCard(job: Job): JobCard {
   const { traceId, customData, callback, report, action } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks } = job;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns } = job;
   return {
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
@@ -35,6 +37,7 @@ export function jobCard(job: Job): JobCard {
     failedScans,
     failedActions,
     failedCallbacks,
+    failedRuns,
   };
 }
 
@@ -44,10 +47,4 @@ function sourceCard(source: JobSource): SourceCard {
     return { kind, bucket, key, ...(version !== undefined && { version }) };
   }
   return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
-}
-
-/** Nor with a user name, password or fragment. */
-function withoutQuery(url: string): string {
-  const parsed = URL.parse(url);
-  return parsed ? `${parsed.protocol}//${parsed.host}${parsed.pathname}` : "(not a URL)";
 }

@@ -19,24 +19,35 @@ export interface JobQueue {
   /**
    * Resolves when the job is on disk (fsync) or in the queue service; it is due at once. Throws `QueueUnavailable` when
    * it cannot be kept. After a throw it may be there all the same, whole, when only the answer was lost.
+   *
+   * With a trace id it is the newest submission of that from then on, and stays so until its result came (`ResultStore`),
+   * however long it waits. Both are kept or neither: a submission that is refused does not hide the result before it.
    */
   add(job: Job): Promise<void>;
 
   /**
-   * Leases of jobs that are due, at most `limit`; waits for none. Those due longest come first, as far as the platform
-   * keeps an order. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
+   * Leases of jobs that are due, at most `limit`; waits for none. The share that holds least comes first, and inside a
+   * share those due longest; the jobs of a share that holds all it may are passed over. A platform that cannot choose hands
+   * out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
    * its workers: it is buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
    */
-  take(limit: number): Promise<Lease[]>;
+  take(limit: number, shares?: HeldShares): Promise<Lease[]>;
 
   /**
    * Resolves when a job may be due, so that workers need not ask all the time: at once when one is, early when this
-   * process adds or puts back one, and in any case after about a second. Resolves at once when the signal is aborted.
+   * process adds or puts back one, and in any case after about a second. Resolves at once when the signal is aborted. Jobs
+   * that `take` would pass over are not waited for.
    */
-  wait(signal: AbortSignal): Promise<void>;
+  wait(signal: AbortSignal, shares?: HeldShares): Promise<void>;
 
   /** For metrics and readiness. */
   counts(): Promise<QueueCounts>;
+}
+
+/** Who holds how many places of the worker that asks, by share (`shareOf`), and how many one share may hold. */
+export interface HeldShares {
+  readonly held: ReadonlyMap<string, number>;
+  readonly perShare: number;
 }
 
 /** All of it throws `QueueUnavailable` when the queue cannot be asked: then the lease is neither kept nor lost. */
@@ -63,7 +74,7 @@ export interface QueueCounts {
   oldestSeconds: number;
 }
 
-/** What an operator sees of dead letters and does with them; used by the command line only. */
+/** What an operator sees of dead letters and does with them, and what time does. */
 export interface DeadLetters {
   /** Newest first. */
   list(options: PageOptions): Promise<Page<DeadLetter>>;
@@ -73,7 +84,16 @@ export interface DeadLetters {
   redrive(ids: readonly string[] | "all"): Promise<number>;
   /** Deletes dead letters for good. Answers how many. */
   purge(ids: readonly string[] | "all"): Promise<number>;
+  /**
+   * Deletes those that were buried at that time or before, in milliseconds since 1970, and answers which. Undefined where the
+   * platform does so by itself, and so is the next.
+   */
+  expire?(buriedBy: number): Promise<ExpiredLetter[]>;
+  /** How many were buried at that time or before. */
+  countBefore?(buriedBy: number): Promise<number>;
 }
+
+export type ExpiredLetter = Pick<DeadLetter, "id" | "buriedAt">;
 
 export interface DeadLetter {
   id: string;

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { sampleJob } from "../../test/contracts/sample-job.ts";
 import { until } from "../../test/support/until.ts";
 import { log } from "../log.ts";
-import { Busy } from "../model/faults.ts";
+import { Busy, QueueUnavailable } from "../model/faults.ts";
+import type { Job } from "../model/job.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobQueue, Lease } from "./job-queue.ts";
 import { type JobRun, LeaseLost, startWorker, type WorkerOptions } from "./worker.ts";
@@ -120,17 +121,142 @@ test("a run that throws is put back for a while: the fault is ours, not the job'
   await worker.stop(1000);
 });
 
-test("on stop jobs under way finish within the grace time; the rest are put back as far as they got", async () => {
+/** A queue that hands a job out again as it was put back, whatever the delay. */
+function queueAgain(job = sampleJob()) {
+  const settled: Settlement[] = [];
+  const { queue } = queueOf(0);
+  let waiting: Job | undefined = job;
+  const take = async (): Promise<Lease[]> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    const taken = waiting;
+    waiting = undefined;
+    if (!taken) return [];
+    const settle = async (settlement: Settlement): Promise<boolean> => {
+      settled.push(settlement);
+      if (settlement.kind === "again") waiting = settlement.job;
+      return true;
+    };
+    return [{ job: taken, attempt: 1, extend: async () => true, save: async () => true, settle }];
+  };
+  return { queue: { ...queue, take }, settled };
+}
+
+test("a job whose run always throws waits longer each time, and is buried with the error at the fifth", async () => {
+  const { queue, settled } = queueAgain();
+  const { worker, lines } = workerOn(queue, async () => {
+    throw new Error("a bug");
+  });
+  await until("it is buried", () => lines.length === 5);
+  await worker.stop(1000);
+  assert.deepEqual(
+    settled.map((each) => (each.kind === "again" ? each.afterSeconds : each.kind === "buried" && each.reason)),
+    [30, 60, 120, 240, "fault: a bug"],
+  );
+  assert.deepEqual([lines[4]?.settlement, lines[4]?.error, lines[4]?.level], ["buried", "a bug", "error"]);
+});
+
+test("a queue that cannot be reached is not held against the job", async () => {
+  const { queue, settled } = queueAgain();
+  const { worker } = workerOn(queue, async () => {
+    throw new QueueUnavailable("the disk is full");
+  });
+  await until("it came often", () => settled.length >= 12);
+  await worker.stop(1000);
+  assert.ok(settled.every((each) => each.kind === "again" && each.job.failedRuns === 0 && each.afterSeconds <= 30));
+});
+
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason));
+  });
+
+test("on stop jobs that fetch or scan are put back at once, as far as they got", async () => {
   const { queue, settled } = queueOf(1);
-  const { worker } = workerOn(queue, async (run, signal) => {
+  const { worker } = workerOn(queue, async (run) => {
     await run.save({ ...run.job, failedDownloads: 2 });
-    return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return untilAborted(run.scanSignal);
   });
   await until("it runs", () => worker.running === 1);
-  await worker.stop(50);
+  await worker.stop(2 ** 31 - 1);
   const [settlement] = settled;
   assert.ok(settlement?.kind === "again");
   assert.deepEqual([settlement.afterSeconds, settlement.job.failedDownloads], [0, 2]);
+});
+
+test("on stop jobs that deliver finish within the grace time, and the rest are put back", async () => {
+  const { queue, settled } = queueOf(2);
+  const finish: (() => void)[] = [];
+  const { worker } = workerOn(queue, (run, signal) => {
+    run.delivering();
+    const delivered = new Promise<Settlement>((resolve) => finish.push(() => resolve(done)));
+    return Promise.race([delivered, untilAborted(signal)]);
+  });
+  await until("both deliver", () => finish.length === 2);
+  const stopped = worker.stop(50);
+  finish[0]?.();
+  await stopped;
+  assert.deepEqual(settled.map(({ kind }) => kind).toSorted(), ["again", "done"]);
+});
+
+test("one share cannot take the spare places, and is told to the queue as full", async () => {
+  const { queue } = queueOf(0);
+  const asked: { limit: number; held: number | undefined }[] = [];
+  const mine = sampleJob();
+  const others = sampleJob({ keyDigest: "another" });
+  const waiting = [mine, mine, mine, others];
+  const run = new Set<string>();
+  const choosing: JobQueue = {
+    ...queue,
+    async take(limit, shares) {
+      const held = shares?.held.get(mine.keyDigest);
+      asked.push({ limit, held });
+      const full = (held ?? 0) >= (shares?.perShare ?? 0);
+      const next = waiting.findIndex(({ keyDigest }) => !full || keyDigest !== mine.keyDigest);
+      const [job] = next < 0 ? [] : waiting.splice(next, 1);
+      if (!job) return [];
+      return [{ job, attempt: 1, extend: async () => true, save: async () => true, settle: async () => true }];
+    },
+  };
+  const { worker } = workerOn(
+    choosing,
+    ({ job, scanSignal }) => {
+      run.add(job.keyDigest);
+      return untilAborted(scanSignal);
+    },
+    { jobsAtOnce: 2, spareJobs: 1 },
+  );
+  await until("the other's job runs", () => run.has("another"));
+  assert.deepEqual([worker.running, waiting.length], [3, 1]);
+  assert.ok(asked.some(({ limit, held }) => limit === 1 && held === 2));
+  await worker.stop(1000);
+});
+
+test("a job whose source is slow leaves its place to the next, and waits for one when the bytes are here", async () => {
+  const { queue, waiting } = queueOf(3);
+  const runs: { run: JobRun; signal: AbortSignal; end(): void }[] = [];
+  const { worker } = workerOn(
+    queue,
+    (run, signal) => new Promise((resolve) => runs.push({ run, signal, end: () => resolve(done) })),
+    { jobsAtOnce: 1, slowAtOnce: 1 },
+  );
+  await until("one runs", () => runs.length === 1);
+  const [first] = runs;
+  first?.run.place.leave();
+  await until("the second runs", () => runs.length === 2);
+  assert.throws(() => runs[1]?.run.place.leave(), Busy);
+  let back = false;
+  const retaken = first?.run.place.retake(first.signal).then(() => {
+    back = true;
+  });
+  assert.deepEqual([back, waiting.length], [false, 1]);
+  runs[1]?.end();
+  await retaken;
+  assert.deepEqual([runs.length, waiting.length], [2, 1], "who was here before comes first");
+  first?.end();
+  await until("the third runs", () => runs.length === 3);
+  runs[2]?.end();
+  await worker.stop(1000);
 });
 
 test("a queue that cannot be asked is asked again", async () => {

@@ -1,22 +1,31 @@
 import type { Log, LogFields } from "../log.ts";
-import { Busy } from "../model/faults.ts";
-import type { Job } from "../model/job.ts";
+import { Busy, QueueUnavailable } from "../model/faults.ts";
+import { type Job, shareOf } from "../model/job.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
+import { type Places, places } from "./places.ts";
 
 /**
- * Takes jobs and runs them, a bounded number at once.
+ * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.
  *
  *   take ─▶ run ─▶ settle (done, again, buried)
  *             │
  *             ├ lease lost: somebody else has the job; what we did is not written
  *             ├ stopped: put back at once, as far as it got
- *             └ threw (a full disk, a bug of ours): put back for a while, as far as it got
+ *             ├ the queue cannot be reached (a full disk): put back for a while, as far as it got
+ *             └ threw (a bug of ours): the same, longer each time, and buried with the error at the fifth
+ *
+ * A job holds one place at a time:
+ *
+ *   to scan ──slow source──▶ beside ──bytes are here──▶ to scan ──▶ to deliver
  *
  * A worker that dies settles nothing: its lease runs out and counts as an attempt, and the third such death buries the job.
  */
 export interface Worker {
-  /** Takes no more jobs, lets those under way finish for at most `graceMs`, and puts back the rest. */
+  /**
+   * Takes no more jobs and puts those back that fetch or scan, so that others have them at once; lets those that deliver
+   * finish for at most `graceMs`, and puts back the rest.
+   */
   stop(graceMs: number): Promise<void>;
   readonly running: number;
 }
@@ -26,24 +35,41 @@ export interface JobRun {
   readonly job: Job;
   /** The job as it was last saved. */
   readonly progress: Job;
+  /** For fetching and scanning: aborts as soon as the worker stops, while the run's own signal leaves time to deliver. */
+  readonly scanSignal: AbortSignal;
   /** Writes progress. Throws `LeaseLost` when the job is somebody else's by now. */
   save(job: Job): Promise<void>;
+  /** The place to scan, which a job whose source is slow leaves to others while it waits. */
+  readonly place: ScanPlace;
   /**
-   * From here on the job only waits for a receiver: it leaves its slot to the next, so that a slow one holds up nobody.
-   * Throws `Busy` when too many jobs deliver already.
+   * From here on the job only waits for a receiver: it leaves its place to the next, so that a slow one holds up nobody.
+   * Throws `Busy` when too many jobs deliver already, of all or of its share.
    */
   delivering(): void;
   /** Adds to the run's one log line. */
   note(fields: LogFields): void;
 }
 
+interface ScanPlace {
+  /** Throws `Busy` when too many wait beside already, of all or of its share. */
+  leave(): void;
+  /** Waits until there is a place again. Throws `signal.reason`. */
+  retake(signal: AbortSignal): Promise<void>;
+}
+
 export interface WorkerOptions {
   queue: JobQueue;
   run(run: JobRun, signal: AbortSignal): Promise<Settlement>;
-  /** Jobs that fetch and scan at once. */
+  /** Jobs of one share that fetch and scan at once. */
   jobsAtOnce: number;
+  /** Further places for those, which one share alone cannot take. */
+  spareJobs?: number;
   /** Jobs that deliver at once, on top. */
   deliveriesAtOnce: number;
+  deliveriesPerShare?: number;
+  /** Jobs that wait for a slow source, on top. */
+  slowAtOnce?: number;
+  slowPerShare?: number;
   /** False while taking jobs would be in vain, such as with the engine down. */
   mayTake?: () => boolean;
   log: Log;
@@ -61,40 +87,60 @@ export class LeaseLost extends Error {
 class Stopping extends Error {}
 
 const PAUSE_MS = 1000;
+/** When only those could be served who hold nothing, this often is enough to look for them. */
+const LOOK_FOR_OTHERS_MS = 25;
 const AFTER_FAULT_SECONDS = 30;
+/** Runs that may end with an error of ours before the job is buried; the waits between double. */
+const MAX_FAULTS = 5;
+const LONGEST_REASON = 300;
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { queue, jobsAtOnce, deliveriesAtOnce, log, mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
+  const { queue, jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, log } = options;
+  const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
+  const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
+  const toScan = places({ total: jobsAtOnce + spareJobs, perShare: jobsAtOnce });
+  const beside = places({ total: slowAtOnce, perShare: slowPerShare });
+  const toDeliver = places({ total: deliveriesAtOnce, perShare: deliveriesPerShare });
   const stopTaking = new AbortController();
+  const stopScanning = new AbortController();
   const stopRunning = new AbortController();
   const running = new Set<Promise<void>>();
-  let scanning = 0;
-  let delivering = 0;
-  let slotFree = Promise.withResolvers<void>();
+  const whenFree = new Set<() => void>();
+  let lookedForOthersAt = 0;
 
-  /** Those who wait for a slot look again. */
+  /** Those who wait for a place look again. */
   function wake(): void {
-    slotFree.resolve();
-    slotFree = Promise.withResolvers();
+    const waiting = [...whenFree];
+    whenFree.clear();
+    for (const look of waiting) look();
   }
 
   async function takeForever(): Promise<void> {
     while (!stopTaking.signal.aborted) {
       try {
         if (!mayTake()) await pause(PAUSE_MS, stopTaking.signal);
-        else if (scanning >= jobsAtOnce) await slotFree.promise;
-        else if ((await takeSome(jobsAtOnce - scanning)) === 0) await waitForJobs();
+        else if (toScan.free === 0) await new Promise<void>((resolve) => whenFree.add(resolve));
+        else if (lookedForOthers()) await untilFree((signal) => pause(LOOK_FOR_OTHERS_MS, signal));
+        else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, toScan));
       } catch (error) {
-        log.error("queue", { error: error instanceof Error ? error.message : String(error) });
+        log.error("queue", { error: messageOf(error) });
         await pause(PAUSE_MS, stopTaking.signal);
       }
     }
   }
 
+  /** Whether we have just asked for jobs of other shares than those that run. */
+  function lookedForOthers(): boolean {
+    if (!toScan.onlyForOthers) return false;
+    if (performance.now() - lookedForOthersAt < LOOK_FOR_OTHERS_MS) return true;
+    lookedForOthersAt = performance.now();
+    return false;
+  }
+
   async function takeSome(limit: number): Promise<number> {
-    const leases = await queue.take(limit);
+    const leases = await queue.take(limit, toScan);
     for (const lease of leases) {
-      scanning += 1;
+      toScan.enter(shareOf(lease.job));
       const work: Promise<void> = workOn(lease).finally(() => {
         running.delete(work);
         wake();
@@ -104,33 +150,49 @@ export function startWorker(options: WorkerOptions): Worker {
     return leases.length;
   }
 
-  /** Until a job may be due, or we stop. */
-  async function waitForJobs(): Promise<void> {
-    await queue.wait(stopTaking.signal).catch((error) => {
-      if (!stopTaking.signal.aborted) throw error;
-    });
+  /** Waits, but not longer than until a place is free, which may be for a share that was passed over; or we stop. */
+  async function untilFree(wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const waiting = new AbortController();
+    const end = (): void => waiting.abort();
+    whenFree.add(end);
+    stopTaking.signal.addEventListener("abort", end, { once: true });
+    if (stopTaking.signal.aborted) end();
+    try {
+      await wait(waiting.signal);
+    } catch (error) {
+      if (!waiting.signal.aborted) throw error;
+    } finally {
+      whenFree.delete(end);
+      stopTaking.signal.removeEventListener("abort", end);
+    }
   }
 
   async function workOn(lease: Lease): Promise<void> {
     const started = performance.now();
+    const share = shareOf(lease.job);
     const end = new AbortController();
+    const endScan = new AbortController();
     let lost = false;
     const lose = (): void => {
       lost = true;
       end.abort(new LeaseLost());
+      endScan.abort(end.signal.reason);
     };
     // Not AbortSignal.any, which is dear: there is one of these for every job.
     const stop = (): void => end.abort(stopRunning.signal.reason);
+    const stopScan = (): void => endScan.abort(stopScanning.signal.reason);
     stopRunning.signal.addEventListener("abort", stop, { once: true });
+    stopScanning.signal.addEventListener("abort", stopScan, { once: true });
+    // Taken while the worker was being stopped.
+    if (stopScanning.signal.aborted) stopScan();
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
     let progress = lease.job;
-    let inSlot = true;
-    let delivers = false;
-    const leave = (): void => {
-      if (!inSlot) return;
-      inSlot = false;
-      scanning -= 1;
+    let held: Places | undefined = toScan;
+    /** The next place is entered already. */
+    const moveTo = (next: Places | undefined): void => {
+      held?.leave(share);
+      held = next;
       wake();
     };
     const run: JobRun = {
@@ -138,15 +200,24 @@ export function startWorker(options: WorkerOptions): Worker {
       get progress() {
         return progress;
       },
+      scanSignal: endScan.signal,
       async save(job) {
         if (!(await lease.save(job))) throw new LeaseLost();
         progress = job;
       },
+      place: {
+        leave() {
+          if (!beside.tryEnter(share)) throw new Busy("too many jobs wait for slow sources already");
+          moveTo(beside);
+        },
+        async retake(signal) {
+          await toScan.enterWhenFree(share, signal);
+          moveTo(toScan);
+        },
+      },
       delivering() {
-        if (delivering >= deliveriesAtOnce) throw new Busy(`${deliveriesAtOnce} jobs deliver already`);
-        delivering += 1;
-        delivers = true;
-        leave();
+        if (!toDeliver.tryEnter(share)) throw new Busy("too many jobs deliver already");
+        moveTo(toDeliver);
       },
       note: (fields) => void Object.assign(notes, fields),
     };
@@ -156,18 +227,21 @@ export function startWorker(options: WorkerOptions): Worker {
         async (settlement) => ((await lease.settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
         async (error) => {
           if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
-          const stopped = stopRunning.signal.aborted;
-          await lease.settle({ kind: "again", afterSeconds: stopped ? 0 : AFTER_FAULT_SECONDS, job: progress });
+          const stopped = stopScanning.signal.aborted;
+          const next = stopped
+            ? ({ kind: "again", afterSeconds: 0, job: progress } as const)
+            : afterFault(progress, error);
+          await lease.settle(next);
           if (stopped) return { settlement: "put back" };
-          return { settlement: "fault", error: error instanceof Error ? error.message : String(error) };
+          return { settlement: next.kind === "buried" ? "buried" : "fault", error: messageOf(error) };
         },
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
     stopRunning.signal.removeEventListener("abort", stop);
-    leave();
-    if (delivers) delivering -= 1;
-    const say = outcome.settlement === "fault" ? log.error : log;
+    stopScanning.signal.removeEventListener("abort", stopScan);
+    moveTo(undefined);
+    const say = "error" in outcome ? log.error : log;
     say("job", {
       job_id: lease.job.id,
       attempt: lease.attempt,
@@ -190,6 +264,7 @@ export function startWorker(options: WorkerOptions): Worker {
     },
     async stop(graceMs) {
       stopTaking.abort(new Stopping());
+      stopScanning.abort(new Stopping("the worker is stopping"));
       wake();
       await taking;
       const cut = setTimeout(() => stopRunning.abort(new Stopping("the worker is stopping")), graceMs);
@@ -197,6 +272,20 @@ export function startWorker(options: WorkerOptions): Worker {
       clearTimeout(cut);
     },
   };
+}
+
+/** What becomes of a job whose run threw. */
+function afterFault(job: Job, error: unknown): Exclude<Settlement, { kind: "done" }> {
+  if (error instanceof QueueUnavailable) return { kind: "again", afterSeconds: AFTER_FAULT_SECONDS, job };
+  const failedRuns = job.failedRuns + 1;
+  const failed = { ...job, failedRuns };
+  const reason = `fault: ${messageOf(error)}`.slice(0, LONGEST_REASON);
+  if (failedRuns >= MAX_FAULTS) return { kind: "buried", reason, job: failed };
+  return { kind: "again", afterSeconds: AFTER_FAULT_SECONDS * 2 ** (failedRuns - 1), job: failed };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function words(settlement: Settlement): { settlement: string; after_s?: number; reason?: string } {

@@ -12,7 +12,7 @@ import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
 import { checkBody } from "./body/check-body.ts";
-import { downloadsDisabled, urlSource } from "./body/download-fields.ts";
+import { type CheckDestination, downloadsDisabled, urlSource } from "./body/download-fields.ts";
 import { readJsonObject } from "./body/json-body.ts";
 import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import { requireFeatures } from "./body/required-features.ts";
@@ -25,6 +25,7 @@ import type { SubmitJob } from "./submit-job.ts";
 
 export interface AsyncRoutesOptions extends AsyncFieldsOptions {
   submit: SubmitJob;
+  checkDestination: CheckDestination;
   installation: Installation;
   /** False where files are not scanned by their URL. */
   downloads: boolean;

@@ -1,4 +1,5 @@
 import type { FailedError } from "@lazaret/contract";
+import { withoutQuery } from "../model/plain-url.ts";
 import { badRequest } from "./problem.ts";
 import type { Route } from "./route.ts";
 
@@ -78,9 +79,9 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         group: "Other dialect",
         summary: "Callbacks that finally failed, in the last 30 days",
         description:
-          "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
+          "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` (both without their queries) and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
         query: {
-          callback_url: { description: "Only those of this URL.", schema: { type: "string" } },
+          callback_url: { description: "Only those of this URL, whatever its query.", schema: { type: "string" } },
           cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
         },
         success: { status: 200, description: "The failures." },
@@ -91,7 +92,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
         const page = await options.callbackFailures({
           limit: PAGE,
-          ...(callbackUrl !== null && { callbackUrl }),
+          ...(callbackUrl !== null && { callbackUrl: withoutQuery(callbackUrl) }),
           ...(cursor !== null && { cursor }),
         });
         if (!page)
@@ -99,8 +100,9 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         const failures = page.failures.map(({ id, failedAt, downloadUrl, callbackUrl: url, error }) => ({
           id,
           time: new Date(failedAt).toISOString(),
-          download_url: downloadUrl,
-          callback_url: url,
+          // Those that an older version kept have queries.
+          download_url: downloadUrl && withoutQuery(downloadUrl),
+          callback_url: url && withoutQuery(url),
           error_json: JSON.stringify(error),
         }));
         return { status: 200, json: { failures, ...(page.next !== undefined && { next_cursor: page.next }) } };

@@ -1,9 +1,7 @@
-import type { Callback, Job, JobSource } from "../model/job.ts";
+import { type Callback, type Job, type JobSource, noFailures } from "../model/job.ts";
 
 export interface SubmitOptions {
-  /** Notes that this submission is the newest of its trace id. */
-  expect(submission: { traceId: string; jobId: string; submittedAt: number }): Promise<void>;
-  /** Resolves when the job is durable. */
+  /** Resolves when the job is durable, and the newest submission of its trace id. */
   add(job: Job): Promise<void>;
   newId(): string;
   now(): number;
@@ -20,14 +18,10 @@ interface Submission {
 export type SubmitJob = (submission: Submission) => Promise<Job>;
 
 /** From a checked request to a durable job. When this resolves, the job may be acknowledged: it is never lost. */
-export function submitJob({ expect, add, newId, now }: SubmitOptions): SubmitJob {
+export function submitJob({ add, newId, now }: SubmitOptions): SubmitJob {
   return async (submission) => {
-    const counts = { failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
-    const job: Job = { id: newId(), submittedAt: now(), ...submission, ...counts };
-    const { traceId, id: jobId, submittedAt } = job;
-    // Asked for together, so that a platform can write both or neither: a submission that is refused must not hide the
-    // result of the one before it.
-    await Promise.all([traceId === undefined ? undefined : expect({ traceId, jobId, submittedAt }), add(job)]);
+    const job: Job = { id: newId(), submittedAt: now(), ...submission, ...noFailures };
+    await add(job);
     return job;
   };
 }

@@ -131,7 +131,7 @@ test("a second message of a job that somebody works on is deleted", async () => 
 });
 
 async function addedOf(tableName: string): Promise<string | undefined> {
-  const [item] = await servers.dynamodb.items(tableName);
+  const item = (await servers.dynamodb.items(tableName)).find(({ pk }) => pk?.S?.startsWith("jobs#"));
   return item?.sk?.S?.split("#")[0];
 }
 
@@ -253,8 +253,7 @@ test("what the table holds of a job has no header values, queries or custom data
 
 test("everything in the table goes by itself one day", async () => {
   await using stores = await servers.stores();
-  const job = await added(stores, { traceId: "a" });
-  await stores.results.expect({ traceId: "a", jobId: job.id, submittedAt: job.submittedAt });
+  await added(stores, { traceId: "a" });
   await added(stores);
   await stores.queue.take(1);
   for (const { expires_at } of await servers.dynamodb.items(stores.options.tableName)) {
@@ -266,7 +265,6 @@ test("everything in the table goes by itself one day", async () => {
 test("a result is expected for as long as its job is put back, however long that is", async () => {
   await using stores = await servers.stores();
   const job = await added(stores, { traceId: "slow", submittedAt: servers.sqs.now() });
-  await stores.results.expect({ traceId: "slow", jobId: job.id, submittedAt: job.submittedAt });
   const lease = await takeOne(stores);
   await stores.advance(20 * 86_400);
   assert.equal(await lease.settle({ kind: "again", afterSeconds: 5, job }), true);

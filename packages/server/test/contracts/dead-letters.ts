@@ -17,6 +17,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedScans: 2,
         failedActions: 1,
         failedCallbacks: 4,
+        failedRuns: 2,
       });
       await buried(stores, job, "callback-failed");
       const letter = await stores.deadLetters.show(job.id);
@@ -40,6 +41,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
           failedScans: 2,
           failedActions: 1,
           failedCallbacks: 4,
+          failedRuns: 2,
         },
       });
       assert.deepEqual((await stores.deadLetters.list({ limit: 10 })).entries, [letter]);
@@ -90,6 +92,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedScans: 2,
         failedActions: 1,
         failedCallbacks: 4,
+        failedRuns: 2,
       });
       await buried(stores, job);
       const other = await buried(stores, sampleJob());
@@ -103,6 +106,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedScans: 0,
         failedActions: 0,
         failedCallbacks: 0,
+        failedRuns: 0,
       });
       assert.equal(leases.length, 2);
       assert.equal(await stores.deadLetters.show(job.id), undefined);

@@ -1,4 +1,4 @@
-import type { Job } from "../../src/model/job.ts";
+import { type Job, noFailures } from "../../src/model/job.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
 import { type JobState, LEASE_SECONDS, MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
 
@@ -115,7 +115,7 @@ export function queueModel(): QueueModel {
     redrive(ids) {
       const redriven = chosen(ids);
       for (const entry of redriven) {
-        entry.job = { ...entry.job, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
+        entry.job = { ...entry.job, ...noFailures };
         entry.attempts = 0;
         entry.reason = undefined;
         begin(entry, 0);

@@ -26,6 +26,7 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
     failedScans: 0,
     failedActions: 0,
     failedCallbacks: 0,
+    failedRuns: 0,
     ...parts,
   };
 }

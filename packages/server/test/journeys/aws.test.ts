@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, verify } from "node:crypto";
 import { tmpdir } from "node:os";
 import { before, test } from "node:test";
+import { ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { eicar } from "../support/eicar.ts";
@@ -185,4 +186,31 @@ test("what is missing for AWS is said at once, with a hint", async () => {
     assert.match(error.hint ?? "", /outputs of the scanner stack/);
     return true;
   });
+});
+
+test("nothing that a client sent can be read in the queue or in the table, and the key is made once", async () => {
+  const { aws } = installation;
+  const [{ queueUrl }, table] = await Promise.all([aws.sqs.queues(), aws.dynamodb.table()]);
+  await using api = await installation.service({ role: "api", awsQueueUrl: queueUrl, awsTable: table });
+  const response = await api.call("/api/v1/scan/async/download", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({
+      download_url: `${files.origin}/clean?canary-of-a-link`,
+      download_headers: { Authorization: "Bearer canary-of-a-header" },
+      callback_url: `${files.origin}/callback?canary-of-a-callback`,
+      callback_headers: { "X-Token": "canary-of-a-callback-header" },
+      custom_data: "canary-of-custom-data",
+    }),
+  });
+  assert.equal(response.status, 204);
+  const sqs = new SQSClient({ endpoint: aws.endpoint, useQueueUrlAsEndpoint: false });
+  const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl: queueUrl, WaitTimeSeconds: 1 }));
+  sqs.destroy();
+  const { lazaret } = JSON.parse(Messages[0]?.Body ?? "{}");
+  assert.deepEqual([Messages.length, lazaret], [1, "sealed job"]);
+  assert.doesNotMatch(JSON.stringify([Messages, await aws.dynamodb.items(table)]), /canary/);
+  const [name, ...more] = [...aws.json.secrets.keys()].filter((each) => each.endsWith("job-sealing-key"));
+  assert.deepEqual([name, more], ["scanner/lazaret/job-sealing-key", []]);
+  assert.match(aws.json.secrets.get(name ?? "")?.value ?? "", /^[0-9a-f]{64}$/);
 });

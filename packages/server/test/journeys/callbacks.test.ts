@@ -265,3 +265,31 @@ for (const signed of [true, false]) {
     }
   });
 }
+test("what is open to downloads is not open to callbacks: at the submission, and when a name turns out to lead there", async () => {
+  await using receiver = await callbackReceiver(answering(204));
+  await using service = await startAt(toldClock(), { allowCallbackNetworks: [] });
+  const submission = (callbackUrl: string): Promise<Response> =>
+    service.call("/api/v1/scan/async/download", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ download_url: `${files.origin}/clean`, callback_url: callbackUrl }),
+    });
+  const refused = await submission(receiver.origin);
+  const { code, hint } = (await refused.json()) as { code: string; hint: string };
+  assert.deepEqual([refused.status, code], [400, "blocked_destination"]);
+  assert.match(hint, /LAZARET_ALLOW_CALLBACK_NETWORKS .* LAZARET_ALLOW_CALLBACK_HOSTS/);
+
+  const named = receiver.origin.replace("127.0.0.1", "localhost");
+  assert.equal((await submission(named)).status, 204);
+  const posts = (): unknown[] => service.lines.filter(({ event }) => event === "callback").map(({ code }) => code);
+  await until("it was tried", () => posts().length > 0);
+  assert.deepEqual([posts()[0], receiver.connections], ["blocked_destination", 0]);
+});
+
+test("a host that is open to callbacks is called back", async () => {
+  await using receiver = await callbackReceiver(answering(204));
+  const { host } = new URL(receiver.origin);
+  await using service = await startAt(toldClock(), { allowCallbackNetworks: [], allowCallbackHosts: [host] });
+  await submit(service, { callback_url: receiver.origin });
+  await until("it is called back", () => receiver.requests.length === 1);
+});

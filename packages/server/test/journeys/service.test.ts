@@ -74,6 +74,7 @@ test("readiness tells its checks when asked", async () => {
   assert.equal(response.status, 200);
   assert.equal(body.ready, true);
   assert.match(body.checks.find((check) => check.name === "clamd")?.detail ?? "", /^ClamAV \d.* at unix:/);
+  assert.match(body.checks.find((check) => check.name === "signatures")?.detail ?? "", /^no official database/);
 });
 
 test("a client's own request id comes back, a strange one is replaced", async () => {

@@ -36,6 +36,7 @@ export async function testService(
       dataDir: folder?.path ?? "",
       apiKeys: [testKey],
       allowNetworks: ["127.0.0.0/8"],
+      allowCallbackNetworks: ["127.0.0.0/8"],
       ...settings,
     },
     log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) }),

@@ -29,6 +29,7 @@ export function jobFor(
     failedScans: 0,
     failedActions: 0,
     failedCallbacks: 0,
+    failedRuns: 0,
     ...rest,
     report: rest.report ?? cleanReport,
   };
@@ -58,6 +59,7 @@ function toldClock(startedAt = 1_767_225_600_000): ToldClock {
 
 export interface TriedSender extends CallbackSender, AsyncDisposable {
   readonly clock: ToldClock;
+  /** One line for each POST. */
   readonly logged: LogFields[];
 }
 
@@ -71,10 +73,11 @@ export function trySender(
   const sender = callbackSender({
     connector: (signal) => guardedConnector({ guard, ...(options.ca !== undefined && { ca: options.ca }) }, signal),
     version: "1.2.3",
-    log: (event, fields) => logged.push({ event, ...fields }),
+    log: (event, fields) => void (event === "callback" && logged.push({ event, ...fields })),
     now: clock.now,
     ...(!options.realSleep && { sleep: clock.sleep }),
     random: () => 0.5,
+    hangsAfterMs: 600_000,
     ...options,
   });
   return { ...sender, clock, logged, [Symbol.asyncDispose]: sender.close };

@@ -5,6 +5,7 @@ import { eventBridge } from "./event-bus.ts";
 import { snsTopic } from "./findings-topic.ts";
 import { openJobStore } from "./job-store.ts";
 import type { RawChecks } from "./raw-messages.ts";
+import { sealingKey } from "./sealing-key.ts";
 import { secretKeys } from "./signing-keys.ts";
 
 export interface AwsPlatformOptions extends AwsOptions {
@@ -15,6 +16,8 @@ export interface AwsPlatformOptions extends AwsOptions {
   topicArn: string;
   busName: string;
   signingSecret: string;
+  /** Of the key that seals what clients sent. */
+  sealingSecret: string;
   /** What messages of other producers on the queue have to pass. */
   checks: RawChecks;
   now: () => number;
@@ -24,7 +27,9 @@ export interface AwsPlatformOptions extends AwsOptions {
 export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform> {
   const { endpoint, region, queueUrl, deadLettersUrl, tableName, checks, now } = options;
   const services = { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) };
+  const sealing = sealingKey({ ...services, secretName: options.sealingSecret });
   const store = openJobStore({
+    sealer: sealing.sealer,
     ...(region !== undefined && { region }),
     ...(endpoint !== undefined && { endpoints: { sqs: endpoint, dynamodb: endpoint } }),
     queueUrl,
@@ -50,6 +55,7 @@ export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform
       await eventBus.close();
       topic.close();
       signingKeys.close();
+      sealing.close();
     },
   };
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { noFailures } from "../../model/job.ts";
 import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
 import { pageOf } from "../embedded/page.ts";
 import { type FoundLetter, sweepDeadLetters, unheldLetter } from "./queue/dead-letter-sweep.ts";
 import { changesTo, withChanges } from "./queue/items/job-changes.ts";
 import type { JobItem } from "./queue/items/job-item.ts";
-import { jobMessageOr } from "./queue/messages/job-message.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 
 /**
@@ -65,11 +65,13 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       await jobs.send({ body: message.body });
       return true;
     }
-    const known = withChanges(job, item.changes);
-    const again = { ...known, failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
-    const progress = { job: again, changes: changesTo(job, again, item.changes) };
+    const messages = await parts.messages();
+    const changes = messages.openChanges(key.id, item.changes);
+    const known = withChanges(job, changes);
+    const again = { ...known, ...noFailures };
+    const progress = { job: again, changes: messages.sealChanges(key.id, changesTo(job, again, changes)) };
     if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
-    await jobs.send({ body: jobMessageOr(message.body, key.added, again) });
+    await jobs.send({ body: messages.writeOr(message.body, key.added, again) });
     return true;
   }
 

@@ -81,7 +81,7 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
       return taken;
     },
 
-    wait: shelf.wait,
+    wait: (signal) => shelf.wait(signal),
 
     /** As SQS tells them, which may be a minute behind. Metrics ask for each number by itself. */
     async counts() {

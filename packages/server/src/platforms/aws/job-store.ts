@@ -3,6 +3,7 @@ import type { ResultStore } from "../../deliver/result-store.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import { alarm } from "../embedded/alarm.ts";
+import type { Sealer } from "../embedded/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { tableBrowser } from "./job-browser.ts";
@@ -12,6 +13,7 @@ import { itemBrowser } from "./queue/items/browse-items.ts";
 import { addedClock } from "./queue/items/job-item.ts";
 import { jobItems } from "./queue/items/job-items.ts";
 import { table } from "./queue/items/table.ts";
+import { type JobMessages, jobMessages } from "./queue/messages/job-message.ts";
 import { messageQueue } from "./queue/messages/message-queue.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 import type { RawChecks } from "./raw-messages.ts";
@@ -35,6 +37,8 @@ export interface JobStoreOptions extends AwsClientOptions {
   deadLetterQueueUrl: string;
   tableName: string;
   checks: RawChecks;
+  /** Seals what clients sent. Throws `QueueUnavailable` while that cannot be. */
+  sealer(): Promise<Sealer>;
   now?: () => number;
   leaseSeconds?: number;
 }
@@ -45,13 +49,19 @@ export function openJobStore(options: JobStoreOptions): JobStore {
   const { sqs, dynamodb } = awsClients(options);
   const items = table(dynamodb, tableName);
   const { results, expectations } = tableResults(items, now);
+  let made: { sealer: Sealer; messages: JobMessages } | undefined;
+  const messages = async (): Promise<JobMessages> => {
+    const sealer = await options.sealer();
+    if (made?.sealer !== sealer) made = { sealer, messages: jobMessages(sealer) };
+    return made.messages;
+  };
   const parts: StoreParts = {
     jobs: messageQueue(sqs, queueUrl, "job queue"),
     deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
     items: jobItems(items),
+    messages,
     browser: itemBrowser(items),
     expectations,
-    expect: results.expect,
     alarm: alarm(),
     nextAdded: addedClock(now),
     checks,

@@ -30,8 +30,9 @@ export type RawSubmission = Pick<Job, "source" | "traceId" | "customData" | "cal
 export interface RawChecks {
   /** What is wrong with an object's names. */
   object(object: ObjectRef): string | undefined;
-  /** What is wrong with an address. */
-  destination(url: string): string | undefined;
+  /** What is wrong with an address that a file is fetched from, or that a result is posted to. */
+  download(url: string): string | undefined;
+  callback(url: string): string | undefined;
   headers(
     headers: Readonly<Record<string, unknown>>,
     where: "download_headers" | "callback_headers",
@@ -62,6 +63,7 @@ function unwrapped(body: string, checks: RawChecks, depth: number): RawMessage {
     if (depth === DEEPEST) throw new RawProblem("the message is wrapped too often");
     return unwrapped(message.Message, checks, depth + 1);
   }
+  if (message.lazaret === "sealed job") throw new RawProblem("the message is a job that was sealed with another key");
   if (message.Event === "s3:TestEvent") return { kind: "nothing" };
   if (Array.isArray(message.Records)) return each("Records", message.Records, (record) => s3Record(record, checks));
   if (message["detail-type"] !== undefined) return one(eventBridge(message, checks));
@@ -161,7 +163,7 @@ function callbackOf(entry: RawRecord, checks: RawChecks): Callback | undefined {
 function address(entry: RawRecord, name: "download_url" | "callback_url", checks: RawChecks): string {
   const url = textOf(entry, name);
   if (url.length > URL_MAX_CHARACTERS) throw new RawProblem(`has a ${name} that is too long`);
-  const problem = checks.destination(url);
+  const problem = name === "download_url" ? checks.download(url) : checks.callback(url);
   if (problem !== undefined) throw new RawProblem(`has a ${name} that is refused: ${problem}`);
   return url;
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { ResultStore, Submission } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
-import { type Expectation, type Expectations, expectations } from "./queue/expectations.ts";
+import type { Expectation, Expectations } from "./queue/expectations.ts";
 import type { Attributes } from "./queue/items/job-item.ts";
 import type { Table } from "./queue/items/table.ts";
 
@@ -19,8 +19,6 @@ const UNFINISHED = "job_id = :job AND attribute_not_exists(report)";
  * DynamoDB deletes what is over some time later; when it is over is looked at when it is read.
  */
 export function tableResults(table: Table, now: () => number): { results: ResultStore; expectations: Expectations } {
-  const shared = expectations(prolong);
-
   async function prolong({ id, traceId, report, submittedAt }: Job): Promise<void> {
     if (traceId === undefined || report || now() - submittedAt < PROLONGED_AFTER_MS) return;
     await table.update(keyOf(traceId), {
@@ -30,7 +28,7 @@ export function tableResults(table: Table, now: () => number): { results: Result
     });
   }
 
-  function expectation({ traceId, jobId }: Submission): Expectation {
+  function expect({ traceId, jobId }: Submission): Expectation {
     const key = keyOf(traceId);
     const item = { ...key, job_id: { S: jobId }, expires_at: seconds(now() + EXPECTED_MS) };
     // What is its own already is left alone: the answer to a first try was lost, or the job was faster.
@@ -46,12 +44,6 @@ export function tableResults(table: Table, now: () => number): { results: Result
   }
 
   const results: ResultStore = {
-    expect(submission) {
-      const expected = expectation(submission);
-      shared.note(submission.jobId, expected);
-      return expected.written;
-    },
-
     async keep({ traceId, jobId }, report) {
       const until = now() + RESULT_MS;
       await table.update(keyOf(traceId), {
@@ -66,7 +58,7 @@ export function tableResults(table: Table, now: () => number): { results: Result
       return report?.S !== undefined && Number(kept_until?.N) > now() ? JSON.parse(report.S) : undefined;
     },
   };
-  return { results, expectations: shared };
+  return { results, expectations: { expect, prolong } };
 }
 
 /** By a digest: keys have a length limit, and lone surrogates, which are kept apart in UTF-16, no UTF-8. */

@@ -1,10 +1,4 @@
-import { hash } from "node:crypto";
-import {
-  CreateSecretCommand,
-  GetSecretValueCommand,
-  PutSecretValueCommand,
-  SecretsManagerClient,
-} from "@aws-sdk/client-secrets-manager";
+import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { GetParameterCommand, PutParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import {
   makePrivatePem,
@@ -16,6 +10,7 @@ import {
 } from "../../deliver/signing-keys.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { keptSecret, unless } from "./kept-secret.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
   /** Name or ARN of the secret that holds the private key as PEM. */
@@ -32,32 +27,6 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
   const secrets = new SecretsManagerClient(clientConfig(options));
   const parameters = new SSMClient(clientConfig(options));
   let published: string | undefined;
-
-  /** Undefined when there is no such secret, or none was ever put into it. */
-  async function read(): Promise<string | undefined> {
-    const answer = await secrets
-      .send(new GetSecretValueCommand({ SecretId: secretName }))
-      .catch(unless("ResourceNotFoundException"));
-    return answer?.SecretString;
-  }
-
-  /**
-   * Several processes may be first at once. All put with the same token, so that the service takes the first and refuses
-   * the others; what is answered is what is there afterwards.
-   */
-  async function make(): Promise<string> {
-    const value = { SecretString: await makePrivatePem(), ClientRequestToken: tokenFor(secretName) };
-    const put = await secrets
-      .send(new PutSecretValueCommand({ SecretId: secretName, ...value }))
-      .catch(unless("ResourceNotFoundException", "ResourceExistsException"));
-    if (!put) {
-      const create = new CreateSecretCommand({ Name: secretName, Description: "Signs Lazaret's callbacks", ...value });
-      await secrets.send(create).catch(unless("ResourceExistsException"));
-    }
-    const kept = await read();
-    if (kept === undefined) throw new Error(`cannot keep a new signing key in the secret ${secretName}`);
-    return kept;
-  }
 
   async function parameterOf(name: string): Promise<string | undefined> {
     const known = await parameters.send(new GetParameterCommand({ Name: name })).catch(unless("ParameterNotFound"));
@@ -76,7 +45,14 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
   return {
     async load() {
       try {
-        const pair = signingKeyPair((await read()) ?? (await make()));
+        const pair = signingKeyPair(
+          await keptSecret(secrets, {
+            name: secretName,
+            description: "Signs Lazaret's callbacks",
+            purpose: "signing key",
+            make: makePrivatePem,
+          }),
+        );
         await publish(pair);
         return pair;
       } catch (error) {
@@ -94,17 +70,5 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
       secrets.destroy();
       parameters.destroy();
     },
-  };
-}
-
-/** The same in all processes: 64 hexadecimal digits. */
-function tokenFor(secretName: string): string {
-  return hash("sha256", `lazaret signing key ${secretName}`);
-}
-
-function unless(...names: readonly string[]): (error: unknown) => undefined {
-  return (error) => {
-    if (error instanceof Error && names.includes(error.name)) return undefined;
-    throw error;
   };
 }

@@ -1,5 +1,5 @@
 import { jobCard } from "../../queue/job-card.ts";
-import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
+import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
 import type { StoreParts } from "./job-queue.ts";
 import { pageOf } from "./page.ts";
 import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";
@@ -25,6 +25,17 @@ export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLet
     },
 
     purge: (ids) => inSteps((chosen) => database.run("purge", { ids: chosen }), ids),
+
+    async expire(buriedBy) {
+      const all: ExpiredLetter[] = [];
+      for (;;) {
+        const some = await database.run("expire", { buriedBy });
+        if (some.length === 0) return all;
+        all.push(...some);
+      }
+    },
+
+    countBefore: (buriedBy) => database.run("buriedBefore", { buriedBy }),
   };
 
   /** Ends when all are done that were there at the start, though some may be buried again meanwhile. */

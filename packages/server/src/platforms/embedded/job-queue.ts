@@ -1,8 +1,9 @@
 import type { Settlement } from "../../model/settlement.ts";
-import { type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
+import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
 import type { Alarm } from "./alarm.ts";
 import type { JobDatabase } from "./sqlite/job-database.ts";
-import type { Holder, LeasedJob } from "./sqlite/job-operations.ts";
+import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
+import { RESULT_MS } from "./sqlite/operations.ts";
 import { jobOf, storedJob } from "./stored-job.ts";
 
 /** What the adapters on the database are made of. */
@@ -44,19 +45,22 @@ export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
 
   return {
     async add(job) {
-      await database.run("add", { id: job.id, job: storedJob(job), now: now() });
+      const { traceId } = job;
+      const expected = traceId === undefined ? {} : { expected: { traceId, expiresAt: now() + RESULT_MS } };
+      await database.run("add", { id: job.id, job: storedJob(job), now: now(), ...expected });
       alarm.ring();
     },
 
-    async take(limit) {
-      const taken = await database.run("take", { now: now(), limit, leaseMs, maxAttempts: MAX_ATTEMPTS });
+    async take(limit, shares) {
+      const args = { now: now(), limit, leaseMs, maxAttempts: MAX_ATTEMPTS };
+      const taken = await database.run("take", { ...args, ...countsOf(shares) });
       return taken.map(leaseOf);
     },
 
-    async wait(signal) {
+    async wait(signal, shares) {
       const { rings } = alarm;
       // Who cannot ask waits the whole time, and then hears from `take` what is wrong.
-      const dueMs = await database.run("untilDue", { now: now() }).catch(() => undefined);
+      const dueMs = await database.run("untilDue", { now: now(), ...countsOf(shares) }).catch(() => undefined);
       if (alarm.rings !== rings) return;
       const ms = Math.min(dueMs ?? LONGEST_WAIT_MS, LONGEST_WAIT_MS);
       if (ms > 0) await alarm.sleep(ms, signal);
@@ -64,4 +68,11 @@ export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
 
     counts: () => database.run("counts", { now: now() }),
   };
+}
+
+/** On their way to the database's thread. */
+function countsOf(
+  { held, perShare }: HeldShares = { held: new Map(), perShare: Number.MAX_SAFE_INTEGER },
+): ShareCounts {
+  return { held: [...held], perShare };
 }

@@ -6,8 +6,10 @@ import { test } from "node:test";
 import { failedReport, sampleJob } from "../../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
+import { newJobId } from "../../queue/job-id.ts";
 import type { Lease } from "../../queue/job-queue.ts";
-import { type JobStore, openJobStore } from "./job-store.ts";
+import { submitJob } from "../../receive/submit-job.ts";
+import { type JobStore, jobStore, openJobStore } from "./job-store.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 
 async function opened(dataDir: string, options: Parameters<typeof openJobStore>[1] = {}) {
@@ -56,7 +58,6 @@ test("nothing that a client sent can be found in the data folder at any time of 
   const report = { ...failedReport, verdict: { kind: "infected", finding: canary } as const, failure };
   const submission = { traceId: canary, jobId: job.id, submittedAt: 0 };
 
-  await store.results.expect(submission);
   await store.queue.add(job);
   assertNowhere(folder.path, canary);
   const [lease] = await store.queue.take(1);
@@ -91,17 +92,37 @@ test("a job whose content was damaged is buried as unreadable, can be listed and
   assert.equal(await store.deadLetters.purge("all"), 1);
 });
 
+test("a submission is one request to the database, so that no batch can part a job from its trace id", async () => {
+  const requests: string[] = [];
+  const connection = {
+    async run(batch: readonly { name: string }[]) {
+      requests.push(...batch.map(({ name }) => name));
+      return batch.map(() => ({ kind: "value", value: undefined }) as const);
+    },
+    close: async () => {},
+  };
+  const store = jobStore(connection, Date.now);
+  const submit = submitJob({ add: store.queue.add, newId: newJobId, now: Date.now });
+  const { source, keyDigest } = sampleJob();
+  await Promise.all(
+    Array.from({ length: 600 }, (_, index) => submit({ source, keyDigest, traceId: `trace ${index}` })),
+  );
+  assert.deepEqual([requests.length, new Set(requests)], [600, new Set(["add"])]);
+  await store.close();
+});
+
 test("results that are over are swept while workers take, some at a time, and awaited ones stay", async () => {
   using folder = temporaryFolder();
   let now = Date.UTC(2026, 0, 1);
   await using store = await opened(folder.path, { now: () => now });
   const awaited = sampleJob({ traceId: "awaited" });
-  await store.results.expect({ traceId: "awaited", jobId: awaited.id, submittedAt: now });
   await store.queue.add(awaited);
   now += 1;
   await Promise.all(
-    Array.from({ length: 250 }, (_, index) => {
-      return store.results.expect({ traceId: `trace ${index}`, jobId: `job ${index}`, submittedAt: now });
+    Array.from({ length: 250 }, async (_, index) => {
+      const submission = { traceId: `trace ${index}`, jobId: `job ${index}`, submittedAt: now };
+      await store.queue.add(sampleJob({ id: submission.jobId, traceId: submission.traceId }));
+      await store.results.keep(submission, failedReport);
     }),
   );
   now += 25 * 3600 * 1000;

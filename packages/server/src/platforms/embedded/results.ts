@@ -4,8 +4,6 @@ import { RESULT_MS } from "./sqlite/operations.ts";
 
 export function sqliteResults({ database, now }: Omit<StoreParts, "alarm">): ResultStore {
   return {
-    expect: ({ traceId, jobId }) => database.run("expect", { traceId, jobId, expiresAt: now() + RESULT_MS }),
-
     keep({ traceId, jobId }, report) {
       const expiresAt = now() + RESULT_MS;
       return database.run("keep", { traceId, jobId, expiresAt, report: JSON.stringify(report) });

@@ -5,7 +5,7 @@ import { badRequest } from "../problem.ts";
 import { blocked, type CheckDestination, clientHeaders } from "./download-fields.ts";
 
 export interface AsyncFieldsOptions {
-  checkDestination: CheckDestination;
+  checkCallback: CheckDestination;
   /** Plain http is for trying it out: a callback may carry the receiver's credentials. */
   allowHttpCallbacks: boolean;
   /** Part of what is signed for callers who speak the other dialect. */
@@ -56,8 +56,8 @@ export function checkTraceId(traceId: string): void {
   }
 }
 
-function checkCallbackUrl(url: string, { checkDestination, allowHttpCallbacks }: AsyncFieldsOptions): void {
-  const destination = checkDestination(url);
+function checkCallbackUrl(url: string, { checkCallback, allowHttpCallbacks }: AsyncFieldsOptions): void {
+  const destination = checkCallback(url);
   if (destination.kind === "invalid") throw badRequest("invalid_callback_url", destination.message);
   if (/^http:/i.test(url) && !allowHttpCallbacks) {
     throw badRequest(
@@ -66,5 +66,5 @@ function checkCallbackUrl(url: string, { checkDestination, allowHttpCallbacks }:
       "use https, or let an operator set LAZARET_ALLOW_HTTP_CALLBACKS=true",
     );
   }
-  if (destination.kind === "blocked") throw blocked(destination.message);
+  if (destination.kind === "blocked") throw blocked(destination.message, "LAZARET_ALLOW_CALLBACK");
 }

@@ -20,7 +20,7 @@ export function downloadsDisabled(): Problem {
 export function urlSource(body: SyncDownloadRequest, checkDestination: CheckDestination): UrlSource {
   const destination = checkDestination(body.download_url);
   if (destination.kind === "invalid") throw badRequest("invalid_download_url", destination.message);
-  if (destination.kind === "blocked") throw blocked(destination.message);
+  if (destination.kind === "blocked") throw blocked(destination.message, "LAZARET_ALLOW");
   return { kind: "url", url: body.download_url, headers: clientHeaders(body.download_headers, "download_headers") };
 }
 
@@ -33,10 +33,10 @@ export function clientHeaders(
   return checked.headers;
 }
 
-export function blocked(message: string): Problem {
+export function blocked(message: string, settings: "LAZARET_ALLOW" | "LAZARET_ALLOW_CALLBACK"): Problem {
   return badRequest(
     "blocked_destination",
     message,
-    "use http or https to a public address and a usual port; an operator can open networks with LAZARET_ALLOW_NETWORKS and single hosts and ports with LAZARET_ALLOW_HOSTS",
+    `use http or https to a public address and a usual port; an operator can open networks with ${settings}_NETWORKS and single hosts and ports with ${settings}_HOSTS`,
   );
 }

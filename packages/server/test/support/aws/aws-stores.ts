@@ -1,4 +1,6 @@
+import { randomBytes } from "node:crypto";
 import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/job-store.ts";
+import { sealer } from "../../../src/platforms/embedded/sealed.ts";
 import { LEASE_SECONDS } from "../../../src/queue/job-queue.ts";
 import type { Stores } from "../../contracts/stores.ts";
 import { type DynamoDbServer, dynamoDbElsewhere, startDynamoDb } from "./dynamodb.ts";
@@ -20,6 +22,9 @@ export interface AwsStores extends Stores {
   close: JobStore["close"];
   another(): Promise<AwsStores>;
 }
+
+/** One key for all stores, as for all processes of an installation. */
+const testSealer = sealer(randomBytes(32));
 
 /** Where time cannot be told to pass, leases are short. */
 const SHORT_LEASE_SECONDS = 3;
@@ -61,6 +66,7 @@ export async function startAws(): Promise<AwsServers> {
         endpoints,
         region: "us-east-1",
         checks: rawChecks,
+        sealer: async () => testSealer,
         now: sqs.now,
         leaseSeconds,
         requestTimeoutMs: PATIENT_MS,

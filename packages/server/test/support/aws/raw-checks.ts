@@ -5,13 +5,16 @@ import { checkHeaders } from "../../../src/receive/body/header-rules.ts";
 
 const guard = addressGuard({ allowNetworks: [], allowHosts: [] });
 
+function problemWith(url: string): string | undefined {
+  const destination = guard.checkUrl(url);
+  return destination.kind === "allowed" ? undefined : destination.message;
+}
+
 /** As the service has them. */
 export const rawChecks: RawChecks = {
   object: problemWithNames,
-  destination(url) {
-    const destination = guard.checkUrl(url);
-    return destination.kind === "allowed" ? undefined : destination.message;
-  },
+  download: problemWith,
+  callback: problemWith,
   headers: checkHeaders,
   allowHttpCallbacks: false,
   allowDownloads: true,

@@ -1,5 +1,4 @@
 import type { Job } from "../../../model/job.ts";
-import { jobMessage } from "./messages/job-message.ts";
 import type { StoreParts } from "./store-parts.ts";
 
 /**
@@ -8,10 +7,11 @@ import type { StoreParts } from "./store-parts.ts";
  */
 export async function addJob(job: Job, added: string, parts: StoreParts): Promise<void> {
   const { items, jobs, alarm, now } = parts;
-  const expectation = parts.expectations.of(job.id);
+  const { id: jobId, traceId, submittedAt } = job;
   const key = { id: job.id, added };
+  const body = (await parts.messages()).write(added, job);
+  const expectation = traceId === undefined ? undefined : parts.expectations.expect({ traceId, jobId, submittedAt });
   try {
-    const body = jobMessage(added, job);
     const written = await Promise.allSettled([expectation?.written, items.add(key, job, now())]);
     for (const each of written) if (each.status === "rejected") throw each.reason;
     await jobs.send({ body });

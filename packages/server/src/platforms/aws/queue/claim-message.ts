@@ -4,7 +4,7 @@ import { type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
 import type { HeldLeases } from "./held-leases.ts";
 import { withChanges } from "./items/job-changes.ts";
 import type { JobItem } from "./items/job-item.ts";
-import { burialMark, jobMessageOr, readJobMessage } from "./messages/job-message.ts";
+import { burialMark } from "./messages/job-message.ts";
 import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./messages/message-queue.ts";
 import { takeInRawMessage } from "./raw/raw-jobs.ts";
 import { sqsLease } from "./sqs-lease.ts";
@@ -31,7 +31,8 @@ export async function claimMessage(
   { parts, leases }: { parts: StoreParts; leases: HeldLeases },
 ): Promise<Lease | undefined> {
   const { jobs, items, now, leaseSeconds } = parts;
-  const read = readJobMessage(message.body);
+  const messages = await parts.messages();
+  const read = messages.read(message.body);
   if (!read) return takeInRawMessage(message, parts);
   const { key, job } = read;
   const hiddenUntil = message.askedAt + leaseSeconds * 1000;
@@ -49,8 +50,9 @@ export async function claimMessage(
   });
   if (claim.kind === "refused") return stepBack(claim.item);
   const { receipt, body } = message;
-  const held = { key, token, base: job, body, changes: claim.item.changes, receipt, hiddenUntil };
-  return sqsLease(held, message.receives, { parts, leases });
+  const changes = messages.openChanges(key.id, claim.item.changes);
+  const held = { key, token, base: job, body, changes, receipt, hiddenUntil };
+  return sqsLease(held, message.receives, { parts, messages, leases });
 
   /** Queues whose redrive policy allows more receives than we do leave it to us. */
   async function buryPoison(): Promise<undefined> {
@@ -86,7 +88,7 @@ export async function claimMessage(
 
   /** Whoever buried it may have died before it had sent the letter. One too many does no harm. */
   async function fileDeadLetter({ reason = POISON, changes }: JobItem, at: number): Promise<undefined> {
-    const body = jobMessageOr(message.body, key.added, withChanges(job, changes));
+    const body = messages.writeOr(message.body, key.added, withChanges(job, messages.openChanges(key.id, changes)));
     await parts.deadLetters.send({ body, mark: burialMark({ ...key, at, reason }) });
     await jobs.remove(message.receipt);
     return undefined;

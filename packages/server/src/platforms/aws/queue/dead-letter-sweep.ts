@@ -4,7 +4,7 @@ import { POISON } from "../../../queue/job-queue.ts";
 import { readRawMessage } from "../raw-messages.ts";
 import type { JobItem, JobKey } from "./items/job-item.ts";
 import type { UnheldLetter } from "./items/job-items.ts";
-import { readBurialMark, readJobMessage } from "./messages/job-message.ts";
+import { type JobMessages, readBurialMark } from "./messages/job-message.ts";
 import { LARGEST_BATCH, type ReceivedMessage } from "./messages/message-queue.ts";
 import { LETTER, rawKey } from "./raw/raw-jobs.ts";
 import type { StoreParts } from "./store-parts.ts";
@@ -26,10 +26,11 @@ const LAST_WAIT_SECONDS = 1;
  * the letter where it is; it can be seen again when the sweep is over. Two sweeps at once see only a part each.
  */
 export async function sweepDeadLetters(
-  { deadLetters }: Pick<StoreParts, "deadLetters">,
+  { deadLetters, messages }: Pick<StoreParts, "deadLetters" | "messages">,
   visit: (letter: FoundLetter) => Promise<"kept" | "gone">,
   enough: () => boolean,
 ): Promise<void> {
+  const { read } = await messages();
   const seen = new Set<string>();
   const kept: string[] = [];
 
@@ -55,12 +56,15 @@ export async function sweepDeadLetters(
 
   try {
     while (!enough()) {
-      const messages = await received();
-      const fresh = messages.filter(({ messageId }) => !seen.has(messageId));
-      kept.push(...messages.filter(({ messageId }) => seen.has(messageId)).map(({ receipt }) => receipt));
+      const letters = await received();
+      const fresh = letters.filter(({ messageId }) => !seen.has(messageId));
+      kept.push(...letters.filter(({ messageId }) => seen.has(messageId)).map(({ receipt }) => receipt));
       if (fresh.length === 0) return;
       for (const { messageId } of fresh) seen.add(messageId);
-      const byJob = Map.groupBy(fresh.map(foundLetter), ({ key }) => key.id);
+      const byJob = Map.groupBy(
+        fresh.map((message) => foundLetter(message, read(message.body))),
+        ({ key }) => key.id,
+      );
       const looks = await Promise.allSettled([...byJob.values()].map(look));
       for (const each of looks) if (each.status === "rejected") throw each.reason;
     }
@@ -70,8 +74,7 @@ export async function sweepDeadLetters(
   }
 }
 
-function foundLetter(message: ReceivedMessage): FoundLetter {
-  const read = readJobMessage(message.body);
+function foundLetter(message: ReceivedMessage, read: ReturnType<JobMessages["read"]>): FoundLetter {
   const key = read?.key ?? readBurialMark(message.mark) ?? rawKey(message, LETTER);
   return { message, key: { id: key.id, added: key.added }, job: read?.job };
 }

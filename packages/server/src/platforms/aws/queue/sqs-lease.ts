@@ -2,9 +2,9 @@ import type { Job } from "../../../model/job.ts";
 import type { Settlement } from "../../../model/settlement.ts";
 import type { Lease } from "../../../queue/job-queue.ts";
 import type { HeldLease, HeldLeases } from "./held-leases.ts";
-import { changesTo, withChanges } from "./items/job-changes.ts";
+import { changesTo, type JobChanges, withChanges } from "./items/job-changes.ts";
 import type { Progress } from "./items/job-items.ts";
-import { burialMark, jobMessageOr } from "./messages/job-message.ts";
+import { burialMark, type JobMessages } from "./messages/job-message.ts";
 import { MAX_DELAY_SECONDS } from "./messages/message-queue.ts";
 import type { StoreParts } from "./store-parts.ts";
 
@@ -19,19 +19,23 @@ import type { StoreParts } from "./store-parts.ts";
 export function sqsLease(
   held: HeldLease,
   attempt: number,
-  { parts, leases }: { parts: StoreParts; leases: HeldLeases },
+  { parts, messages, leases }: { parts: StoreParts; messages: JobMessages; leases: HeldLeases },
 ): Lease {
   const { jobs, deadLetters, items, alarm, now, leaseSeconds } = parts;
   let over = false;
   leases.add(held);
 
+  function changesOf(job: Job): JobChanges {
+    return changesTo(held.base, job, held.changes);
+  }
+
   function progressTo(job: Job): Progress {
-    return { job, changes: changesTo(held.base, job, held.changes) };
+    return { job, changes: messages.sealChanges(held.key.id, changesOf(job)) };
   }
 
   /** With what was achieved, and without what is not needed any more. */
   function bodyOf(job: Job): string {
-    return jobMessageOr(held.body, held.key.added, job);
+    return messages.writeOr(held.body, held.key.added, job);
   }
 
   /** Settled or lost: nothing more can be written. */
@@ -102,9 +106,9 @@ export function sqsLease(
 
     async save(job) {
       if (over) return false;
-      const progress = progressTo(job);
-      if (await items.save(held, progress)) {
-        held.changes = progress.changes;
+      const changes = changesOf(job);
+      if (await items.save(held, progressTo(job))) {
+        held.changes = changes;
         return true;
       }
       end();

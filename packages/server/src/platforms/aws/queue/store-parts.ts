@@ -1,9 +1,9 @@
-import type { Submission } from "../../../deliver/result-store.ts";
 import type { Alarm } from "../../embedded/alarm.ts";
 import type { RawChecks } from "../raw-messages.ts";
 import type { Expectations } from "./expectations.ts";
 import type { ItemBrowser } from "./items/browse-items.ts";
 import type { JobItems } from "./items/job-items.ts";
+import type { JobMessages } from "./messages/job-message.ts";
 import type { MessageQueue } from "./messages/message-queue.ts";
 
 /** What the adapters on queue and table are made of. */
@@ -11,10 +11,10 @@ export interface StoreParts {
   jobs: MessageQueue;
   deadLetters: MessageQueue;
   items: JobItems;
+  /** Throws `QueueUnavailable` while the key that seals them cannot be had. */
+  messages(): Promise<JobMessages>;
   browser: ItemBrowser;
   expectations: Expectations;
-  /** Of the results. */
-  expect(submission: Submission): Promise<void>;
   alarm: Alarm;
   /** What to write into `added` of the next job. */
   nextAdded(): string;

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { type JobState, POISON } from "../../../queue/job-queue.ts";
+import { type ExpiredLetter, type JobState, POISON } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../sealed.ts";
 import type { StoredJob } from "../stored-job.ts";
 import type { ClockCare } from "./clock-care.ts";
@@ -13,10 +13,10 @@ export interface BrowsedJob extends Omit<BrowsedRow, "sealed" | "sealedReason"> 
   /** Why it was buried; means nothing while it is not. */
   reason: string;
   /** Undefined when it cannot be read. */
-  stored: StoredJob | undefined;
+  stored: Omit<StoredJob, "share"> | undefined;
 }
 
-interface BrowsedRow extends Omit<StoredJob, "content"> {
+interface BrowsedRow extends Omit<StoredJob, "content" | "share"> {
   seq: number;
   id: string;
   state: JobState;
@@ -53,6 +53,12 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
        counts = '{}' WHERE ${CHOSEN}`,
   );
   const purge = db.prepare(`DELETE FROM jobs WHERE ${CHOSEN}`);
+  const expire = db.prepare(
+    `DELETE FROM jobs WHERE seq IN
+       (SELECT seq FROM jobs WHERE buried_at <= ? ORDER BY buried_at LIMIT ${CHANGED_AT_ONCE})
+     RETURNING id, buried_at AS buriedAt`,
+  );
+  const buriedBefore = db.prepare("SELECT count(*) AS count FROM jobs WHERE buried_at <= ?");
 
   function open({ sealed, sealedReason, ...row }: BrowsedRow): BrowsedJob {
     const content = sealer.unseal(sealed, ["job", row.id]);
@@ -86,6 +92,14 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
     }),
 
     purge: operation("durable", ({ ids }: { ids: Ids }): number => Number(purge.run({ ids: json(ids) }).changes)),
+
+    expire: operation("durable", ({ buriedBy }: { buriedBy: number }): ExpiredLetter[] => {
+      return (expire.all(buriedBy) as unknown as ExpiredLetter[]).map(({ id, buriedAt }) => ({ id, buriedAt }));
+    }),
+
+    buriedBefore: operation("read", ({ buriedBy }: { buriedBy: number }): number => {
+      return Number(buriedBefore.get(buriedBy)?.count);
+    }),
   };
 }
 

@@ -26,7 +26,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 test("what is asked in one turn of the event loop, or while a commit is under way, goes together", async () => {
   const connection = slowConnection();
   const database = jobDatabase(connection);
-  const ask = (): Promise<unknown> => database.run("untilDue", { now: 0 });
+  const ask = (): Promise<unknown> => database.run("counts", { now: 0 });
   const first = [ask(), ask(), Promise.resolve().then(ask)];
   await turn();
   assert.deepEqual(connection.sizes, [3]);
@@ -53,10 +53,10 @@ test("a connection that fails fails all who asked with it, and is asked again by
     },
     close: async () => {},
   });
-  const asked = await Promise.allSettled([database.run("untilDue", { now: 0 }), database.run("untilDue", { now: 0 })]);
+  const asked = await Promise.allSettled([database.run("counts", { now: 0 }), database.run("counts", { now: 0 })]);
   assert.deepEqual(
     asked.map(({ status }) => status),
     ["rejected", "rejected"],
   );
-  assert.equal(await database.run("untilDue", { now: 0 }), undefined);
+  assert.equal(await database.run("counts", { now: 0 }), undefined);
 });

@@ -5,8 +5,9 @@ import type { Sealer } from "../sealed.ts";
 import type { StoredJob } from "../stored-job.ts";
 import type { ClockCare } from "./clock-care.ts";
 import { operation } from "./operation.ts";
+import type { Expected } from "./result-operations.ts";
 
-export interface LeasedJob extends StoredJob, Holder {
+export interface LeasedJob extends Omit<StoredJob, "share">, Holder {
   attempt: number;
 }
 
@@ -20,14 +21,35 @@ interface Held extends Holder {
   job: StoredJob;
 }
 
-interface DueRow extends Omit<StoredJob, "content"> {
+/** Places of the worker that asks: who holds how many, and how many one share may hold. */
+export interface ShareCounts {
+  held: readonly (readonly [share: string, count: number])[];
+  perShare: number;
+}
+
+/** The jobs of one share that are due. */
+interface DueLine {
+  share: string;
+  held: number;
+  /** Since when the first of them is. */
+  dueAt: number;
+  /** Those that were read already. */
+  rows: DueRow[];
+}
+
+interface DueRow extends Omit<StoredJob, "content" | "share"> {
   seq: number;
   id: string;
+  dueAt: number;
   attempts: number;
   sealed: Uint8Array;
 }
 
-interface TakeArgs {
+function isBefore(one: DueLine, other: DueLine): boolean {
+  return one.held < other.held || (one.held === other.held && one.dueAt < other.dueAt);
+}
+
+interface TakeArgs extends ShareCounts {
   now: number;
   limit: number;
   leaseMs: number;
@@ -39,20 +61,42 @@ interface Parts {
   clock: ClockCare;
   /** Done on the side of each take, because workers take all the time. */
   sweep(now: number): void;
+  expect(expected: Expected): void;
+}
+
+interface AddArgs {
+  id: string;
+  job: StoredJob;
+  now: number;
+  /** For a job with a trace id. */
+  expected?: Omit<Expected, "jobId">;
 }
 
 /** Why a job was buried whose content was damaged. */
 export const UNREADABLE = "unreadable";
+/** Enough that no two shares are taken for one. */
+const SHARE_BYTES = 12;
 
 /** What the queue asks. */
-export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts) {
+export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }: Parts) {
   const add = db.prepare(
-    `INSERT INTO jobs (id, submitted_at, since, due_at, counts, sealed)
-     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO jobs (id, submitted_at, since, due_at, counts, share, sealed)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   );
   const due = db.prepare(
-    `SELECT seq, id, attempts, submitted_at AS submittedAt, counts, sealed
-     FROM jobs WHERE due_at <= ? ORDER BY due_at, seq LIMIT ?`,
+    `SELECT seq, id, attempts, submitted_at AS submittedAt, due_at AS dueAt, counts, sealed
+     FROM jobs WHERE share = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
+  );
+  // From one share to the next in the index, without looking at the jobs in between.
+  const shares = db.prepare(
+    `WITH RECURSIVE known (share) AS (
+       SELECT min(share) FROM jobs WHERE due_at IS NOT NULL
+       UNION ALL
+       SELECT (SELECT min(share) FROM jobs WHERE share > known.share AND due_at IS NOT NULL)
+       FROM known WHERE known.share IS NOT NULL
+     )
+     SELECT share, (SELECT min(due_at) FROM jobs WHERE jobs.share = known.share AND due_at IS NOT NULL) AS dueAt
+     FROM known WHERE share IS NOT NULL`,
   );
   const lease = db.prepare(
     "UPDATE jobs SET attempts = attempts + 1, lease_token = ?, since = ?, due_at = ? WHERE seq = ?",
@@ -68,7 +112,6 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts)
   const bury = db.prepare(
     `UPDATE jobs SET lease_token = NULL, due_at = NULL, buried_at = ?, sealed_reason = ?, ${held}`,
   );
-  const nextDue = db.prepare("SELECT min(due_at) AS dueAt FROM jobs WHERE due_at IS NOT NULL");
   const counts = db.prepare(
     `SELECT
        (SELECT count(*) FROM jobs WHERE due_at <= $now) AS ready,
@@ -83,8 +126,39 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts)
     return [sealer.seal(job.content, ["job", id]), job.counts, id, token];
   }
 
+  /** What is in clear must not tell whose job it is. */
+  function digestOf(share: string): string {
+    return Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+  }
+
+  /** Shares that may be taken from, whether or not a job of theirs is due already. */
+  function openShares({ held, perShare }: ShareCounts): DueLine[] {
+    const counts = new Map(held.map(([share, count]) => [digestOf(share), count]));
+    return (shares.all() as { share: string; dueAt: number }[])
+      .map((each) => ({ ...each, held: counts.get(each.share) ?? 0, rows: [] }))
+      .filter((each) => each.held < perShare);
+  }
+
+  /** The next job of the share that holds least; of several such, the one whose job has been due longest. */
+  function nextRow(lines: DueLine[], now: number, wanted: number): { line: DueLine; row: DueRow } | undefined {
+    for (;;) {
+      const line = lines.reduce<DueLine | undefined>(
+        (best, each) => (best && !isBefore(each, best) ? best : each),
+        undefined,
+      );
+      if (!line) return undefined;
+      if (line.rows.length === 0) line.rows = due.all(line.share, now, wanted) as unknown as DueRow[];
+      const row = line.rows.shift();
+      if (row) {
+        line.dueAt = line.rows[0]?.dueAt ?? row.dueAt;
+        return { line, row };
+      }
+      lines.splice(lines.indexOf(line), 1);
+    }
+  }
+
   /** Undefined when it was buried instead. */
-  function leaseRow({ seq, attempts, sealed, ...row }: DueRow, args: TakeArgs): LeasedJob | undefined {
+  function leaseRow({ seq, attempts, sealed, dueAt: _, ...row }: DueRow, args: TakeArgs): LeasedJob | undefined {
     const content = sealer.unseal(sealed, ["job", row.id]);
     if (content === undefined || attempts >= args.maxAttempts) {
       buryDue.run(args.now, content === undefined ? sealer.seal(UNREADABLE, ["reason", row.id]) : null, seq);
@@ -97,20 +171,26 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts)
 
   return {
     /** An id that is there already stays as it is: the add was tried again after a lost answer. */
-    add: operation("durable", ({ id, job, now }: { id: string; job: StoredJob; now: number }): void => {
+    add: operation("durable", ({ id, job, now, expected }: AddArgs): void => {
       clock.saw(now);
       const sealed = sealer.seal(job.content, ["job", id]);
-      add.run(id, job.submittedAt, now, now, job.counts, sealed);
+      const { changes } = add.run(id, job.submittedAt, now, now, job.counts, digestOf(job.share), sealed);
+      if (changes === 1 && expected) expect({ ...expected, jobId: id });
     }),
 
     take: operation("relaxed", (args: TakeArgs): LeasedJob[] => {
       sweep(args.now);
       clock.rebase(args.now);
       const taken: LeasedJob[] = [];
+      const lines = openShares(args).filter(({ dueAt }) => dueAt <= args.now);
       while (taken.length < args.limit) {
-        const rows = due.all(args.now, args.limit - taken.length) as unknown as DueRow[];
-        if (rows.length === 0) break;
-        taken.push(...rows.flatMap((row) => leaseRow(row, args) ?? []));
+        const next = nextRow(lines, args.now, args.limit - taken.length);
+        if (!next) break;
+        const leased = leaseRow(next.row, args);
+        if (!leased) continue;
+        taken.push(leased);
+        next.line.held += 1;
+        if (next.line.held >= args.perShare) lines.splice(lines.indexOf(next.line), 1);
       }
       return taken;
     }),
@@ -134,10 +214,10 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep }: Parts)
       return bury.run(args.now, reason, ...heldBy(args)).changes === 1;
     }),
 
-    /** How long until a job is due, at most 0 when one is; undefined when none will be. */
-    untilDue: operation("read", ({ now }: { now: number }): number | undefined => {
-      const dueAt = nextDue.get()?.dueAt;
-      return typeof dueAt === "number" ? dueAt - now : undefined;
+    /** How long until a job is due that may be taken, at most 0 when one is; undefined when none will be. */
+    untilDue: operation("read", ({ now, ...counts }: ShareCounts & { now: number }): number | undefined => {
+      const times = openShares(counts).map(({ dueAt }) => dueAt);
+      return times.length > 0 ? Math.min(...times) - now : undefined;
     }),
 
     counts: operation("read", ({ now }: { now: number }): QueueCounts => {

@@ -5,7 +5,7 @@ import { familyOperations } from "./family-operations.ts";
 import { jobOperations } from "./job-operations.ts";
 import type { OpenDatabase } from "./open-database.ts";
 import { outboxOperations } from "./outbox-operations.ts";
-import { resultOperations, resultSweep } from "./result-operations.ts";
+import { expectation, resultOperations, resultSweep } from "./result-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
 
@@ -13,7 +13,7 @@ export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
 export function operations({ db, sealer, clockLookEveryMs }: OpenDatabase) {
   const clock = clockCare(db, clockLookEveryMs);
   return {
-    ...jobOperations(db, { sealer, clock, sweep: resultSweep(db, RESULT_MS) }),
+    ...jobOperations(db, { sealer, clock, sweep: resultSweep(db, RESULT_MS), expect: expectation(db, sealer) }),
     ...browseOperations(db, { sealer, clock }),
     ...resultOperations(db, sealer),
     ...familyOperations(db, sealer),

@@ -2,18 +2,23 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Sealer } from "../sealed.ts";
 import { operation } from "./operation.ts";
 
-interface Expected {
+export interface Expected {
   traceId: string;
   jobId: string;
   expiresAt: number;
 }
 
-/** What polling asks. */
-export function resultOperations(db: DatabaseSync, sealer: Sealer) {
+/** From then on this job is the newest submission of its trace id. */
+export function expectation(db: DatabaseSync, sealer: Sealer): (expected: Expected) => void {
   const expect = db.prepare(
     `INSERT INTO results (trace, job_id, expires_at) VALUES (?, ?, ?)
      ON CONFLICT (trace) DO UPDATE SET job_id = excluded.job_id, expires_at = excluded.expires_at, sealed = NULL`,
   );
+  return ({ traceId, jobId, expiresAt }) => void expect.run(sealer.digest(traceId), jobId, expiresAt);
+}
+
+/** What polling asks. */
+export function resultOperations(db: DatabaseSync, sealer: Sealer) {
   const keep = db.prepare(
     "UPDATE results SET sealed = ?, expires_at = ? WHERE trace = ? AND job_id = ? AND sealed IS NULL",
   );
@@ -22,11 +27,6 @@ export function resultOperations(db: DatabaseSync, sealer: Sealer) {
   );
 
   return {
-    /** Relaxed: the job that is added next is durable, and makes this durable with it. */
-    expect: operation("relaxed", ({ traceId, jobId, expiresAt }: Expected): void => {
-      expect.run(sealer.digest(traceId), jobId, expiresAt);
-    }),
-
     keep: operation("durable", ({ traceId, jobId, expiresAt, report }: Expected & { report: string }): void => {
       keep.run(sealer.seal(report, ["report", jobId]), expiresAt, sealer.digest(traceId), jobId);
     }),

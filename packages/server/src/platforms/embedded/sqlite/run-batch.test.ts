@@ -21,7 +21,7 @@ const counts: Request = { name: "counts", args: { now: 1 } };
 
 test("requests are answered in their order, and reading sees what was written with it", () => {
   const { run } = inMemory();
-  const outcomes = run([counts, add("a"), { name: "untilDue", args: { now: 5 } }, add("b")]);
+  const outcomes = run([counts, add("a"), { name: "untilDue", args: { now: 5, held: [], perShare: 1 } }, add("b")]);
   assert.deepEqual(outcomes, [
     { kind: "value", value: { ready: 2, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 } },
     { kind: "value", value: undefined },
@@ -66,7 +66,7 @@ test("a mistake in one request fails that one alone", () => {
 test("only what must survive a power cut waits for the disk", () => {
   const { db, run } = inMemory();
   const synchronous = (): unknown => db.prepare("PRAGMA synchronous").get()?.synchronous;
-  const take: Request = { name: "take", args: { now: 1, limit: 1, leaseMs: 1, maxAttempts: 3 } };
+  const take: Request = { name: "take", args: { now: 1, limit: 1, leaseMs: 1, maxAttempts: 3, held: [], perShare: 1 } };
   run([add("a")]);
   assert.equal(synchronous(), FULL);
   run([take]);

@@ -21,7 +21,7 @@ import { inTransaction } from "./transaction.ts";
  * became of the rest.
  *
  * In clear are only our own ids, times and counts. `sealed` is all that a client sent; `sealed_reason` is why a job was
- * buried, or nothing for poison; `trace` is a keyed digest of the trace id.
+ * buried, or nothing for poison; `trace` and `share` are keyed digests of the trace id and of whose job it is.
  */
 const migrations: readonly string[] = [
   `
@@ -88,6 +88,10 @@ const migrations: readonly string[] = [
   CREATE INDEX callback_failures_age ON callback_failures (failed_at);
 
   CREATE TABLE usage (month TEXT PRIMARY KEY, scans INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  `,
+  `
+  ALTER TABLE jobs ADD COLUMN share TEXT NOT NULL DEFAULT '';
+  CREATE INDEX jobs_share_due ON jobs (share, due_at) WHERE due_at IS NOT NULL;
   `,
 ];
 

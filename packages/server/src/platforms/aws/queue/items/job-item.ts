@@ -3,7 +3,6 @@ import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Job } from "../../../../model/job.ts";
 import { type JobCard, jobCard } from "../../../../queue/job-card.ts";
 import type { JobState } from "../../../../queue/job-queue.ts";
-import type { JobChanges } from "./job-changes.ts";
 
 /** Finds a job's item. `added` is when it was added, and among those of one moment which was first. */
 export interface JobKey {
@@ -33,7 +32,8 @@ export interface JobItem extends JobKey {
   reason?: string;
   /** What people may see. Undefined for a message that could not be read. */
   card?: JobCard;
-  changes?: JobChanges;
+  /** What is different about the job by now, sealed. */
+  changes?: string;
   /** A note that the job is finished, kept for a while where its message may come back. */
   done: boolean;
 }
@@ -88,7 +88,7 @@ export function jobItem(attributes: Attributes): JobItem {
     ...(buriedAt !== undefined && { buriedAt }),
     ...(reason !== undefined && { reason }),
     ...(card !== undefined && { card: JSON.parse(card) }),
-    ...(changes !== undefined && { changes: JSON.parse(changes) }),
+    ...(changes !== undefined && { changes }),
   };
 }
 

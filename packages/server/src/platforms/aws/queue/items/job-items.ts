@@ -1,6 +1,5 @@
 import type { Job } from "../../../../model/job.ts";
 import type { JobCard } from "../../../../queue/job-card.ts";
-import type { JobChanges } from "./job-changes.ts";
 import { type Attributes, cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-item.ts";
 import type { Table } from "./table.ts";
 
@@ -13,7 +12,8 @@ interface Holder {
 /** A job as it is now, and what that changes about the one in its messages. */
 export interface Progress {
   job: Job;
-  changes: JobChanges;
+  /** Sealed. */
+  changes: string;
 }
 
 interface ClaimArgs {
@@ -90,7 +90,7 @@ export function jobItems(table: Table): JobItems {
     return { ...held(holder), if: `${HELD} OR last_token = :token` };
   };
   const written = ({ job, changes }: Progress): Attributes => ({
-    changes: text(JSON.stringify(changes)),
+    changes: text(changes),
     card: cardOf(job),
   });
   const note = (now: number): Attributes => ({ done: { BOOL: true }, expires_at: secondsFrom(now, NOTE_SECONDS) });

@@ -16,7 +16,8 @@ export function isJob(value: unknown): value is Job {
     isSource(source) &&
     (callback === undefined || isCallback(callback)) &&
     (report === undefined || isReport(report)) &&
-    [value.failedDownloads, value.failedScans, value.failedActions, value.failedCallbacks].every(isCount)
+    [value.failedDownloads, value.failedScans, value.failedActions, value.failedCallbacks].every(isCount) &&
+    (value.failedRuns === undefined || isCount(value.failedRuns))
   );
 }
 

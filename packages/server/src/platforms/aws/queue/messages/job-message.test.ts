@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
 import { oddText, sampleJob } from "../../../../../test/contracts/sample-job.ts";
-import { burialMark, jobMessage, readBurialMark, readJobMessage } from "./job-message.ts";
+import { QueueUnavailable } from "../../../../model/faults.ts";
+import { sealer } from "../../../embedded/sealed.ts";
+import { burialMark, jobMessages, readBurialMark } from "./job-message.ts";
 
 const ADDED = "01790000000000000";
+const messages = jobMessages(sealer(randomBytes(32)));
 
 test("any text comes back as it was, and is sent in characters that every queue takes", () => {
   fc.assert(
@@ -12,9 +16,9 @@ test("any text comes back as it was, and is sent in characters that every queue 
       fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom(oddText, "\uffff\ufffe\u007f\u0085")),
       (text) => {
         const job = sampleJob({ customData: text, traceId: text });
-        const body = jobMessage(ADDED, job);
+        const body = messages.write(ADDED, job);
         assert.match(body, /^[\x20-\ud7ff\ue000-\ufffd]*$/);
-        assert.deepEqual(readJobMessage(body), { key: { id: job.id, added: ADDED }, job });
+        assert.deepEqual(messages.read(body), { key: { id: job.id, added: ADDED }, job });
         const mark = { id: job.id, added: ADDED, at: 1, reason: text.slice(0, 300) };
         assert.match(burialMark(mark), /^[\x20-\ud7ff\ue000-\ufffd]*$/);
         assert.deepEqual(readBurialMark(burialMark(mark)), mark);
@@ -42,17 +46,38 @@ test("what is not a job of ours is not taken for one", () => {
     { ...sampleJob(), failedScans: -1 },
     { ...sampleJob(), failedScans: "0" },
   ]) {
-    assert.equal(readJobMessage(JSON.stringify({ lazaret: "job", added: ADDED, job })), undefined, JSON.stringify(job));
+    assert.equal(messages.read(JSON.stringify({ lazaret: "job", added: ADDED, job })), undefined, JSON.stringify(job));
   }
   const job = sampleJob();
-  assert.equal(readJobMessage(JSON.stringify({ lazaret: "job", added: "7", job })), undefined);
-  assert.equal(readJobMessage(JSON.stringify({ added: ADDED, job })), undefined);
-  assert.equal(readJobMessage("{"), undefined);
+  assert.equal(messages.read(JSON.stringify({ lazaret: "job", added: "7", job })), undefined);
+  assert.equal(messages.read(JSON.stringify({ added: ADDED, job })), undefined);
+  assert.equal(messages.read("{"), undefined);
   for (const mark of [undefined, "", "7", "{}", '{"id":"a","added":"x","at":1,"reason":""}']) {
     assert.equal(readBurialMark(mark), undefined);
   }
 });
 
 test("random text is never taken for a job", () => {
-  fc.assert(fc.property(fc.oneof(fc.json(), fc.string()), (text) => assert.equal(readJobMessage(text), undefined)));
+  fc.assert(fc.property(fc.oneof(fc.json(), fc.string()), (text) => assert.equal(messages.read(text), undefined)));
+});
+
+test("what clients sent can be read with the key only, and changes of one job are nothing to another", () => {
+  const job = sampleJob({ customData: "custom-of-the-client" });
+  const body = messages.write(ADDED, job);
+  const changes = { set: { source: job.source }, unset: [] };
+  const sealed = messages.sealChanges(job.id, changes);
+  assert.doesNotMatch(`${body} ${sealed}`, /files\.example|of-the-source|of-the-callback|of-the-client/);
+  const others = jobMessages(sealer(randomBytes(32)));
+  assert.equal(others.read(body), undefined);
+  assert.deepEqual(messages.openChanges(job.id, sealed), changes);
+  for (const open of [() => others.openChanges(job.id, sealed), () => messages.openChanges("another", sealed)]) {
+    assert.throws(open, QueueUnavailable);
+  }
+});
+
+test("messages and changes of an older version, which did not seal them, are read", () => {
+  const { failedRuns: _, ...job } = sampleJob();
+  const body = JSON.stringify({ lazaret: "job", added: ADDED, job });
+  assert.deepEqual(messages.read(body)?.job, { ...job, failedRuns: 0 });
+  assert.deepEqual(messages.openChanges(job.id, '{"set":{},"unset":["report"]}'), { set: {}, unset: ["report"] });
 });

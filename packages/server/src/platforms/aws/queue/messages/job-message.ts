@@ -1,14 +1,31 @@
 import { QueueUnavailable } from "../../../../model/faults.ts";
-import type { Job } from "../../../../model/job.ts";
+import { type Job, noFailures } from "../../../../model/job.ts";
+import type { Sealer } from "../../../embedded/sealed.ts";
+import type { JobChanges } from "../items/job-changes.ts";
 import type { JobKey } from "../items/job-item.ts";
 import { isJob } from "./is-job.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
 
-/** A job on its way through the queue: whole, so that it can be run by whoever gets the message. */
-interface JobMessage {
-  lazaret: "job";
+/** A job on its way through the queue: whole, so that it can be run by whoever gets the message and has the key. */
+interface SealedJob {
+  lazaret: "sealed job";
   added: string;
-  job: Job;
+  id: string;
+  /** The job, in base64. */
+  sealed: string;
+}
+
+/** Jobs as messages, and what changed about them as an attribute in the table. All that clients sent is sealed in both. */
+export interface JobMessages {
+  /** Throws `JobTooLarge`. */
+  write(added: string, job: Job): string;
+  /** The same; or the message that it came in, if the job has become too large. The table has what was achieved. */
+  writeOr(body: string, added: string, job: Job): string;
+  /** Undefined when it is no message of ours, or was sealed with another key. */
+  read(body: string): { key: JobKey; job: Job } | undefined;
+  sealChanges(id: string, changes: JobChanges): string;
+  /** Throws `QueueUnavailable` for changes that were sealed with another key: nothing must be done without them. */
+  openChanges(id: string, sealed: string | undefined): JobChanges | undefined;
 }
 
 /** It does not fit into one message. What the API accepts always fits. */
@@ -23,31 +40,55 @@ export class JobTooLarge extends QueueUnavailable {
 const MAX_MARK_BYTES = 4096;
 export const MAX_BODY_BYTES: number = MAX_MESSAGE_BYTES - MAX_MARK_BYTES;
 
-/** Throws `JobTooLarge`. */
-export function jobMessage(added: string, job: Job): string {
-  const body = plainJson({ lazaret: "job", added, job } satisfies JobMessage);
-  const bytes = Buffer.byteLength(body);
-  if (bytes > MAX_BODY_BYTES) throw new JobTooLarge(bytes);
-  return body;
-}
-
-/** The same; or the message that it came in, if the job has become too large. The table has what was achieved. */
-export function jobMessageOr(body: string, added: string, job: Job): string {
-  try {
-    return jobMessage(added, job);
-  } catch (error) {
-    if (error instanceof JobTooLarge) return body;
-    throw error;
+export function jobMessages(sealer: Sealer): JobMessages {
+  function write(added: string, job: Job): string {
+    const sealed = Buffer.from(sealer.seal(JSON.stringify(job), ["job", job.id])).toString("base64");
+    const body = JSON.stringify({ lazaret: "sealed job", added, id: job.id, sealed } satisfies SealedJob);
+    const bytes = Buffer.byteLength(body);
+    if (bytes > MAX_BODY_BYTES) throw new JobTooLarge(bytes);
+    return body;
   }
-}
 
-/** Undefined when it is no message of ours. */
-export function readJobMessage(body: string): { key: JobKey; job: Job } | undefined {
-  const message = parsed(body);
-  if (!isRecord(message) || message.lazaret !== "job") return undefined;
-  const { added, job } = message;
-  if (typeof added !== "string" || !/^\d{17}$/.test(added) || !isJob(job)) return undefined;
-  return { key: { id: job.id, added }, job };
+  function opened({ lazaret, id, job, sealed }: Record<string, unknown>): unknown {
+    // As an older version sent them, which may be in the queue for 14 days.
+    if (lazaret === "job") return job;
+    if (lazaret !== "sealed job" || typeof id !== "string" || typeof sealed !== "string") return undefined;
+    return parsed(sealer.unseal(Buffer.from(sealed, "base64"), ["job", id]) ?? "");
+  }
+
+  return {
+    write,
+
+    writeOr(body, added, job) {
+      try {
+        return write(added, job);
+      } catch (error) {
+        if (error instanceof JobTooLarge) return body;
+        throw error;
+      }
+    },
+
+    read(body) {
+      const message = parsed(body);
+      if (!isRecord(message)) return undefined;
+      const { added } = message;
+      const job = opened(message);
+      if (typeof added !== "string" || !/^\d{17}$/.test(added) || !isJob(job)) return undefined;
+      // One that an older version sent has no count of what it did not count.
+      return { key: { id: job.id, added }, job: { ...noFailures, ...job } };
+    },
+
+    sealChanges: (id, changes) => Buffer.from(sealer.seal(JSON.stringify(changes), ["changes", id])).toString("base64"),
+
+    openChanges(id, sealed) {
+      if (sealed === undefined) return undefined;
+      // As an older version wrote them.
+      if (sealed.startsWith("{")) return JSON.parse(sealed) as JobChanges;
+      const text = sealer.unseal(Buffer.from(sealed, "base64"), ["changes", id]);
+      if (text === undefined) throw new QueueUnavailable("cannot open what the table has of a job: the key is another");
+      return JSON.parse(text) as JobChanges;
+    },
+  };
 }
 
 /** What is written on a message when it is buried. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Job } from "../../../../model/job.ts";
+import { type Job, noFailures } from "../../../../model/job.ts";
 import { type RawSubmission, readRawMessage } from "../../raw-messages.ts";
 import { addJob } from "../add-job.ts";
 import { addedText, type JobKey } from "../items/job-item.ts";
@@ -36,19 +36,14 @@ async function add(
   submission: RawSubmission,
   { index, parts }: { index: number; parts: StoreParts },
 ): Promise<void> {
-  const counts = { failedDownloads: 0, failedScans: 0, failedActions: 0, failedCallbacks: 0 };
   const job: Job = {
     id: idOf(message, index),
     submittedAt: message.sentAt,
     // Nobody with a key asked for it: who may send to the queue may have things scanned.
     keyDigest: "",
     ...submission,
-    ...counts,
+    ...noFailures,
   };
-  if (job.traceId !== undefined) {
-    const { traceId, id: jobId, submittedAt } = job;
-    await parts.expect({ traceId, jobId, submittedAt });
-  }
   await addJob(job, rawKey(message, index).added, parts);
 }
 
