@@ -1,7 +1,7 @@
 import { Busy, EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { BearerAuth } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
-import { badRequest, Problem, problemAnswer, tryLater } from "./problem.ts";
+import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Route } from "./route.ts";
 
 export interface ApiOptions {
@@ -39,10 +39,11 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     let extraHeaders: Readonly<Record<string, string>> = {};
     try {
       if (!request.headers.host)
-        throw badRequest(
-          "invalid_http",
-          "the request has no Host, or one of Host, Authorization and Content-Type twice",
-        );
+        throw new Problem(400, "invalid_http", {
+          message: "the request has no Host, or one of Host, Authorization and Content-Type twice",
+          // Where such a request ends, others may see differently.
+          headers: { Connection: "close" },
+        });
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       const keyDigest = route.open ? "" : auth.check(request.headers);

@@ -35,6 +35,8 @@ export interface Answer {
   html?: string;
   /** Sent as text/plain, unless the headers say otherwise. */
   text?: string;
+  /** Sent as it is: made once, for all who ask. */
+  rendered?: { type: string; content: Buffer };
   /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
   stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
 }

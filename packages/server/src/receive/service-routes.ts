@@ -1,4 +1,5 @@
 import { inBothDialects } from "./dialect.ts";
+import { renderedOnce } from "./http/answer-body.ts";
 import { tryLater } from "./problem.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
@@ -92,7 +93,8 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
   ]);
 
   const documented = [...routes, ...service];
-  const document = openApi(documented, version);
+  const document = renderedOnce({ status: 200, json: openApi(documented, version) });
+  const page = renderedOnce(docsPage(documented, version));
   return [
     ...service,
     {
@@ -105,7 +107,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 200, description: "The document." },
         example: "curl $URL/openapi.json",
       },
-      handle: async () => ({ status: 200, json: document }),
+      handle: async () => document,
     },
     {
       method: "GET",
@@ -117,7 +119,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 200, description: "The page." },
         example: "curl $URL/docs",
       },
-      handle: async () => docsPage(documented, version),
+      handle: async () => page,
     },
   ];
 }

@@ -78,10 +78,10 @@ function result(answer: Answer, request: ApiRequest, event: LambdaEvent): Lambda
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...(body && { "Content-Type": body.type }),
-    ...(answer.status !== 204 && { "Content-Length": String(body ? Buffer.byteLength(body.text) : 0) }),
+    ...(answer.status !== 204 && { "Content-Length": String(body ? Buffer.byteLength(body.content) : 0) }),
     ...answer.headers,
   };
-  const content = { body: request.method === "HEAD" ? "" : (body?.text ?? ""), isBase64Encoded: false };
+  const content = { body: request.method === "HEAD" ? "" : (body?.content.toString() ?? ""), isBase64Encoded: false };
   if (!isLoadBalancer(event)) return { statusCode: answer.status, headers, ...content };
   const statusDescription = `${answer.status} ${STATUS_CODES[answer.status] ?? ""}`.trim();
   const status = { statusCode: answer.status, statusDescription };
