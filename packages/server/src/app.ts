@@ -1,11 +1,11 @@
-import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
 import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
-import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
+import { HEALTH_TIMEOUT_MS, startScanning } from "./compose/scanning.ts";
+import { scansNow } from "./compose/scans-now.ts";
 import { tellSignatureAge } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
@@ -16,12 +16,10 @@ import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import { type ScanNow, scanNow } from "./receive/scan-now.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
 import type { Engine } from "./scan/engine.ts";
-import { gate } from "./scan/gate.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -82,7 +80,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, timings.scanMs),
+      scanNow: undo.use(scansNow(settings, scanning, { timeoutMs: timings.scanMs })).scanNow,
     }),
   ];
   const apiRoutes = [
@@ -134,25 +132,6 @@ export async function startService(
       await all.disposeAsync();
     },
   };
-}
-
-/** The synchronous API's scans: so many at once, the next ones in a line. */
-function scansNow(settings: Settings, scanning: Scanning, timeoutMs = SYNC_TIMEOUT_SECONDS * 1000): ScanNow {
-  const { concurrency, objectScans } = scanning;
-  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
-  return scanNow({
-    timeoutMs,
-    installation: installationOf(settings),
-    async scan(source, signal) {
-      const leave = await slots.enter(signal);
-      try {
-        const report = await scanning.inspect(source, SYNC_MAX_FILE_BYTES, signal);
-        return source.kind === "object" ? (await objectScans.finish(source, report)).report : report;
-      } finally {
-        leave();
-      }
-    },
-  });
 }
 
 function ownUrl(settings: Settings, port: number): string {

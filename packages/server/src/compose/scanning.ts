@@ -8,7 +8,7 @@ import type { Log } from "../log.ts";
 import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
-import { inspect } from "../pipeline.ts";
+import { type InspectOptions, inspect } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
@@ -33,8 +33,8 @@ export interface Scanning extends AsyncDisposable {
   /** Files scanned at once by the synchronous API, and queued jobs besides. */
   concurrency: number;
   jobsAtOnce: number;
-  /** From a source to its report, with a limit on its size. */
-  inspect(source: Source, maxBytes: number, signal: AbortSignal): Promise<Report>;
+  /** From a source to its report. */
+  inspect(source: Source, options: InspectOptions): Promise<Report>;
   /** The same with the limits of jobs on size and time. */
   inspectJob(source: JobSource, signal: AbortSignal): Promise<Report>;
   /** Never throws. */
@@ -77,8 +77,8 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
   const stages = { open: fetchSource(download, objects), engine, now: () => performance.now() };
-  async function counted(limits: { maxBytes: number; signal: AbortSignal }, source: Source): Promise<Report> {
-    const report = await inspect(source, stages, limits);
+  async function counted(source: Source, options: InspectOptions): Promise<Report> {
+    const report = await inspect(source, stages, options);
     usage.scanned();
     return report;
   }
@@ -93,7 +93,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     concurrency,
     jobsAtOnce,
     usage,
-    inspect: (source, maxBytes, signal) => counted({ maxBytes, signal }, source),
+    inspect: counted,
     async inspectJob(source, signal) {
       // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.
       const limit = new AbortController();
@@ -106,7 +106,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
         limit.abort(new Error("the job took too long"));
       }, settings.jobTimeoutSeconds * 1000);
       try {
-        return await counted({ maxBytes: settings.jobMaxMib * MIB, signal: limit.signal }, source);
+        return await counted(source, { maxBytes: settings.jobMaxMib * MIB, signal: limit.signal });
       } catch (error) {
         if (late && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
         throw error;

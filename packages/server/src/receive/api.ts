@@ -1,4 +1,4 @@
-import { Busy, EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
+import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
 import type { BearerAuth } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
@@ -66,6 +66,12 @@ function problemFrom(error: unknown, request: ApiRequest): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof Busy) {
     return tryLater("busy", "all scanners are busy and the waiting line is full", "try again in a few seconds");
+  }
+  if (error instanceof TooSlow) {
+    return new Problem(408, "request_timeout", {
+      message: error.message,
+      hint: "try again, from a place with a better connection if you can",
+    });
   }
   if (error instanceof EngineUnavailable) {
     request.note({ error: error.message });
