@@ -4,11 +4,13 @@ import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
+import { remembered } from "./compose/remembered.ts";
 import { HEALTH_TIMEOUT_MS, startScanning } from "./compose/scanning.ts";
 import { scansNow } from "./compose/scans-now.ts";
 import { tellSignatureAge } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
+import type { JobQueue } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
 import { inBothDialects } from "./receive/dialect.ts";
@@ -41,6 +43,8 @@ export interface RunningService {
 const GRACE_MS = 25_000;
 /** Anybody may ask for readiness, any number of times. */
 const READINESS_MS = 500;
+/** …and for the metrics. */
+const COUNTS_MS = 1000;
 
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
@@ -61,8 +65,9 @@ export async function startService(
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
   undo.use(tellSignatureAge(scanning.engine, log));
-  measured.watch(queueGauges(platform.queue));
-  if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
+  const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
+  measured.watch(queueGauges(queueCounts));
+  if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
   const specRoutes = [
     ...asyncRoutes({
@@ -99,11 +104,11 @@ export async function startService(
   const service = serviceRoutes({
     version,
     routes,
-    metrics: measured.text,
+    metrics: remembered(COUNTS_MS, measured.text),
     readiness: remembered(READINESS_MS, async () => {
       const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, await queueCheck(platform.queue), ...health.checks];
+      const checks: ReadinessCheck[] = [running, await queueCheck(queueCounts), ...health.checks];
       return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
     }),
   });
@@ -138,24 +143,12 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-async function queueCheck(queue: {
-  counts(): Promise<{ ready: number; buried: number; oldestSeconds: number }>;
-}): Promise<ReadinessCheck> {
+async function queueCheck(counts: JobQueue["counts"]): Promise<ReadinessCheck> {
   try {
-    const { ready, buried, oldestSeconds } = await queue.counts();
+    const { ready, buried, oldestSeconds } = await counts();
     const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
     return { name: "queue", ok: true, detail };
   } catch (error) {
     return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
   }
-}
-
-/** Asks at most once in a while, and answers the same until then. */
-function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let answer: { promise: Promise<T>; until: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (!answer || now >= answer.until) answer = { promise: ask(), until: now + forMs };
-    return answer.promise;
-  };
 }

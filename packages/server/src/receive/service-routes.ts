@@ -1,4 +1,5 @@
 import { inBothDialects } from "./dialect.ts";
+import type { Answer } from "./exchange.ts";
 import { renderedOnce } from "./http/answer-body.ts";
 import { tryLater } from "./problem.ts";
 import { docsPage } from "./reference/docs-page.ts";
@@ -29,6 +30,7 @@ const alive: Omit<RouteDoc, "summary" | "example"> = {
 };
 
 export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRoutesOptions): Route[] {
+  let counted: { text: string; answer: Answer } | undefined;
   const service: Route[] = inBothDialects([
     {
       method: "GET",
@@ -88,7 +90,14 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 200, description: "The metrics.", contentType: METRICS },
         example: "curl $URL/metrics",
       },
-      handle: async () => ({ status: 200, text: await metrics(), headers: { "Content-Type": METRICS } }),
+      async handle() {
+        const text = await metrics();
+        if (text !== counted?.text) {
+          const answer = renderedOnce({ status: 200, text, headers: { "Content-Type": METRICS } });
+          counted = { text, answer };
+        }
+        return counted.answer;
+      },
     },
   ]);
 

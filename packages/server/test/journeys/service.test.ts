@@ -96,3 +96,18 @@ test("each request leaves one log line, without its query and without the key", 
   assert.doesNotMatch(all, /canary/);
   assert.ok(!all.includes(testKey));
 });
+
+test("however often anybody asks for the metrics, the queue is counted once in a while", async () => {
+  let clockReads = 0;
+  const now = (): number => {
+    clockReads += 1;
+    return Date.now();
+  };
+  await using counted = await testService({ engine: "P", clamd: "none" }, {}, { now });
+  const ask = async (): Promise<string> => (await fetch(`${counted.url}/metrics`)).text();
+  assert.match(await ask(), /^lazaret_queue_ready 0$/m);
+  clockReads = 0;
+  for (let round = 0; round < 30; round += 1) await Promise.all(Array.from({ length: 10 }, ask));
+  // Each count of the queue reads the clock once; workers that look for jobs do so a few times a second.
+  assert.ok(clockReads < 300, `300 questions for the metrics made ${clockReads} for the queue`);
+});
