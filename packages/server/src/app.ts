@@ -10,6 +10,7 @@ import { scansNow } from "./compose/scans-now.ts";
 import { tellSignatureAge } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
+import type { Platform } from "./platforms/platform.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
@@ -101,16 +102,24 @@ export async function startService(
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;
+  const state = remembered(
+    READINESS_MS,
+    async () => {
+      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+      const [health, queue] = await Promise.all([engine, queueCheck(queueCounts, platform.tryToWrite)]);
+      return { health, queue };
+    },
+    { timesAsLong: 1 },
+  );
   const service = serviceRoutes({
     version,
     routes,
     metrics: remembered(COUNTS_MS, measured.text),
-    readiness: remembered(READINESS_MS, async () => {
-      const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+    async readiness() {
+      const { health, queue } = await state();
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, await queueCheck(queueCounts), ...health.checks];
-      return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
-    }),
+      return { ready: !stopping && queue.ok && health.ready, checks: [running, queue, ...health.checks] };
+    },
   });
 
   const keys = undo.use(await startKeys(settings, log, timings.keysMs));
@@ -143,12 +152,17 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-async function queueCheck(counts: JobQueue["counts"]): Promise<ReadinessCheck> {
+async function queueCheck(
+  counts: JobQueue["counts"],
+  tryToWrite: Platform["tryToWrite"] = async () => {},
+): Promise<ReadinessCheck> {
   try {
+    await tryToWrite();
     const { ready, buried, oldestSeconds } = await counts();
     const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
     return { name: "queue", ok: true, detail };
   } catch (error) {
-    return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
+    const hint = error instanceof Error && "hint" in error ? `; ${error.hint}` : "";
+    return { name: "queue", ok: false, detail: `${error instanceof Error ? error.message : error}${hint}` };
   }
 }

@@ -14,7 +14,7 @@ test("however many ask, it is asked once in a while, and less often the longer i
       now += takesMs;
       return asked;
     },
-    () => now,
+    { now: () => now },
   );
   assert.deepEqual(await Promise.all(Array.from({ length: 100 }, count)), Array(100).fill(1));
   now = 999;
@@ -38,7 +38,7 @@ test("an error is remembered as well, and forgotten in time", async () => {
       if (asked === 1) throw new Error("not now");
       return asked;
     },
-    () => now,
+    { now: () => now },
   );
   await assert.rejects(failing(), /not now/);
   await assert.rejects(failing(), /not now/);
