@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
 import { queueGauges, receiverGauges } from "./compose/gauges.ts";
@@ -37,8 +38,11 @@ export interface ServiceOptions {
 export interface RunningService {
   readonly port: number;
   readonly engine: Engine;
-  /** Readiness goes false, requests and jobs under way finish for at most `graceMs`, then everything is closed. */
-  stop(graceMs?: number): Promise<void>;
+  /**
+   * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
+   * may finish until `graceMs` are over. Then everything is closed.
+   */
+  stop(graceMs?: number, drainMs?: number): Promise<void>;
 }
 
 const GRACE_MS = 25_000;
@@ -140,9 +144,11 @@ export async function startService(
   return {
     port: server.port,
     engine: scanning.engine,
-    async stop(grace = GRACE_MS) {
+    async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
-      await Promise.all([server.close(grace), jobs.stop(grace)]);
+      server.drain();
+      const drained = pause(drainMs).then(() => server.close(Math.max(0, graceMs - drainMs)));
+      await Promise.all([drained, jobs.stop(graceMs)]);
       await all.disposeAsync();
     },
   };

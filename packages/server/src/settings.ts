@@ -206,6 +206,11 @@ export const settingsTable = {
     parse: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     default: "1000000000",
   }),
+  drainSeconds: setting({
+    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; what is under way has 25 seconds from the signal on.",
+    parse: wholeNumber(0, 20),
+    default: "5",
+  }),
   tlsCert: setting({
     doc: "PEM file with the certificate chain; with tlsKey, the API speaks HTTPS.",
     parse: path,

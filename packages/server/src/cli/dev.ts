@@ -45,7 +45,12 @@ export function devCommand(): Command {
       );
       const health = await service.engine.health(AbortSignal.timeout(5000));
       process.stdout.write(banner({ settings, port: service.port, key, checks: health.checks }));
-      await runUntilSignal(service, { until, log: say, alsoStop: async () => clamd?.stop() });
+      await runUntilSignal(service, {
+        until,
+        log: say,
+        drainSeconds: settings.drainSeconds,
+        alsoStop: async () => clamd?.stop(),
+      });
     });
 }
 

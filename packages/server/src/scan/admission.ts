@@ -31,7 +31,7 @@ export interface Admitted {
 }
 
 /** All bytes of a file, here. */
-export interface Held {
+interface Held {
   read(): AsyncIterable<Uint8Array>;
   release(): void;
 }

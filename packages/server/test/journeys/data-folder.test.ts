@@ -85,6 +85,7 @@ test("with its disk full the service is not ready, and is again by itself when t
     env: {
       LAZARET_API_KEYS: testKey,
       LAZARET_CLAMD: "none",
+      LAZARET_DRAIN_SECONDS: "0",
       LAZARET_ROLE: "api",
       LAZARET_HOST: "127.0.0.1",
       LAZARET_PORT: "0",
