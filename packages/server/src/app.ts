@@ -23,6 +23,7 @@ import { objectLinkRoutes } from "./receive/object-link-routes.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
+import { wrongKeys } from "./receive/wrong-keys.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -31,6 +32,8 @@ export interface ServiceOptions {
   timings?: Partial<HttpTimings & { scanMs: number; keysMs: number }>;
   /** Milliseconds since 1970, for jobs and results. */
   now?: () => number;
+  /** For trying it out: keys that can be guessed. */
+  allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -63,6 +66,9 @@ export async function startService(
   const log = measured.counted(plainLog);
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
+  const keys = undo.use(
+    await startKeys(settings, log, { lookEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
+  );
   const scanning = undo.use(
     await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
@@ -126,14 +132,14 @@ export async function startService(
     },
   });
 
-  const keys = undo.use(await startKeys(settings, log, timings.keysMs));
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: keys.auth }),
+    handle: api({ routes: [...routes, ...service], auth: keys.auth, wrongKeys: wrongKeys() }),
     log,
+    trustedProxies: settings.trustedProxies,
     timings,
   }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(settings, error);

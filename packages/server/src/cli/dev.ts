@@ -42,6 +42,7 @@ export function devCommand(): Command {
       const service = await startService(
         { ...settings, apiKeys: [key], ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
         say,
+        { allowShortKeys: true },
       );
       const health = await service.engine.health(AbortSignal.timeout(5000));
       process.stdout.write(banner({ settings, port: service.port, key, checks: health.checks }));

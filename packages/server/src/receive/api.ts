@@ -3,15 +3,18 @@ import type { BearerAuth } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Route } from "./route.ts";
+import type { WrongKeys } from "./wrong-keys.ts";
 
 export interface ApiOptions {
   routes: readonly Route[];
   auth: BearerAuth;
+  /** Who tries keys is slowed down, if there is such a thing. */
+  wrongKeys?: WrongKeys;
 }
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
-  const { routes, auth } = options;
+  const { routes, auth, wrongKeys } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
   const prefixes = routes.filter((route) => route.prefix);
 
@@ -35,6 +38,15 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     });
   }
 
+  async function keyOf({ headers, remote, signal }: ApiRequest): Promise<string> {
+    try {
+      return auth.check(headers);
+    } catch (error) {
+      await wrongKeys?.hold(remote, signal);
+      throw error;
+    }
+  }
+
   return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
     try {
@@ -46,13 +58,14 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
         });
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
-      const keyDigest = route.open ? "" : auth.check(request.headers);
+      const keyDigest = route.open ? "" : await keyOf(request);
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
       const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
-      return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+      const headers = { ...extraHeaders, ...answer.headers };
+      return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
       const problem = problemFrom(error, request);
       if (!request.signal.aborted) request.note({ code: problem.code });

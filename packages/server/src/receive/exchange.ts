@@ -7,6 +7,8 @@ import type { LogFields } from "../log.ts";
 export interface ApiRequest {
   readonly id: string;
   readonly method: string;
+  /** The client's address; of a proxy that is not trusted, the proxy's. */
+  readonly remote: string;
   /** Without the query, slashes collapsed. */
   readonly path: string;
   readonly query: URLSearchParams;
@@ -28,6 +30,8 @@ export interface ApiRequest {
 
 export interface Answer {
   status: number;
+  /** Asked for so often, by machines, that the log is better without it. */
+  routine?: boolean;
   headers?: Readonly<Record<string, string>>;
   /** Sent as application/json. */
   json?: unknown;

@@ -10,6 +10,8 @@ export interface Route {
   prefix?: boolean;
   /** Answers without a key. */
   open?: boolean;
+  /** Asked for every few seconds, by machines: when all is well the log is spared. */
+  routine?: boolean;
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
   doc: RouteDoc;

@@ -49,6 +49,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         method: "GET",
         path,
         open: true,
+        routine: true,
         doc: { ...alive, summary: "Is the process alive?", example: `curl -i $URL${path}` },
         handle: async () => ({ status: 204 }),
       }),
@@ -57,6 +58,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
       method: "GET",
       path: "/readyz",
       open: true,
+      routine: true,
       doc: {
         group: "Service",
         summary: "Is the service ready to scan?",
@@ -84,6 +86,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
       method: "GET",
       path: "/metrics",
       open: true,
+      routine: true,
       doc: {
         ...alive,
         summary: "Counters and gauges, as Prometheus reads them",

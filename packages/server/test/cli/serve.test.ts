@@ -37,6 +37,22 @@ test("serve refuses to start without a key, and says how to make one", async () 
   assert.match(run.stderr, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
 });
 
+test("serve refuses keys that can be guessed, and says how to make one; dev takes them", async () => {
+  using folder = temporaryFolder();
+  const short = env({ LAZARET_API_KEYS: `${key},fifteen-letters` });
+  await using run = runCli(["serve"], { cwd: folder.path, env: short });
+  assert.equal(await run.ended(), 78);
+  assert.match(
+    run.stderr,
+    /^lazaret: LAZARET_API_KEYS: key 2 has fewer than 16 characters.*\nhint: openssl rand -hex 24/,
+  );
+  assert.ok(!run.stderr.includes("fifteen-letters"));
+  await using dev = runCli(["dev"], { cwd: folder.path, env: { ...short, LAZARET_API_KEYS: "fifteen-letters" } });
+  await dev.says(/is ready at/);
+  dev.child.kill("SIGINT");
+  assert.equal(await dev.ended(), 0);
+});
+
 test("serve reports all problems of its settings at once", async () => {
   using folder = temporaryFolder();
   writeFileSync(join(folder.path, "lazaret.json"), '{"prot": 1}');

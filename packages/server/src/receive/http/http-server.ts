@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Log } from "../../log.ts";
 import type { Answer, ApiRequest } from "../exchange.ts";
 import { bodyChunks } from "./body-chunks.ts";
+import { clientAddress } from "./client-address.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { answerParseError, type UnderWay } from "./parse-error.ts";
 import { requestTarget } from "./request-target.ts";
@@ -18,6 +19,8 @@ export interface HttpServerOptions {
   /** Answers every request; never throws. */
   handle(request: ApiRequest): Promise<Answer>;
   log: Log;
+  /** Networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies?: readonly string[];
   timings?: Partial<HttpTimings>;
 }
 
@@ -53,6 +56,7 @@ clientGone.name = "ClientGone";
 
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningServer> {
   const timings = { ...TIMINGS, ...options.timings };
+  const addressOf = clientAddress(options.trustedProxies ?? []);
   const connections = new Map<Socket, Connection>();
   const underWay = new Map<Socket, UnderWay>();
   let closing = false;
@@ -70,20 +74,22 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       if (!response.writableFinished) gone.abort(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
     });
-    const request = apiRequest(message, response, { signal: gone.signal, notes });
+    const remote = addressOf(socket.remoteAddress, forwardedFor(message));
+    const request = apiRequest(message, response, { signal: gone.signal, notes, remote });
     const answer = await options.handle(request);
     const { aborted } = gone.signal;
     // A connection that is closed takes the requests behind this one with it.
     const close = (closing && !connection?.more) || !request.bodyArrived;
     const send = { requestId: request.id, close, unread: message, ...timings };
     const sent = aborted ? undefined : sendAnswer(response, answer, send);
-    options.log("request", {
+    const say = answer.routine && !aborted ? options.log.debug : options.log;
+    say("request", {
       request_id: request.id,
       method: request.method,
       path: request.path,
       status: aborted ? CLIENT_GONE : answer.status,
       ms: Math.round((performance.now() - started) * 10) / 10,
-      remote: socket.remoteAddress,
+      remote,
       ...notes,
     });
     await sent;
@@ -151,7 +157,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 function apiRequest(
   message: IncomingMessage,
   response: ServerResponse,
-  context: { signal: AbortSignal; notes: UnderWay["notes"] },
+  context: { signal: AbortSignal; notes: UnderWay["notes"]; remote: string },
 ): ApiRequest {
   const { path, query } = requestTarget(message.url ?? "/");
   const offeredId = message.headers["x-request-id"];
@@ -169,6 +175,7 @@ function apiRequest(
   return {
     id,
     method: message.method ?? "",
+    remote: context.remote,
     path,
     query: new URLSearchParams(query),
     headers: message.headers as ApiRequest["headers"],
@@ -183,6 +190,11 @@ function apiRequest(
     signal: context.signal,
     note: (fields) => void Object.assign(context.notes, fields),
   };
+}
+
+function forwardedFor({ headers }: IncomingMessage): string | undefined {
+  const header = headers["x-forwarded-for"];
+  return Array.isArray(header) ? header.join(",") : header;
 }
 
 const ONCE_ONLY = new Set(["host", "authorization", "content-type", "content-encoding"]);

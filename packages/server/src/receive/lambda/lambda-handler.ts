@@ -29,7 +29,8 @@ export function lambdaHandler({ handle, log }: LambdaHandlerOptions): (event: La
     const incoming = lambdaRequest(event);
     const request = apiRequest(incoming, notes);
     const answer = await handle(request);
-    log("request", {
+    const say = answer.routine ? log.debug : log;
+    say("request", {
       request_id: request.id,
       method: request.method,
       path: request.path,
@@ -53,6 +54,7 @@ function apiRequest(incoming: LambdaRequest, notes: Record<string, LogFields[str
   return {
     id: offeredId !== undefined && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID(),
     method: incoming.method,
+    remote: incoming.remote ?? "",
     path,
     query: new URLSearchParams(query),
     headers: { ...headers, host: repeated ? undefined : headers.host },
