@@ -2,6 +2,7 @@ import type { Log, LogFields } from "../log.ts";
 import { Busy } from "../model/faults.ts";
 import type { Job } from "../model/job.ts";
 import type { Settlement } from "../model/settlement.ts";
+import { sourceWord } from "./job-card.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
 
 /**
@@ -170,6 +171,8 @@ export function startWorker(options: WorkerOptions): Worker {
     const say = outcome.settlement === "fault" ? log.error : log;
     say("job", {
       job_id: lease.job.id,
+      trace_id: lease.job.traceId,
+      source: sourceWord(lease.job.source),
       attempt: lease.attempt,
       ...outcome,
       ms: Math.round(performance.now() - started),

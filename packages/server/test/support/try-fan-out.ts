@@ -53,6 +53,7 @@ export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Pro
     subscriptions: parsed(parseSubscriptions(JSON.stringify(subscriptions))),
     targets: parsed(parseEventTargets(JSON.stringify(targets))),
     sending: options.publishOnly ? undefined : sending,
+    now,
   });
   undo.move();
   return {

@@ -40,6 +40,8 @@ export interface FanOutOptions {
   targets: readonly BusTarget[];
   /** Undefined publishes only: another process sends. */
   sending: SendingParts | undefined;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 }
 
 export interface SendingParts {
@@ -64,7 +66,7 @@ function findingsTopicName(stackName: string): string {
 }
 
 export function startFanOut(options: FanOutOptions): FanOut {
-  const { outbox, stackName, subscriptions, targets, sending } = options;
+  const { outbox, stackName, subscriptions, targets, sending, now = Date.now } = options;
   const receivers: readonly Receiver[] = [...subscriptions, ...targets];
   const loop =
     sending &&
@@ -97,7 +99,12 @@ export function startFanOut(options: FanOutOptions): FanOut {
         const chosen = subscriptions.filter(({ filterPolicy }) => !filterPolicy || matches(filterPolicy, attributes));
         // Emails are put into words when they are sent.
         const inWords = ({ protocol }: Receiver): boolean => body === "text" && protocol !== "email";
-        return post(id, chosen, (receiver) => (inWords(receiver) ? emailText(message) : message));
+        // Whoever reads a file later has nothing else to tell when it was; all others get a message when there is one.
+        const time = new Date(now()).toISOString();
+        return post(id, chosen, (receiver) => {
+          if (inWords(receiver)) return emailText(message);
+          return receiver.protocol === "file" ? { ...message, time } : message;
+        });
       },
     },
     eventBus: {

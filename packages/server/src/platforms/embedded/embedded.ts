@@ -24,7 +24,7 @@ export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platfo
   const { dataDir, stackName, now } = options;
   const store = await openJobStore(dataDir, { now });
   const { secretKey } = await prepareDataFolder(dataDir);
-  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName });
+  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName, now });
   return {
     ...store,
     signingKeys: keyFiles({ dataDir, stackName }),
