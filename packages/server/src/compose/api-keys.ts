@@ -9,7 +9,7 @@ export interface Keys extends Disposable {
 }
 
 /** What is shorter can be guessed. `dev` takes it all the same. */
-const SHORTEST_KEY = 16;
+export const SHORTEST_KEY = 16;
 
 export interface KeysOptions {
   lookEveryMs?: number | undefined;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, open, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeSecretKey, readSecretKey } from "./secret-key.ts";
@@ -64,9 +65,9 @@ function withoutDatabase(databasePath: string, keyPath: string): DatabaseUnavail
  * any more: a database may find room in its own files for one small change, and none for the next job.
  */
 export async function roomFor(bytes: number, dataDir: string): Promise<void> {
-  const path = join(dataDir, `.room-${process.pid}`);
+  const path = join(dataDir, `.room-${randomUUID()}`);
   try {
-    await using file = await open(path, "w", 0o600);
+    await using file = await open(path, "wx", 0o600);
     await unlink(path);
     await file.writeFile(Buffer.alloc(bytes, "room"));
   } catch (error) {
