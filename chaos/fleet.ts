@@ -44,6 +44,8 @@ export async function startFleet({ folder, apiKey }: FleetOptions, signal: Abort
 
   const env = {
     LAZARET_API_KEYS: apiKey,
+    // Nobody balances load here.
+    LAZARET_DRAIN_SECONDS: "0",
     LAZARET_DATA_DIR: dataDir,
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",

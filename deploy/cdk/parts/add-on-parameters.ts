@@ -13,7 +13,7 @@ export interface AddOnParameters {
   agreed: (asked: Switch, does: Told) => string;
 }
 
-const KEY = "[!-+\\--~]{8,512}";
+const KEY = "[!-+\\--~]{16,512}";
 
 /** What the spec has for both APIs. */
 export function addOnParameters(stack: Stack, scannerName: string): AddOnParameters {
@@ -21,7 +21,7 @@ export function addOnParameters(stack: Stack, scannerName: string): AddOnParamet
     description: "Accepted bearer secrets, comma-separated. At least one",
     noEcho: true,
     allowedPattern: `\\s*${KEY}\\s*(,\\s*${KEY}\\s*)*`,
-    constraintDescription: "must be one or more secrets of 8 to 512 visible characters, with commas between them",
+    constraintDescription: "must be one or more secrets of 16 to 512 visible characters, with commas between them",
   });
   const scannerStackName = parameter(stack, "ScannerStackName", {
     description: "Name of the scanner stack that this API is for",

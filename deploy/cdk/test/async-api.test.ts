@@ -26,13 +26,13 @@ test("the parameters are those of the spec, whether there are downloads, and whe
 
 test("the keys are hidden in the console, kept as a secret, and found nowhere else", () => {
   assert.equal(all.asyncApi.Parameters?.ApiKeys?.NoEcho, true);
-  const api = asyncApiOf(all, { ApiKeys: "first-secret,second-secret" });
+  const api = asyncApiOf(all, { ApiKeys: "the-first-secret,the-second-secret" });
   const holders = api.resources.filter((each) => JSON.stringify(each.properties).includes("first-secret"));
   assert.deepEqual(
     holders.map(({ type }) => type),
     ["AWS::SecretsManager::Secret"],
   );
-  assert.equal(api.one("AWS::SecretsManager::Secret").SecretString, "first-secret,second-secret");
+  assert.equal(api.one("AWS::SecretsManager::Secret").SecretString, "the-first-secret,the-second-secret");
 });
 
 for (const [name, ApiKeys] of [
@@ -43,7 +43,7 @@ for (const [name, ApiKeys] of [
   ["a space inside a key", "long enough"],
 ] as const) {
   test(`refused: ${name}`, () => {
-    assert.throws(() => asyncApiOf(all, { ApiKeys }), /must be one or more secrets of 8 to 512 visible characters/);
+    assert.throws(() => asyncApiOf(all, { ApiKeys }), /must be one or more secrets of 16 to 512 visible characters/);
   });
 }
 

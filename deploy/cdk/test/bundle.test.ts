@@ -10,14 +10,14 @@ const event = {
   version: "2.0",
   rawPath: "/api/v1/test",
   rawQueryString: "",
-  headers: { host: "api.example.com", authorization: "Bearer a-good-key" },
+  headers: { host: "api.example.com", authorization: "Bearer a-good-key-to-try" },
   requestContext: { stage: "$default", http: { method: "GET" } },
 };
 
 /** Asks for nothing that is not in the folder: a test of the key needs no service of AWS. */
 const env = {
   AWS_REGION: "eu-west-1",
-  LAZARET_API_KEYS: "a-good-key",
+  LAZARET_API_KEYS: "a-good-key-to-try",
   LAZARET_AWS_QUEUE_URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/jobs",
   LAZARET_AWS_DEAD_LETTERS_URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/dead-letters",
   LAZARET_AWS_TABLE: "results",

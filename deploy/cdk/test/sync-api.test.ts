@@ -39,7 +39,7 @@ for (const [name, parameters, message] of [
   ["an address instead of a name", { DomainName: "https://scan.example.com" }, /must be a DNS name/],
   ["a certificate that is none", { ...MANUAL, CertificateArn: "cert" }, /must be the ARN of a certificate/],
   ["machines in a private network", { KeyName: "ops", Downloads: "false" }, /KeyName needs Downloads true/],
-  ["a key that is too short", { ApiKeys: "short" }, /8 to 512 visible characters/],
+  ["a key that is too short", { ApiKeys: "fifteen-letters" }, /16 to 512 visible characters/],
   ["events of a scanner that emits none", { ReportEventBus: "true" }, /No export named lazaret-ReportsEvents found/],
 ] as const) {
   test(`refused: ${name}`, () => {

@@ -1,4 +1,4 @@
-import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+import { setTimeout as pause } from "node:timers/promises";
 import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
 import { startDeadLetterCare } from "./compose/dead-letter-care.ts";
@@ -6,10 +6,14 @@ import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
-import { HEALTH_TIMEOUT_MS, type Scanning, startScanning } from "./compose/scanning.ts";
+import { remembered } from "./compose/remembered.ts";
+import { HEALTH_TIMEOUT_MS, startScanning } from "./compose/scanning.ts";
+import { scansNow } from "./compose/scans-now.ts";
 import { tellSignatureAge, withSignatureNote } from "./compose/signature-age.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
+import type { Platform } from "./platforms/platform.ts";
+import type { JobQueue } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
 import { inBothDialects } from "./receive/dialect.ts";
@@ -17,12 +21,12 @@ import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
+import type { ScanNowOptions } from "./receive/scan-now.ts";
 import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
+import { wrongKeys } from "./receive/wrong-keys.ts";
 import type { Engine } from "./scan/engine.ts";
-import { gate } from "./scan/gate.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -30,6 +34,8 @@ export interface ServiceOptions {
   timings?: Partial<HttpTimings & { scanMs: number; keysMs: number }>;
   /** Milliseconds since 1970, for jobs and results. */
   now?: () => number;
+  /** For trying it out: keys that can be guessed. */
+  allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Ends a synchronous scan that takes too long: see scan-now.ts. */
@@ -39,8 +45,11 @@ export interface ServiceOptions {
 export interface RunningService {
   readonly port: number;
   readonly engine: Engine;
-  /** Readiness goes false, requests and jobs under way finish for at most `graceMs`, then everything is closed. */
-  stop(graceMs?: number): Promise<void>;
+  /**
+   * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
+   * may finish until `graceMs` are over. Then everything is closed.
+   */
+  stop(graceMs?: number, drainMs?: number): Promise<void>;
 }
 
 const GRACE_MS = 25_000;
@@ -48,6 +57,8 @@ const GRACE_MS = 25_000;
 const READINESS_MS = 500;
 /** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
 const QUEUE_ANSWER_MS = 1500;
+/** …and for the metrics. */
+const COUNTS_MS = 1000;
 
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
@@ -61,6 +72,9 @@ export async function startService(
   const log = measured.counted(plainLog);
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
+  const keys = undo.use(
+    await startKeys(settings, log, { lookEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
+  );
   const scanning = undo.use(
     await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
@@ -68,10 +82,11 @@ export async function startService(
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
   undo.use(tellSignatureAge(scanning.engine, log));
-  measured.watch(queueGauges(platform.queue));
+  const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
+  measured.watch(queueGauges(queueCounts));
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
-  if (platform.receiverCounts) measured.watch(receiverGauges(platform.receiverCounts));
+  if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
   const specRoutes = [
     ...asyncRoutes({
@@ -90,7 +105,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
+      scanNow: undo.use(scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer })).scanNow,
     }),
   ];
   const apiRoutes = [
@@ -106,28 +121,35 @@ export async function startService(
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;
+  const state = remembered(
+    READINESS_MS,
+    async () => {
+      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+      const [health, queue] = await Promise.all([engine, inTime(queueCheck(queueCounts, platform.tryToWrite))]);
+      return { health, queue };
+    },
+    { timesAsLong: 1 },
+  );
   const service = serviceRoutes({
     version,
     routes,
-    metrics: measured.text,
-    readiness: remembered(READINESS_MS, async () => {
-      const queue = inTime(queueCheck(platform.queue));
-      const health = await scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+    metrics: remembered(COUNTS_MS, measured.text),
+    async readiness() {
+      const { health, queue } = await state();
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const engine = withSignatureNote(health.checks);
-      const checks: ReadinessCheck[] = [running, await queue, ...engine];
-      return { ready: health.ready && checks.slice(0, 2).every((check) => check.ok), checks };
-    }),
+      const checks: ReadinessCheck[] = [running, queue, ...withSignatureNote(health.checks)];
+      return { ready: !stopping && queue.ok && health.ready, checks };
+    },
   });
 
-  const keys = undo.use(await startKeys(settings, log, timings.keysMs));
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: keys.auth }),
+    handle: api({ routes: [...routes, ...service], auth: keys.auth, wrongKeys: wrongKeys() }),
     log,
+    trustedProxies: settings.trustedProxies,
     timings,
   }).catch((error: NodeJS.ErrnoException) => {
     throw cannotListen(settings, error);
@@ -138,51 +160,32 @@ export async function startService(
   return {
     port: server.port,
     engine: scanning.engine,
-    async stop(grace = GRACE_MS) {
+    async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
-      await Promise.all([server.close(grace), jobs.stop(grace)]);
+      server.drain();
+      const drained = pause(drainMs).then(() => server.close(Math.max(0, graceMs - drainMs)));
+      await Promise.all([drained, jobs.stop(graceMs)]);
       await all.disposeAsync();
     },
   };
-}
-
-/** The synchronous API's scans: so many at once, the next ones in a line. */
-function scansNow(
-  settings: Settings,
-  scanning: Scanning,
-  { timeoutMs, timer }: { timeoutMs: number | undefined; timer: ScanNowOptions["timer"] | undefined },
-): ScanNow {
-  const { concurrency, objectScans } = scanning;
-  const slots = gate(concurrency, settings.waitingLine || concurrency * WAITING_PER_SLOT);
-  return scanNow({
-    timeoutMs: timeoutMs ?? SYNC_TIMEOUT_SECONDS * 1000,
-    ...(timer && { timer }),
-    installation: installationOf(settings),
-    async scan(source, signal) {
-      const leave = await slots.enter(signal);
-      try {
-        const report = await scanning.inspect(source, SYNC_MAX_FILE_BYTES, signal);
-        return source.kind === "object" ? (await objectScans.finish(source, report)).report : report;
-      } finally {
-        leave();
-      }
-    },
-  });
 }
 
 function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-async function queueCheck(queue: {
-  counts(): Promise<{ ready: number; buried: number; oldestSeconds: number }>;
-}): Promise<ReadinessCheck> {
+async function queueCheck(
+  counts: JobQueue["counts"],
+  tryToWrite: Platform["tryToWrite"] = async () => {},
+): Promise<ReadinessCheck> {
   try {
-    const { ready, buried, oldestSeconds } = await queue.counts();
+    await tryToWrite();
+    const { ready, buried, oldestSeconds } = await counts();
     const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
     return { name: "queue", ok: true, detail };
   } catch (error) {
-    return { name: "queue", ok: false, detail: error instanceof Error ? error.message : String(error) };
+    const hint = error instanceof Error && "hint" in error ? `; ${error.hint}` : "";
+    return { name: "queue", ok: false, detail: `${error instanceof Error ? error.message : error}${hint}` };
   }
 }
 
@@ -195,14 +198,4 @@ async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Asks at most once in a while, and answers the same until then. */
-function remembered<T>(forMs: number, ask: () => Promise<T>): () => Promise<T> {
-  let answer: { promise: Promise<T>; until: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (!answer || now >= answer.until) answer = { promise: ask(), until: now + forMs };
-    return answer.promise;
-  };
 }

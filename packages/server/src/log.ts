@@ -6,11 +6,13 @@ export interface Log {
   (event: string, fields?: LogFields): void;
   /** The same with level `error`, for what an operator should look at. */
   error(event: string, fields?: LogFields): void;
+  /** The same with level `debug`, for what happens every few seconds when all is well. */
+  debug(event: string, fields?: LogFields): void;
 }
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 export type LogLevel = (typeof logLevels)[number];
-export const logLevels = ["info", "error", "silent"] as const;
+export const logLevels = ["debug", "info", "error", "silent"] as const;
 
 export interface LogOptions {
   level: LogLevel;
@@ -24,12 +26,12 @@ export function log(options: LogOptions): Log {
   const { level, format, write, now = Date.now } = options;
   const line = format === "json" ? jsonLine : textLine;
   const at =
-    (severity: "info" | "error") =>
+    (severity: "debug" | "info" | "error") =>
     (event: string, fields: LogFields = {}): void => {
-      if (level === "silent" || (level === "error" && severity === "info")) return;
+      if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return;
       write(`${line({ time: new Date(now()).toISOString(), level: severity, event, ...fields })}\n`);
     };
-  return Object.assign(at("info"), { error: at("error") });
+  return Object.assign(at("info"), { error: at("error"), debug: at("debug") });
 }
 
 function jsonLine(fields: LogFields): string {

@@ -71,7 +71,7 @@ export function metrics(): Metrics {
           count(event, fields);
           say(event, fields);
         };
-      return Object.assign(counting(log), { error: counting(log.error) });
+      return Object.assign(counting(log), { error: counting(log.error), debug: counting(log.debug) });
     },
 
     watch: (more) => void gauges.push(...more),

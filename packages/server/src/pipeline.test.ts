@@ -4,6 +4,7 @@ import { EngineUnavailable } from "./model/faults.ts";
 import { type OpenedSource, SourceFailed, type UploadSource } from "./model/source.ts";
 import type { Verdict } from "./model/verdict.ts";
 import { inspect, type Stages } from "./pipeline.ts";
+import type { Admitted } from "./scan/admission.ts";
 import type { Engine } from "./scan/engine.ts";
 
 const never = new AbortController().signal;
@@ -40,6 +41,47 @@ test("a file that the engine read to its end gets the engine's verdict", async (
 
 test("never reports clean when the engine stopped before the last byte", async () => {
   await assert.rejects(look({ bytes: chunks("one", "two") }, clean, { readsChunks: 1 }), EngineUnavailable);
+});
+
+test("never reports clean when the engine stopped before the last byte of a file that was received before", async () => {
+  const admit = async (bytes: AsyncIterable<Uint8Array>): Promise<Admitted> => {
+    const all = await Array.fromAsync(bytes);
+    return {
+      bytes: (async function* () {
+        yield* all;
+      })(),
+      leave: () => {
+        left += 1;
+      },
+    };
+  };
+  let left = 0;
+  for (const readsChunks of [1, Number.POSITIVE_INFINITY]) {
+    const source: UploadSource = { kind: "upload", bytes: chunks("one", "two") };
+    const stages: Stages = { open: async () => source, engine: engine(clean, readsChunks), now: () => 0 };
+    const outcome = inspect(source, stages, { maxBytes: 100, signal: never, admit });
+    if (readsChunks === 1) await assert.rejects(outcome, EngineUnavailable);
+    else assert.deepEqual((await outcome).verdict, clean);
+  }
+  assert.equal(left, 2);
+});
+
+test("an engine that fails before it reads leaves no source open", async () => {
+  let closed = false;
+  const endless = (async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield Buffer.from("x");
+    } finally {
+      closed = true;
+    }
+  })();
+  await endless.next();
+  const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
+  const source: UploadSource = { kind: "upload", bytes: endless };
+  const stages: Stages = { open: async () => source, engine: failing, now: () => 0 };
+  await assert.rejects(inspect(source, stages, { maxBytes: 100, signal: never }), EngineUnavailable);
+  await new Promise(setImmediate);
+  assert.equal(closed, true);
 });
 
 test("never reports clean when fewer or more bytes came than were announced", async () => {

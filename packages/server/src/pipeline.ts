@@ -18,6 +18,7 @@ import { done, type Settlement } from "./model/settlement.ts";
 import { type ObjectRef, type OpenedSource, type Source, SourceFailed } from "./model/source.ts";
 import type { Verdict } from "./model/verdict.ts";
 import type { JobRun } from "./queue/worker.ts";
+import type { Admitted } from "./scan/admission.ts";
 import type { Engine } from "./scan/engine.ts";
 
 /**
@@ -148,13 +149,17 @@ function hasReport(job: Job | Settlement): job is ScannedJob {
   return "report" in job && job.report !== undefined;
 }
 
+export interface InspectOptions {
+  maxBytes: number;
+  signal: AbortSignal;
+  /** Lets the bytes through when they may be scanned; at once when there is no such thing. */
+  admit?(bytes: AsyncIterable<Uint8Array>): Promise<Admitted>;
+}
+
 /** From a source to its report. A file that cannot be read or scanned is a report too; only faults are thrown. */
-export async function inspect(
-  source: Source,
-  stages: Stages,
-  options: { maxBytes: number; signal: AbortSignal },
-): Promise<Report> {
+export async function inspect(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
   const { maxBytes, signal } = options;
+  let admitted: Admitted | undefined;
   const started = stages.now();
   let opened: OpenedSource | undefined;
   let openedAt: number | undefined;
@@ -177,8 +182,11 @@ export async function inspect(
     opened = await stages.open(source, signal);
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
-    const verdict = await stages.engine.scan(bytes, signal);
-    if (verdict.kind === "clean" && !bytes.complete) {
+    admitted = await options.admit?.(bytes);
+    const shown = toTheEnd(admitted?.bytes ?? bytes);
+    const verdict = await stages.engine.scan(shown.bytes, signal);
+    // All of them have arrived, and it has seen all that arrived.
+    if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileLooking: true });
     }
     return report(verdict);
@@ -188,10 +196,26 @@ export async function inspect(
     const failed = report({ kind: "unscannable", finding: failure.finding });
     return { ...failed, sizeBytes: failure.announcedBytes ?? failed.sizeBytes, failure };
   } finally {
+    admitted?.leave();
     // An engine that fails before it reads leaves the source open. Not awaited: one that hangs would not come back.
     if (!bytes?.complete)
       void opened?.bytes[Symbol.asyncIterator]()
         .return?.()
         .catch(() => {});
   }
+}
+
+/** The same bytes, and whether they were read to their end. */
+function toTheEnd(bytes: AsyncIterable<Uint8Array>): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
+  let complete = false;
+  async function* read(): AsyncGenerator<Uint8Array> {
+    yield* bytes;
+    complete = true;
+  }
+  return {
+    bytes: read(),
+    get complete() {
+      return complete;
+    },
+  };
 }

@@ -12,7 +12,7 @@ import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } 
  */
 export const settingsTable = {
   apiKeys: setting({
-    doc: "Accepted bearer secrets, comma-separated (the spec's ApiKeys). `serve` needs at least one.",
+    doc: "Accepted bearer secrets, comma-separated (the spec's ApiKeys). `serve` needs at least one, and 16 characters in each.",
     parse: list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters")),
     default: "",
     secret: true,
@@ -231,6 +231,16 @@ export const settingsTable = {
     parse: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     default: "1000000000",
   }),
+  trustedProxies: setting({
+    doc: "Networks (CIDR, comma-separated) of proxies in front of the service, whose X-Forwarded-For is believed: then the log tells the client's address, and wrong keys are counted by it.",
+    parse: list(networkProblem),
+    default: "",
+  }),
+  drainSeconds: setting({
+    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; what is under way has 25 seconds from the signal on.",
+    parse: wholeNumber(0, 20),
+    default: "5",
+  }),
   tlsCert: setting({
     doc: "PEM file with the certificate chain; with tlsKey, the API speaks HTTPS.",
     parse: path,
@@ -238,7 +248,7 @@ export const settingsTable = {
   }),
   tlsKey: setting({ doc: "PEM file with the certificate's private key.", parse: path, default: "" }),
   logLevel: setting({
-    doc: "`info` logs a line for each request, `error` only what went wrong, `silent` nothing.",
+    doc: "`info` logs a line for each request but health checks and /metrics, `debug` for these too, `error` only what went wrong, `silent` nothing.",
     parse: choice(logLevels),
     default: "info",
   }),

@@ -44,13 +44,13 @@ export function scannerOf({ scanner }: Templates, parameters: Given = {}): Deplo
 /** The asynchronous API of such a scanner. */
 export function asyncApiOf(all: Templates, parameters: Given = {}, scanner: Given = {}): Deployment {
   const { exports } = scannerOf(all, scanner);
-  const given = { ApiKeys: "a-good-key", ...parameters };
+  const given = { ApiKeys: "a-good-key-to-try", ...parameters };
   return deployment(all.asyncApi, { stackName: "lazaret-async-api", parameters: given, exports });
 }
 
 /** The synchronous API of such a scanner, at scan.example.com unless told otherwise. */
 export function syncApiOf(all: Templates, parameters: Given = {}, scanner: Given = {}): Deployment {
   const { exports } = scannerOf(all, scanner);
-  const given = { ApiKeys: "a-good-key", HostedZoneId: "Z0123", DomainName: "scan.example.com", ...parameters };
+  const given = { ApiKeys: "a-good-key-to-try", HostedZoneId: "Z0123", DomainName: "scan.example.com", ...parameters };
   return deployment(all.syncApi, { stackName: "lazaret-sync-api", parameters: given, exports });
 }

@@ -48,10 +48,16 @@ export function devCommand(): Command {
       const service = await startService(
         { ...settings, ...(ownKey && { apiKeys: [ownKey] }), ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
         say,
+        { allowShortKeys: true },
       );
       const health = await service.engine.health(AbortSignal.timeout(5000));
       process.stdout.write(banner({ settings, port: service.port, ownKey, checks: health.checks }));
-      await runUntilSignal(service, { until, log: say, alsoStop: async () => clamd?.stop() });
+      await runUntilSignal(service, {
+        until,
+        log: say,
+        drainSeconds: settings.drainSeconds,
+        alsoStop: async () => clamd?.stop(),
+      });
     });
 }
 

@@ -44,6 +44,6 @@ export function serveCommand(): Command {
       });
       for (const check of health.checks)
         (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
-      await runUntilSignal(service, { until, log: say });
+      await runUntilSignal(service, { until, log: say, drainSeconds: settings.drainSeconds });
     });
 }

@@ -8,19 +8,43 @@ export interface Keys extends Disposable {
   auth: BearerAuth;
 }
 
+/** What is shorter can be guessed. `dev` takes it all the same. */
+export const SHORTEST_KEY = 16;
+
+export interface KeysOptions {
+  lookEveryMs?: number | undefined;
+  /** For trying it out. */
+  allowShort?: boolean | undefined;
+}
+
 /** A key that was added or taken away is known from then on at the latest. */
 const LOOK_EVERY_MS = 60_000;
 
 /** The accepted keys: from the settings, or from a secret that is looked at again and again. */
-export async function startKeys(settings: Settings, log: Log, lookEveryMs: number = LOOK_EVERY_MS): Promise<Keys> {
-  if (settings.awsApiKeysSecret === "") return { auth: bearerAuth(settings.apiKeys), [Symbol.dispose]: () => {} };
+export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
+  const { lookEveryMs = LOOK_EVERY_MS, allowShort = false } = options;
+  const short = (keys: readonly string[]): string | undefined => {
+    const at = allowShort ? -1 : keys.findIndex((key) => key.length < SHORTEST_KEY);
+    return at === -1 ? undefined : `key ${at + 1} has fewer than ${SHORTEST_KEY} characters`;
+  };
+  if (settings.awsApiKeysSecret === "") {
+    const problem = short(settings.apiKeys);
+    if (problem) {
+      throw new CannotStart(
+        `LAZARET_API_KEYS: ${problem}, and can be guessed`,
+        "openssl rand -hex 24 makes a good one; lazaret dev takes short ones, for trying it out",
+      );
+    }
+    return { auth: bearerAuth(settings.apiKeys), [Symbol.dispose]: () => {} };
+  }
   const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
 
   async function read(): Promise<readonly string[]> {
     const parsed = settingsTable.apiKeys.parse((await secret.read()).trim());
-    if ("problem" in parsed)
-      throw new Error(`the secret ${settings.awsApiKeysSecret} holds no good keys: ${parsed.problem}`);
+    const problem = "problem" in parsed ? parsed.problem : short(parsed.value);
+    if ("problem" in parsed || problem)
+      throw new Error(`the secret ${settings.awsApiKeysSecret} holds no good keys: ${problem}`);
     if (parsed.value.length === 0) throw new Error(`the secret ${settings.awsApiKeysSecret} holds no key`);
     return parsed.value;
   }

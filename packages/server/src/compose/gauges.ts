@@ -10,13 +10,13 @@ const QUEUE = {
   oldestSeconds: ["lazaret_queue_oldest_seconds", "How long the oldest job that could run has waited."],
 } as const;
 
-/** What can be asked of the queue. */
-export function queueGauges(queue: Pick<JobQueue, "counts">): Gauge[] {
+/** What can be asked of the queue: of a service or a database that has other things to do. */
+export function queueGauges(counts: JobQueue["counts"]): Gauge[] {
   return Object.entries(QUEUE).map(([name, [metric, help]]) => ({
     name: metric,
     help,
     type: "gauge",
-    read: async () => [{ value: (await queue.counts())[name as keyof typeof QUEUE] }],
+    read: async () => [{ value: (await counts())[name as keyof typeof QUEUE] }],
   }));
 }
 

@@ -9,7 +9,7 @@ import type { Log } from "../log.ts";
 import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
-import { inspect, type Stages } from "../pipeline.ts";
+import { type InspectOptions, inspect, type Stages } from "../pipeline.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { JobRun } from "../queue/worker.ts";
 import type { Engine } from "../scan/engine.ts";
@@ -39,8 +39,8 @@ export interface Scanning extends AsyncDisposable {
   concurrency: number;
   jobsAtOnce: number;
   spareJobs: number;
-  /** From a source to its report, with a limit on its size. */
-  inspect(source: Source, maxBytes: number, signal: AbortSignal): Promise<Report>;
+  /** From a source to its report. */
+  inspect(source: Source, options: InspectOptions): Promise<Report>;
   /** The same with the limits of jobs on size and time. While the source is slow the place is left to others. */
   inspectJob(source: JobSource, signal: AbortSignal, place?: JobRun["place"]): Promise<Report>;
   /** Never throws. */
@@ -88,16 +88,12 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
   const open = fetchSource(download, objects);
-  async function counted(
-    source: Source,
-    limits: { maxBytes: number; signal: AbortSignal },
-    place?: JobRun["place"],
-  ): Promise<Report> {
+  async function counted(source: Source, options: InspectOptions, place?: JobRun["place"]): Promise<Report> {
     const minRate = settings.downloadMinRate;
     const opening: Stages["open"] = place
       ? (what, signal) => steadySource((until) => open(what, until), { place, minRate }, signal)
       : open;
-    const report = await inspect(source, { open: opening, engine, now: () => performance.now() }, limits);
+    const report = await inspect(source, { open: opening, engine, now: () => performance.now() }, options);
     usage.scanned();
     return report;
   }
@@ -114,7 +110,7 @@ export async function startScanning(settings: Settings, log: Log, { now, ownUrl 
     jobsAtOnce,
     spareJobs,
     usage,
-    inspect: (source, maxBytes, signal) => counted(source, { maxBytes, signal }),
+    inspect: (source, options) => counted(source, options),
     async inspectJob(source, signal, place) {
       // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.
       const limit = new AbortController();

@@ -25,3 +25,11 @@ export class QueueUnavailable extends Error {
     this.name = "QueueUnavailable";
   }
 }
+
+/** The bytes of a file come too slowly to hold a slot that others wait for. */
+export class TooSlow extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "TooSlow";
+  }
+}

@@ -25,5 +25,10 @@ export interface Platform {
   /** Where events say that they come from. */
   account: string;
   region: string;
+  /**
+   * Writes something of no meaning where jobs are kept, as durably as a job. Throws `QueueUnavailable` when that cannot be
+   * done; undefined where it is a service's business.
+   */
+  tryToWrite?(): Promise<void>;
   close(): Promise<void>;
 }

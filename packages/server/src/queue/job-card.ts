@@ -41,6 +41,11 @@ export function jobCard(job: Job): JobCard {
   };
 }
 
+/** A job's source in one word, for the log. */
+export function sourceWord(source: JobSource): string {
+  return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
+}
+
 function sourceCard(source: JobSource): SourceCard {
   if (source.kind === "object") {
     const { kind, bucket, key, version } = source;

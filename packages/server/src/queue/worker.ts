@@ -2,6 +2,7 @@ import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import type { Settlement } from "../model/settlement.ts";
+import { sourceWord } from "./job-card.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
 import { type Places, places } from "./places.ts";
 
@@ -244,6 +245,8 @@ export function startWorker(options: WorkerOptions): Worker {
     const say = "error" in outcome ? log.error : log;
     say("job", {
       job_id: lease.job.id,
+      trace_id: lease.job.traceId,
+      source: sourceWord(lease.job.source),
       attempt: lease.attempt,
       ...outcome,
       ms: Math.round(performance.now() - started),

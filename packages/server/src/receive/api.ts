@@ -1,19 +1,22 @@
-import { Busy, EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
+import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
 import type { BearerAuth } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
-import { badRequest, Problem, problemAnswer, tryLater } from "./problem.ts";
+import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Route } from "./route.ts";
+import type { WrongKeys } from "./wrong-keys.ts";
 
 export interface ApiOptions {
   routes: readonly Route[];
   auth: BearerAuth;
+  /** Who tries keys is slowed down, if there is such a thing. */
+  wrongKeys?: WrongKeys;
 }
 
 const STORE_AWAY = { message: "the store of this installation cannot be reached", hint: "try again" };
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
-  const { routes, auth } = options;
+  const { routes, auth, wrongKeys } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
   const prefixes = routes.filter((route) => route.prefix);
 
@@ -37,25 +40,36 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     });
   }
 
+  async function keyOf({ headers, remote, signal }: ApiRequest): Promise<string> {
+    try {
+      return auth.check(headers);
+    } catch (error) {
+      await wrongKeys?.hold(remote, signal);
+      throw error;
+    }
+  }
+
   return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
     let storeAway = STORE_AWAY;
     try {
       if (!request.headers.host)
-        throw badRequest(
-          "invalid_http",
-          "the request has no Host, or one of Host, Authorization and Content-Type twice",
-        );
+        throw new Problem(400, "invalid_http", {
+          message: "the request has no Host, or one of Host, Authorization and Content-Type twice",
+          // Where such a request ends, others may see differently.
+          headers: { Connection: "close" },
+        });
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
-      const keyDigest = route.open ? "" : auth.check(request.headers);
+      const keyDigest = route.open ? "" : await keyOf(request);
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
       const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
-      return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+      const headers = { ...extraHeaders, ...answer.headers };
+      return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
       const problem = problemFrom(error, { request, storeAway });
       if (!request.signal.aborted) request.note({ code: problem.code });
@@ -72,6 +86,12 @@ function problemFrom(
   if (error instanceof Problem) return error;
   if (error instanceof Busy) {
     return tryLater("busy", "all scanners are busy and the waiting line is full", "try again in a few seconds");
+  }
+  if (error instanceof TooSlow) {
+    return new Problem(408, "request_timeout", {
+      message: error.message,
+      hint: "try again, from a place with a better connection if you can",
+    });
   }
   if (error instanceof EngineUnavailable) {
     request.note({ error: error.message });

@@ -7,6 +7,8 @@ import type { LogFields } from "../log.ts";
 export interface ApiRequest {
   readonly id: string;
   readonly method: string;
+  /** The client's address; of a proxy that is not trusted, the proxy's. */
+  readonly remote: string;
   /** Without the query, slashes collapsed. */
   readonly path: string;
   readonly query: URLSearchParams;
@@ -28,6 +30,8 @@ export interface ApiRequest {
 
 export interface Answer {
   status: number;
+  /** Asked for so often, by machines, that the log is better without it. */
+  routine?: boolean;
   headers?: Readonly<Record<string, string>>;
   /** Sent as application/json. */
   json?: unknown;
@@ -35,6 +39,8 @@ export interface Answer {
   html?: string;
   /** Sent as text/plain, unless the headers say otherwise. */
   text?: string;
+  /** Sent as it is: made once, for all who ask. */
+  rendered?: { type: string; content: Buffer };
   /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
   stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
 }

@@ -1,3 +1,5 @@
+import type { Answer } from "./exchange.ts";
+import { renderedOnce } from "./http/answer-body.ts";
 import { Problem } from "./problem.ts";
 import type { Route } from "./route.ts";
 
@@ -14,6 +16,16 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
     { path: "/.well-known/lazaret/callback-key.pem", form: "x509", words: "X509" },
     { path: "/.well-known/lazaret/callback-key.pkcs1.pem", form: "pkcs1", words: "PKCS1" },
   ] as const;
+  const made = new Map<string, Answer>();
+  /** Keys are exchanged now and then: the answers are those of one pair. */
+  function answerOf(pem: string): Answer {
+    const known = made.get(pem);
+    if (known) return known;
+    if (made.size >= forms.length) made.clear();
+    const answer = renderedOnce({ status: 200, text: pem, headers: { "Content-Type": PEM } });
+    made.set(pem, answer);
+    return answer;
+  }
   return forms.map(
     ({ path, form, words }): Route => ({
       method: "GET",
@@ -28,7 +40,7 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
       },
       async handle() {
         const keys = await publicKeys();
-        if (keys) return { status: 200, text: keys[form], headers: { "Content-Type": PEM } };
+        if (keys) return answerOf(keys[form]);
         throw new Problem(404, "not_found", {
           message: "callbacks of this installation are not signed, or nobody has made the key yet",
           hint: "an operator can sign them with LAZARET_SIGN_CALLBACK_INVOCATIONS=true; the first worker makes the key",

@@ -12,6 +12,8 @@ export interface Route {
   open?: boolean;
   /** What is said when the store cannot be reached; this is never an answer about a job. */
   storeAway?: { message: string; hint: string };
+  /** Asked for every few seconds, by machines: when all is well the log is spared. */
+  routine?: boolean;
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
   doc: RouteDoc;

@@ -8,26 +8,26 @@ import { Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
 
 export interface ScanNowOptions {
-  /** Waits for a slot, then fetches and scans. Throws `Busy`, `EngineUnavailable`, or `signal.reason`. */
-  scan(source: Source, signal: AbortSignal): Promise<Report>;
+  /** Fetches, waits for a slot and scans. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or `signal.reason`. */
+  scan(source: Source, keyDigest: string, signal: AbortSignal): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
   installation: Installation;
 }
 
-export type ScanNow = (request: ApiRequest, source: Source) => Promise<Answer>;
+export type ScanNow = (request: ApiRequest, wanted: { source: Source; keyDigest: string }) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
 export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
-  return async (request, source) => {
+  return async (request, { source, keyDigest }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     const clientGone = (): void => stop.abort(request.signal.reason);
     request.signal.addEventListener("abort", clientGone, { once: true });
     try {
       request.signal.throwIfAborted();
-      const report = await scan(source, stop.signal);
+      const report = await scan(source, keyDigest, stop.signal);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };

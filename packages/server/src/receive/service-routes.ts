@@ -1,4 +1,6 @@
 import { inBothDialects } from "./dialect.ts";
+import type { Answer } from "./exchange.ts";
+import { renderedOnce } from "./http/answer-body.ts";
 import { tryLater } from "./problem.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
@@ -28,6 +30,7 @@ const alive: Omit<RouteDoc, "summary" | "example"> = {
 };
 
 export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRoutesOptions): Route[] {
+  let counted: { text: string; answer: Answer } | undefined;
   const service: Route[] = inBothDialects([
     {
       method: "GET",
@@ -46,6 +49,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         method: "GET",
         path,
         open: true,
+        routine: true,
         doc: { ...alive, summary: "Is the process alive?", example: `curl -i $URL${path}` },
         handle: async () => ({ status: 204 }),
       }),
@@ -54,6 +58,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
       method: "GET",
       path: "/readyz",
       open: true,
+      routine: true,
       doc: {
         group: "Service",
         summary: "Is the service ready to scan?",
@@ -81,18 +86,27 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
       method: "GET",
       path: "/metrics",
       open: true,
+      routine: true,
       doc: {
         ...alive,
         summary: "Counters and gauges, as Prometheus reads them",
         success: { status: 200, description: "The metrics.", contentType: METRICS },
         example: "curl $URL/metrics",
       },
-      handle: async () => ({ status: 200, text: await metrics(), headers: { "Content-Type": METRICS } }),
+      async handle() {
+        const text = await metrics();
+        if (text !== counted?.text) {
+          const answer = renderedOnce({ status: 200, text, headers: { "Content-Type": METRICS } });
+          counted = { text, answer };
+        }
+        return counted.answer;
+      },
     },
   ]);
 
   const documented = [...routes, ...service];
-  const document = openApi(documented, version);
+  const document = renderedOnce({ status: 200, json: openApi(documented, version) });
+  const page = renderedOnce(docsPage(documented, version));
   return [
     ...service,
     {
@@ -105,7 +119,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 200, description: "The document." },
         example: "curl $URL/openapi.json",
       },
-      handle: async () => ({ status: 200, json: document }),
+      handle: async () => document,
     },
     {
       method: "GET",
@@ -117,7 +131,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 200, description: "The page." },
         example: "curl $URL/docs",
       },
-      handle: async () => docsPage(documented, version),
+      handle: async () => page,
     },
   ];
 }

@@ -58,10 +58,10 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         },
         example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
       },
-      async handle(request) {
+      async handle(request, { keyDigest }) {
         if (!downloads) throw downloadsDisabled();
         const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
-        return scanNow(request, urlSource(body, checkDestination));
+        return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
       },
     },
     {
@@ -77,7 +77,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         errors: uploadErrors,
         example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $URL/api/v1/scan/sync/binary`,
       },
-      handle: async (request) => scanNow(request, binaryUpload(request)),
+      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
     },
     {
       method: "POST",
@@ -93,7 +93,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
         example: `curl -H "Authorization: Bearer $KEY" -F file=@report.pdf $URL/api/v1/scan/sync/form`,
       },
-      handle: async (request) => scanNow(request, formUpload(request)),
+      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
     },
     {
       method: "POST",
@@ -113,9 +113,9 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
         example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $URL/api/v1/scan/sync/objstore`,
       },
-      async handle(request) {
+      async handle(request, { keyDigest }) {
         const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-        return scanNow(request, objectSource(body, checkObject));
+        return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
       },
     },
   ];

@@ -1,4 +1,5 @@
 import { type Feature, featuresOf, type Installation, type VersionAnswer } from "@lazaret/contract";
+import { renderedOnce } from "./http/answer-body.ts";
 import type { Route } from "./route.ts";
 
 export interface VersionRouteOptions {
@@ -18,6 +19,7 @@ export function versionRoute({ version, installation }: VersionRouteOptions): Ro
     engine: { variant, version: engineVersion },
     features: features.sort() as Feature[],
   };
+  const answer = renderedOnce({ status: 200, json });
   return {
     method: "GET",
     path: "/version",
@@ -31,6 +33,6 @@ export function versionRoute({ version, installation }: VersionRouteOptions): Ro
       errors: {},
       example: "curl $URL/version",
     },
-    handle: async () => ({ status: 200, json }),
+    handle: async () => answer,
   };
 }

@@ -50,3 +50,19 @@ test("a caller that gives up leaves the line and takes no slot", async () => {
   leave();
   assert.equal(door.inside, 0);
 });
+
+test("the next to enter is the first in line of the key that has the fewest inside", async () => {
+  const door = gate(2);
+  const leave = await door.enter(never, "crowd");
+  await door.enter(never, "crowd");
+  const entered: string[] = [];
+  for (const name of ["crowd 1", "crowd 2", "other 1", "other 2"]) {
+    void door.enter(never, name.split(" ")[0]).then((leaveNext) => {
+      entered.push(name);
+      leaveNext();
+    });
+  }
+  leave();
+  await new Promise(setImmediate);
+  assert.deepEqual(entered, ["other 1", "other 2", "crowd 1", "crowd 2"]);
+});

@@ -35,7 +35,7 @@ test("dev keeps its key in the data folder for its owner only, and uses it again
   using folder = temporaryFolder();
   const keys: string[] = [];
   for (const _ of [1, 2]) {
-    await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0" } });
+    await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_DRAIN_SECONDS: "0" } });
     const [, key = ""] = await run.says(/KEY=(\S+)/);
     keys.push(key);
     run.child.kill("SIGTERM");
@@ -48,7 +48,7 @@ test("dev keeps its key in the data folder for its owner only, and uses it again
 
 test("dev listens on loopback only, and takes loopback as a target", async () => {
   using folder = temporaryFolder();
-  await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0" } });
+  await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_DRAIN_SECONDS: "0" } });
   const [, url, key] = await run.says(/export URL=(http:\/\/127\.0\.0\.1:\d+) KEY=(\S+)/);
   const response = await fetch(`${url}/api/v1/scan/sync/download`, {
     method: "POST",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect } from "node:net";
@@ -8,6 +9,7 @@ import { before, test } from "node:test";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { runCli } from "../support/run-cli.ts";
+import { until } from "../support/until.ts";
 
 let clamd: TestClamd;
 before(async () => {
@@ -22,6 +24,7 @@ const env = (more: Record<string, string> = {}): Record<string, string> => ({
   LAZARET_CLAMD: `unix:${clamd.socketPath}`,
   LAZARET_HOST: "127.0.0.1",
   LAZARET_PORT: "0",
+  LAZARET_DRAIN_SECONDS: "0",
   ...more,
 });
 const listening = /"event":"listening".*"port":(\d+)/;
@@ -32,6 +35,22 @@ test("serve refuses to start without a key, and says how to make one", async () 
   await using run = runCli(["serve"], { cwd: folder.path, env: keyless });
   assert.equal(await run.ended(), 78);
   assert.match(run.stderr, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
+});
+
+test("serve refuses keys that can be guessed, and says how to make one; dev takes them", async () => {
+  using folder = temporaryFolder();
+  const short = env({ LAZARET_API_KEYS: `${key},fifteen-letters` });
+  await using run = runCli(["serve"], { cwd: folder.path, env: short });
+  assert.equal(await run.ended(), 78);
+  assert.match(
+    run.stderr,
+    /^lazaret: LAZARET_API_KEYS: key 2 has fewer than 16 characters.*\nhint: openssl rand -hex 24/,
+  );
+  assert.ok(!run.stderr.includes("fifteen-letters"));
+  await using dev = runCli(["dev"], { cwd: folder.path, env: { ...short, LAZARET_API_KEYS: "fifteen-letters" } });
+  await dev.says(/is ready at/);
+  dev.child.kill("SIGINT");
+  assert.equal(await dev.ended(), 0);
 });
 
 test("serve reports all problems of its settings at once", async () => {
@@ -86,6 +105,42 @@ test("on SIGTERM a request under way finishes, new ones find nobody, and the exi
   assert.deepEqual(await (await underWay).json(), { status: "clean", size: 23 });
   assert.equal(await run.ended(), 0);
 });
+
+for (const command of ["serve", "dev"]) {
+  test(`after SIGTERM ${command} takes requests for a while, with readiness at 503; none that it took is cut`, async () => {
+    using folder = temporaryFolder();
+    const more = { LAZARET_DRAIN_SECONDS: "8", LAZARET_DATA_DIR: join(folder.path, "data") };
+    await using run = runCli([command], { cwd: folder.path, env: env(more) });
+    const [, port] = await run.says(command === "serve" ? listening : /ready at http:\/\/127\.0\.0\.1:(\d+)/);
+    const socket = connect({ host: "127.0.0.1", port: Number(port) });
+    let answers = "";
+    socket.setEncoding("latin1").on("data", (part: string) => {
+      answers += part;
+    });
+    const upload =
+      "POST /api/v1/scan/sync/binary HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n" +
+      `Authorization: Bearer ${key}\r\nContent-Length: 5\r\n\r\n`;
+    socket.write(`${upload}hel`);
+    assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 204);
+    run.child.kill("SIGTERM");
+    await run.says(/stopping/);
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz?verbose`);
+    assert.deepEqual([ready.status, ready.headers.get("connection")], [503, "close"]);
+    assert.match(await ready.text(), /"service","ok":false,"detail":"stopping"/);
+    assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 204);
+    await until("it stops listening", () =>
+      fetch(`http://127.0.0.1:${port}/healthz`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    socket.write(`lo${upload}again${upload}thrice`.slice(0, -1));
+    const closed = once(socket, "close");
+    assert.equal(await run.ended(), 0);
+    await closed;
+    assert.equal(answers.split('"status":"clean","size":5').length, 4, answers);
+  });
+}
 
 test("serve speaks TLS with a certificate and its key", async () => {
   using folder = temporaryFolder();

@@ -54,6 +54,16 @@ async function resultOf(traceId: string): Promise<unknown> {
   return response.json();
 }
 
+test("a job's log line tells its trace id, and where the file came from without the query", async () => {
+  await submit({ download_url: `${files.origin}/clean?token=canary`, trace_id: "in the log" });
+  await resultOf("in the log");
+  const line = (): Record<string, unknown> | undefined =>
+    service.lines.find(({ trace_id }) => trace_id === "in the log");
+  await until("the line is there", () => line() !== undefined);
+  assert.deepEqual([line()?.event, line()?.source, line()?.verdict], ["job", `${files.origin}/clean`, "clean"]);
+  assert.doesNotMatch(JSON.stringify(service.lines), /canary/);
+});
+
 test("without a callback_url: 201, an empty body, and a location that leads to the result", async () => {
   const response = await submit({ download_url: `${files.origin}/clean`, trace_id: "first & önly" });
   assert.equal(response.status, 201);

@@ -137,12 +137,12 @@ test("a bucket whose events go to the queue is guarded with no code", async () =
 
 test("API keys come from a secret, and are exchanged without a restart", async () => {
   const { json } = installation.aws;
-  json.putSecret("keys", "first-key-1, second-key-2");
+  json.putSecret("keys", "first-key-of-two-1, second-key-of-two-2");
   await using other = await installation.service({ apiKeys: [], awsApiKeysSecret: "keys", role: "api" });
   const status = async (key: string): Promise<number> =>
     (await fetch(`${other.url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } })).status;
   assert.deepEqual(
-    [await status("first-key-1"), await status("second-key-2"), await status("wrong-key")],
+    [await status("first-key-of-two-1"), await status("second-key-of-two-2"), await status("wrong-key")],
     [204, 204, 401],
   );
 });

@@ -35,6 +35,7 @@ atTheEnd(async () => {
 test("an object is scanned, tagged and told to topic and bus; the poll has its result", async () => {
   buckets.put("uploads", "2026/a report.txt", "a clean report");
   const body = { bucket: "uploads", key: "2026/a report.txt", trace_id: "clean object", custom_data: "half \ud83d 💾" };
+  const began = Date.now();
   const submitted = await submit(service, body);
   assert.deepEqual([submitted.status, submitted.headers.get("content-length")], [201, "0"]);
   assert.deepEqual(await resultOf(service, "clean object"), {
@@ -43,18 +44,25 @@ test("an object is scanned, tagged and told to topic and bus; the poll has its r
     realfiletype: "ASCII text",
   });
   const message = await messageOf("findings.jsonl", (line) => line.trace_id === "clean object");
-  assert.deepEqual(message, {
-    bucket: "uploads",
-    key: "2026/a report.txt",
-    size: 14,
-    status: "clean",
-    action: "tag",
-    trace_id: "clean object",
-    custom_data: body.custom_data,
-    realfiletype: "ASCII text",
-  });
+  const time = Date.parse(String(message.time));
+  assert.ok(time >= began && time <= Date.now(), "a line in a file tells when it was written");
+  assert.deepEqual(
+    { ...message, time: "" },
+    {
+      bucket: "uploads",
+      key: "2026/a report.txt",
+      time: "",
+      size: 14,
+      status: "clean",
+      action: "tag",
+      trace_id: "clean object",
+      custom_data: body.custom_data,
+      realfiletype: "ASCII text",
+    },
+  );
   const event = await messageOf("events.jsonl", ({ detail }) => (detail as typeof message).trace_id === "clean object");
-  assert.deepEqual(event.detail, message);
+  const { time: _, ...detail } = message;
+  assert.deepEqual(event.detail, detail);
   assert.deepEqual(
     [event.version, event["detail-type"], event.source, event.account, event.region, event.resources],
     ["0", "Scan Result", "com.scanner", "000000000000", "local", []],
@@ -165,7 +173,11 @@ test("an object that is not there is no, and so told; there is nothing to tag", 
   assert.equal((await submit(service, missing)).status, 201);
   const result = { status: "no", finding: "scanner:object-not-found" };
   assert.deepEqual(await resultOf(service, "missing object"), result);
-  const { version, ...message } = await messageOf("findings.jsonl", ({ trace_id }) => trace_id === "missing object");
+  const {
+    version,
+    time: _,
+    ...message
+  } = await messageOf("findings.jsonl", ({ trace_id }) => trace_id === "missing object");
   assert.deepEqual(message, { ...missing, size: 0, ...result, action: "no" });
   assert.equal(version, undefined);
   assert.deepEqual(await scanNow(service, "no-such-bucket", "x"), result);

@@ -3,6 +3,7 @@ import { before, test } from "node:test";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { type TestService, testKey, testService } from "../support/service.ts";
+import { until } from "../support/until.ts";
 
 let clamd: TestClamd;
 let service: TestService;
@@ -96,4 +97,63 @@ test("each request leaves one log line, without its query and without the key", 
   const all = JSON.stringify(service.lines);
   assert.doesNotMatch(all, /canary/);
   assert.ok(!all.includes(testKey));
+});
+
+test("however often anybody asks for the metrics, the queue is counted once in a while", async () => {
+  let clockReads = 0;
+  const now = (): number => {
+    clockReads += 1;
+    return Date.now();
+  };
+  await using counted = await testService({ engine: "P", clamd: "none" }, {}, { now });
+  const ask = async (): Promise<string> => (await fetch(`${counted.url}/metrics`)).text();
+  assert.match(await ask(), /^lazaret_queue_ready 0$/m);
+  clockReads = 0;
+  for (let round = 0; round < 30; round += 1) await Promise.all(Array.from({ length: 10 }, ask));
+  // Each count of the queue reads the clock once; workers that look for jobs do so a few times a second.
+  assert.ok(clockReads < 300, `300 questions for the metrics made ${clockReads} for the queue`);
+});
+
+test("who tries many keys is slowed down and then told to stop; a right key from the same address is not", async () => {
+  await using own = await testService({ engine: "P", clamd: "none" });
+  const tryKey = (key: string): Promise<Response> =>
+    fetch(`${own.url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } });
+  const tries = await Promise.all(Array.from({ length: 150 }, (_, index) => tryKey(`wrong-key-number-${index}`)));
+  const refused = tries.filter(({ status }) => status === 429);
+  assert.ok(tries.every(({ status }) => status === 401 || status === 429));
+  assert.ok(refused.length > 0 && refused.length < 150, `${refused.length} of 150 got 429`);
+  for (const response of refused) {
+    assert.equal(((await response.json()) as { code: string }).code, "too_many_wrong_keys");
+    assert.match(response.headers.get("retry-after") ?? "", /^([1-9]|[12]\d|30)$/);
+  }
+  assert.equal((await tryKey(testKey)).status, 204);
+});
+
+test("health checks and metrics leave no log line unless something is wrong, and are counted all the same", async () => {
+  await using quiet = await testService({ clamd: "unix:/nowhere/clamd.sock" });
+  const from = quiet.lines.length;
+  for (const path of ["/healthz", "/livez", "/metrics", "/healthz", "/readyz"]) await fetch(`${quiet.url}${path}`);
+  await fetch(`${quiet.url}/version`);
+  const paths = quiet.lines
+    .slice(from)
+    .flatMap(({ event, path, status }) => (event === "request" ? [[path, status]] : []));
+  assert.deepEqual(paths, [
+    ["/readyz", 503],
+    ["/version", 200],
+  ]);
+  await until("the metrics are counted again", async () => {
+    const text = await (await fetch(`${quiet.url}/metrics`)).text();
+    return /^lazaret_requests_total\{method="GET",status="204"\} 3$/m.test(text);
+  });
+});
+
+test("behind a trusted proxy the log tells the client's address, and wrong keys are counted by it", async () => {
+  await using proxied = await testService({ engine: "P", clamd: "none", trustedProxies: ["127.0.0.0/8"] });
+  const ask = (client: string, key: string): Promise<Response> =>
+    fetch(`${proxied.url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}`, "X-Forwarded-For": client } });
+  assert.equal((await ask("203.0.113.9, 192.0.2.7", testKey)).status, 204);
+  assert.equal(proxied.lines.find(({ path }) => path === "/api/v1/test")?.remote, "192.0.2.7");
+  const tries = await Promise.all(Array.from({ length: 120 }, (_, index) => ask("192.0.2.7", `wrong-key-${index}`)));
+  assert.ok(tries.some(({ status }) => status === 429));
+  assert.equal((await ask("192.0.2.8", "wrong-key")).status, 401);
 });

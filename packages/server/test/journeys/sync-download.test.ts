@@ -194,10 +194,12 @@ test("while the engine is down no download is left open", async () => {
   let open = 0;
   const slow = createServer((_, response) => {
     open += 1;
-    response.writeHead(200, { "Content-Length": 1000 }).write("x");
+    response.writeHead(200, { "Content-Length": 4 }).write("fil");
     response.on("close", () => {
       open -= 1;
     });
+    // The engine is asked when a small file is here.
+    response.end("e");
   });
   await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
   await using down = await testService({ clamd: "unix:/nowhere/clamd.sock" });

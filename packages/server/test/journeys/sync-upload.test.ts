@@ -134,6 +134,14 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.equal(refused.status, 415);
   });
 
+  test("a result tells its request id in a header, and the log has the verdict under it", async () => {
+    const response = await service.scan("hello");
+    const id = response.headers.get("x-request-id");
+    assert.match(id ?? "", /^[0-9a-f-]{36}$/);
+    const line = service.lines.find(({ request_id }) => request_id === id);
+    assert.deepEqual([line?.status, line?.verdict, line?.bytes], [200, "clean", 5]);
+  });
+
   test("a client that goes away in mid-body leaves one log line and nothing else", async () => {
     const from = service.lines.length;
     await rawHttp(service.port, [head([octets, "Content-Length: 1000"]), "half"], { limitMs: 100 });

@@ -93,6 +93,7 @@ test("findings of an older engine have the fields of its version, and of one old
       "key",
       "size",
       "status",
+      "time",
       "trace_id",
       "version",
     ]);

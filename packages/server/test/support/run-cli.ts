@@ -16,10 +16,23 @@ export interface CliRun extends AsyncDisposable {
   ended(): Promise<number | null>;
 }
 
+export interface CliOptions {
+  cwd: string;
+  env?: Record<string, string>;
+  /** A folder that is a small disk of its own, seen by this process only; `insideOf` finds it. Linux only. */
+  disk?: { path: string; bytes: number };
+}
+
+/** A path as the process sees it, from outside. */
+export function insideOf(run: CliRun, path: string): string {
+  return `/proc/${run.child.pid}/root${path}`;
+}
+
 /** Runs the real `lazaret` with nothing of LAZARET_* in its environment but what is given. */
-export function runCli(args: readonly string[], options: { cwd: string; env?: Record<string, string> }): CliRun {
+export function runCli(args: readonly string[], options: CliOptions): CliRun {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LAZARET_")));
-  const child = spawn(process.execPath, [binary, ...args], { cwd: options.cwd, env: { ...env, ...options.env } });
+  const [program = "", ...words] = [...onDisk(options.disk), process.execPath, binary, ...args];
+  const child = spawn(program, words, { cwd: options.cwd, env: { ...env, ...options.env } });
   if (child.pid) watchChild(child.pid);
   const exit = once(child, "close");
   let stdout = "";
@@ -52,4 +65,11 @@ export function runCli(args: readonly string[], options: { cwd: string; env?: Re
       await exit;
     },
   };
+}
+
+/** What a command is put after to have a small tmpfs that ends with it. Needs no root where namespaces are allowed. */
+function onDisk(disk: CliOptions["disk"]): string[] {
+  if (!disk) return [];
+  const mount = `mount -t tmpfs -o size=${disk.bytes} none "$0" && exec "$@"`;
+  return ["unshare", process.getuid?.() === 0 ? "-m" : "-Urm", "sh", "-c", mount, disk.path];
 }

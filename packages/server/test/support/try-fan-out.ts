@@ -34,7 +34,7 @@ export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Pro
     (event: string, fields: LogFields = {}): void => {
       logged.push({ level, event, ...fields });
     };
-  const log: Log = Object.assign(write("info"), { error: write("error") });
+  const log: Log = Object.assign(write("info"), { error: write("error"), debug: () => {} });
   const sending = {
     dataDir,
     connector: (signal: AbortSignal) => guardedConnector({ guard: { mayDial: () => true } }, signal),

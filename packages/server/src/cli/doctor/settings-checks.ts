@@ -1,3 +1,4 @@
+import { SHORTEST_KEY } from "../../compose/api-keys.ts";
 import type { ReadSettings } from "../../settings/read-settings.ts";
 import type { Settings } from "../../settings.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -20,6 +21,15 @@ export function meaningChecks(settings: Settings): Check[] {
   if (apiKeys.length === 0 && awsApiKeysSecret === "" && role !== "worker") {
     checks.push(
       warn("api keys", "none is set: lazaret dev makes its own, lazaret serve does not start", "set LAZARET_API_KEYS"),
+    );
+  }
+  if (apiKeys.some((key) => key.length < SHORTEST_KEY)) {
+    checks.push(
+      warn(
+        "api keys",
+        `one has fewer than ${SHORTEST_KEY} characters: lazaret dev takes it, lazaret serve does not start`,
+        "openssl rand -hex 24 makes a good one",
+      ),
     );
   }
   if ((tlsCert === "") !== (tlsKey === "")) {

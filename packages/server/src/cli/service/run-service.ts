@@ -14,11 +14,14 @@ export function stopSignal(): Promise<string> {
 export interface RunOptions {
   until: Promise<string>;
   log: Log;
+  /** After SIGTERM, which comes from whoever runs it. After SIGINT somebody waits at a terminal. */
+  drainSeconds: number;
   alsoStop?: () => Promise<void>;
 }
 
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
-export async function runUntilSignal(service: RunningService, { until, log, alsoStop }: RunOptions): Promise<void> {
+export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
+  const { until, log, alsoStop } = options;
   // Whoever read our output may leave; that is no reason to stop scanning.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const signal = await until;
@@ -28,8 +31,9 @@ export async function runUntilSignal(service: RunningService, { until, log, also
       if (Date.now() - asked > SAME_SIGNAL_MS) process.exit(1);
     });
   }
-  log("stopping", { signal });
-  await service.stop();
+  const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
+  log("stopping", { signal, drain_s: drainSeconds });
+  await service.stop(undefined, drainSeconds * 1000);
   await alsoStop?.();
   log("stopped");
 }

@@ -24,7 +24,10 @@ export function storedFinding(finding: PublishedFinding, { protocol, format }: S
   function contentFor(): unknown {
     // Emails are put into words when they are sent.
     const content = finding.body === "text" && protocol !== "email" ? emailText(finding.message) : finding.message;
-    return format === "envelope" ? envelope(finding, content, at) : content;
+    if (format === "envelope") return envelope(finding, content, at);
+    // Whoever reads a file later has nothing else to tell when it was; all others get a message when there is one.
+    const isLine = protocol === "file" && typeof content !== "string";
+    return isLine ? { ...content, time: new Date(at.now).toISOString() } : content;
   }
 }
 

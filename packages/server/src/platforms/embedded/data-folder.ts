@@ -1,5 +1,6 @@
-import { mkdir, open, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { mkdir, open, stat, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { makeSecretKey, readSecretKey } from "./secret-key.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 import { syncFolder } from "./written-once.ts";
@@ -18,12 +19,7 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
   const keyPath = join(dataDir, "secret.key");
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    const secretKey = await keyFor(databasePath, keyPath);
-    await using database = await open(databasePath, "a", 0o600);
-    // SQLite gives its other files the rights of this one.
-    if ((await database.stat()).mode & 0o077) await database.chmod(0o600);
-    await syncFolder(dataDir);
-    return { databasePath, secretKey };
+    return { databasePath, secretKey: await keyFor(databasePath, keyPath) };
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error;
     throw new DatabaseUnavailable(
@@ -34,24 +30,57 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
   }
 }
 
-/** The key is always made before the database: a database without one has lost it, and a new one would not open it. */
+/**
+ * An empty database is made first, then the key, then the database gets its first content. So neither is ever without the
+ * other unless it was lost.
+ */
 async function keyFor(databasePath: string, keyPath: string): Promise<Uint8Array> {
   const key = await readSecretKey(keyPath);
-  if (key) return key;
-  if (!(await hasContent(databasePath))) return await makeSecretKey(keyPath);
-  // Another process may have made both since we looked.
-  const made = await readSecretKey(keyPath);
-  if (made) return made;
-  throw new DatabaseUnavailable(
-    `cannot read the jobs in ${databasePath}: ${keyPath} is missing`,
-    "restore the secret.key that belongs to it, or move jobs.db* away to start with no jobs",
+  if (key && (await sizeOf(databasePath)) === undefined) throw withoutDatabase(databasePath, keyPath);
+  if (!key && ((await sizeOf(databasePath)) ?? 0) > 0) {
+    // Another process may have made both since we looked.
+    const made = await readSecretKey(keyPath);
+    if (made) return made;
+    throw new DatabaseUnavailable(
+      `cannot read the jobs in ${databasePath}: ${keyPath} is missing`,
+      "restore the secret.key that belongs to it, or move jobs.db* away to start with no jobs and a new key",
+    );
+  }
+  await using database = await open(databasePath, "a", 0o600);
+  // SQLite gives its other files the rights of this one.
+  if ((await database.stat()).mode & 0o077) await database.chmod(0o600);
+  await syncFolder(dirname(databasePath));
+  return key ?? (await makeSecretKey(keyPath));
+}
+
+function withoutDatabase(databasePath: string, keyPath: string): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `there is ${keyPath}, and ${databasePath} is missing: jobs that were accepted are in it`,
+    `put jobs.db back, or make an empty one to start with no jobs: touch ${databasePath}`,
   );
 }
 
-async function hasContent(path: string): Promise<boolean> {
+/**
+ * Throws `DatabaseUnavailable` when so many bytes cannot be written to the folder. By writing them, to a file that has no name
+ * any more: a database may find room in its own files for one small change, and none for the next job.
+ */
+export async function roomFor(bytes: number, dataDir: string): Promise<void> {
+  const path = join(dataDir, `.room-${randomUUID()}`);
   try {
-    return (await stat(path)).size > 0;
-  } catch {
-    return false;
+    await using file = await open(path, "wx", 0o600);
+    await unlink(path);
+    await file.writeFile(Buffer.alloc(bytes, "room"));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const full = code === "ENOSPC" || code === "EDQUOT";
+    throw new DatabaseUnavailable(
+      `cannot write to the data folder ${dataDir}: ${full ? "the disk is full" : message}`,
+      full ? "free some space; jobs accepted so far are kept" : "the user who runs lazaret must be able to write to it",
+      { cause: error },
+    );
   }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(() => undefined))?.size;
 }

@@ -1,7 +1,7 @@
 import { type FanOutOptions, startFanOut } from "../../deliver/fan-out/fan-out.ts";
 import { messageId } from "../../deliver/message-id.ts";
 import type { Platform } from "../platform.ts";
-import { prepareDataFolder } from "./data-folder.ts";
+import { prepareDataFolder, roomFor } from "./data-folder.ts";
 import { openJobStore } from "./job-store.ts";
 import { keyFiles } from "./signing-keys.ts";
 
@@ -16,12 +16,15 @@ export interface EmbeddedOptions {
 /** Messages under way when everything stops; the rest is sent by the next process. */
 const FAN_OUT_GRACE_MS = 2000;
 
+/** More than the database takes for a job, whose JSON is 256 KiB at most. */
+const LARGEST_JOB_BYTES = 512 * 1024;
+
 /** Everything in one data folder: SQLite and key files. */
 export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
   const { dataDir, stackName, now } = options;
   const store = await openJobStore(dataDir, { now });
   const { secretKey } = await prepareDataFolder(dataDir);
-  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName });
+  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName, now });
   return {
     ...store,
     signingKeys: keyFiles({ dataDir, stackName }),
@@ -31,6 +34,10 @@ export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platfo
     tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
     account: "000000000000",
     region: "local",
+    async tryToWrite() {
+      await roomFor(LARGEST_JOB_BYTES, dataDir);
+      await store.tryToWrite();
+    },
     async close() {
       await fanOut.stop(FAN_OUT_GRACE_MS);
       await store.close();

@@ -25,6 +25,8 @@ export interface JobStore {
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  /** Writes a page that is there already. Throws `DatabaseUnavailable`. */
+  tryToWrite(): Promise<void>;
   /** Finishes what was asked before, and ends all waiting. */
   close(): Promise<void>;
 }
@@ -62,6 +64,7 @@ export function jobStore(
     callbackFailures: sqliteCallbackFailures(store),
     usage: sqliteUsage(store),
     outbox: sqliteOutbox({ ...store, alarm: posted }, outboxLimits),
+    tryToWrite: () => store.database.run("writeAgain", { now: now() }),
     async close() {
       await store.database.close();
       store.alarm.stop();

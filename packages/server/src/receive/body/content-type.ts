@@ -61,5 +61,7 @@ export function requireIdentityEncoding(request: ApiRequest): void {
     message:
       framing === "chunked" ? "the body has a Content-Encoding" : "the body has a Transfer-Encoding besides chunked",
     hint: "send the file as it is, without Content-Encoding and with no Transfer-Encoding but chunked",
+    // Where such a body ends, others may see differently.
+    ...(framing !== "chunked" && { headers: { Connection: "close" } }),
   });
 }

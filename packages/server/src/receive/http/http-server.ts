@@ -6,6 +6,8 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Log } from "../../log.ts";
 import type { Answer, ApiRequest } from "../exchange.ts";
 import { bodyChunks } from "./body-chunks.ts";
+import { clientAddress } from "./client-address.ts";
+import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { answerParseError, type UnderWay } from "./parse-error.ts";
 import { requestTarget } from "./request-target.ts";
 import { sendAnswer } from "./send-answer.ts";
@@ -17,6 +19,8 @@ export interface HttpServerOptions {
   /** Answers every request; never throws. */
   handle(request: ApiRequest): Promise<Answer>;
   log: Log;
+  /** Networks of proxies whose X-Forwarded-For is believed. */
+  trustedProxies?: readonly string[];
   timings?: Partial<HttpTimings>;
 }
 
@@ -27,15 +31,19 @@ export interface HttpTimings {
   requestMs: number;
   /** How long a client that was answered early may go on sending before it is cut off. */
   lingerMs: number;
+  /** How long a client may leave the next piece of its answer unread before it is cut off. */
+  unreadMs: number;
 }
 
 export interface RunningServer {
   readonly port: number;
+  /** Goes on as before, but closes each connection after its answers, so that clients go elsewhere. */
+  drain(): void;
   /** Stops accepting, lets requests under way finish for at most `graceMs`, then cuts them. */
   close(graceMs: number): Promise<void>;
 }
 
-const TIMINGS: HttpTimings = { headersMs: 15_000, requestMs: 65_000, lingerMs: 2_000 };
+const TIMINGS: HttpTimings = { headersMs: 15_000, requestMs: 65_000, lingerMs: 2_000, unreadMs: 30_000 };
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Longer than a load balancer keeps its side (60 s by default, 65 s in our stacks): never us who close under its request. */
 export const KEEP_ALIVE_MS = 75_000;
@@ -48,32 +56,40 @@ clientGone.name = "ClientGone";
 
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningServer> {
   const timings = { ...TIMINGS, ...options.timings };
+  const addressOf = clientAddress(options.trustedProxies ?? []);
+  const connections = new Map<Socket, Connection>();
   const underWay = new Map<Socket, UnderWay>();
   let closing = false;
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = message;
+    const connection = connections.get(socket);
+    await connection?.turn(message, response);
     const started = performance.now();
     const gone = new AbortController();
-    const { socket } = message;
     const notes: UnderWay["notes"] = {};
     underWay.set(socket, { response, notes });
     response.once("close", () => {
       underWay.delete(socket);
       if (!response.writableFinished) gone.abort(clientGone);
+      if (closing && !connection?.busy) socket.destroySoon();
     });
-    const request = apiRequest(message, response, { signal: gone.signal, notes });
+    const remote = addressOf(socket.remoteAddress, forwardedFor(message));
+    const request = apiRequest(message, response, { signal: gone.signal, notes, remote });
     const answer = await options.handle(request);
     const { aborted } = gone.signal;
-    const close = closing || !request.bodyArrived;
-    const send = { requestId: request.id, close, unread: message, lingerMs: timings.lingerMs };
+    // A connection that is closed takes the requests behind this one with it.
+    const close = (closing && !connection?.more) || !request.bodyArrived;
+    const send = { requestId: request.id, close, unread: message, ...timings };
     const sent = aborted ? undefined : sendAnswer(response, answer, send);
-    options.log("request", {
+    const say = answer.routine && !aborted ? options.log.debug : options.log;
+    say("request", {
       request_id: request.id,
       method: request.method,
       path: request.path,
       status: aborted ? CLIENT_GONE : answer.status,
       ms: Math.round((performance.now() - started) * 10) / 10,
-      remote: socket.remoteAddress,
+      remote,
       ...notes,
     });
     await sent;
@@ -100,11 +116,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   // Told to go on only when the body is wanted, that is after the key and the headers were checked.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
-  const sockets = new Set<Socket>();
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    connections.set(socket, oneAtATime(socket));
+    socket.once("close", () => connections.delete(socket));
   });
+  // What is idle we know better: node:http takes an answer for done that has not left yet.
+  server.closeIdleConnections = () => {
+    for (const [socket, { busy }] of connections) if (!busy && !underWay.has(socket)) socket.destroy();
+  };
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
   });
@@ -120,11 +139,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   return {
     port: (server.address() as AddressInfo).port,
 
+    drain() {
+      closing = true;
+    },
+
     async close(graceMs) {
       closing = true;
+      // Closes those that are idle, too.
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      // Node's own idle connections are those that had a request; who never sent one is not waited for either.
-      for (const socket of sockets) if (!underWay.has(socket)) socket.destroy();
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
       clearTimeout(cut);
@@ -135,7 +157,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 function apiRequest(
   message: IncomingMessage,
   response: ServerResponse,
-  context: { signal: AbortSignal; notes: UnderWay["notes"] },
+  context: { signal: AbortSignal; notes: UnderWay["notes"]; remote: string },
 ): ApiRequest {
   const { path, query } = requestTarget(message.url ?? "/");
   const offeredId = message.headers["x-request-id"];
@@ -153,6 +175,7 @@ function apiRequest(
   return {
     id,
     method: message.method ?? "",
+    remote: context.remote,
     path,
     query: new URLSearchParams(query),
     headers: message.headers as ApiRequest["headers"],
@@ -167,6 +190,11 @@ function apiRequest(
     signal: context.signal,
     note: (fields) => void Object.assign(context.notes, fields),
   };
+}
+
+function forwardedFor({ headers }: IncomingMessage): string | undefined {
+  const header = headers["x-forwarded-for"];
+  return Array.isArray(header) ? header.join(",") : header;
 }
 
 const ONCE_ONLY = new Set(["host", "authorization", "content-type", "content-encoding"]);

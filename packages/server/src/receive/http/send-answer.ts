@@ -11,6 +11,7 @@ export interface SendOptions {
   /** The request, whose body may not have been read. */
   unread: IncomingMessage;
   lingerMs: number;
+  unreadMs: number;
 }
 
 /** How much of an unwanted body is thrown away before the connection is cut. */
@@ -18,6 +19,8 @@ const LINGER_BYTES = 1024 * 1024;
 
 export async function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> {
   const { stream } = answer;
+  // Of a connection that moves no byte, in either direction; ends with the answer.
+  response.setTimeout(options.unreadMs, () => response.destroy());
   if (stream) return sendStream(response, { ...answer, stream }, options);
   const body = answerBody(answer);
   response.writeHead(answer.status, {
@@ -25,17 +28,17 @@ export async function sendAnswer(response: ServerResponse, answer: Answer, optio
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...(body && { "Content-Type": body.type }),
-    ...(answer.status !== 204 && { "Content-Length": body ? Buffer.byteLength(body.text) : 0 }),
+    ...(answer.status !== 204 && { "Content-Length": body ? Buffer.byteLength(body.content) : 0 }),
     ...(options.close && { Connection: "close" }),
     ...answer.headers,
   });
   if (!options.close || options.unread.complete) {
-    response.end(body?.text);
+    response.end(body?.content);
     return;
   }
   // Closing while the client still sends would reset the connection and take the answer with it. So the answer leaves
   // whole, and what still comes is thrown away for a moment.
-  if (body && options.unread.method !== "HEAD") response.write(body.text);
+  if (body && options.unread.method !== "HEAD") response.write(body.content);
   else response.flushHeaders();
   await thrownAway(options.unread, options.lingerMs);
   response.end();

@@ -29,7 +29,8 @@ export function lambdaHandler({ handle, log }: LambdaHandlerOptions): (event: La
     const incoming = lambdaRequest(event);
     const request = apiRequest(incoming, notes);
     const answer = await handle(request);
-    log("request", {
+    const say = answer.routine ? log.debug : log;
+    say("request", {
       request_id: request.id,
       method: request.method,
       path: request.path,
@@ -53,6 +54,7 @@ function apiRequest(incoming: LambdaRequest, notes: Record<string, LogFields[str
   return {
     id: offeredId !== undefined && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID(),
     method: incoming.method,
+    remote: incoming.remote ?? "",
     path,
     query: new URLSearchParams(query),
     headers: { ...headers, host: repeated ? undefined : headers.host },
@@ -78,10 +80,10 @@ function result(answer: Answer, request: ApiRequest, event: LambdaEvent): Lambda
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...(body && { "Content-Type": body.type }),
-    ...(answer.status !== 204 && { "Content-Length": String(body ? Buffer.byteLength(body.text) : 0) }),
+    ...(answer.status !== 204 && { "Content-Length": String(body ? Buffer.byteLength(body.content) : 0) }),
     ...answer.headers,
   };
-  const content = { body: request.method === "HEAD" ? "" : (body?.text ?? ""), isBase64Encoded: false };
+  const content = { body: request.method === "HEAD" ? "" : (body?.content.toString() ?? ""), isBase64Encoded: false };
   if (!isLoadBalancer(event)) return { statusCode: answer.status, headers, ...content };
   const statusDescription = `${answer.status} ${STATUS_CODES[answer.status] ?? ""}`.trim();
   const status = { statusCode: answer.status, statusDescription };

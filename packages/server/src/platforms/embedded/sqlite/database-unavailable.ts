@@ -26,10 +26,16 @@ const meanings: Readonly<Record<number, readonly [words: string, hint: string]>>
   7: ["there is not enough memory", "give the process more memory"],
   8: ["it cannot be written", "the data folder and its files must be writable for the user that runs lazaret"],
   10: ["the disk reports an error", "look into the system's log for errors of the disk; jobs accepted so far are kept"],
-  11: ["it is damaged", "stop lazaret and restore the data folder, or move jobs.db* away to start with no jobs"],
+  11: [
+    "it is damaged",
+    "stop lazaret and restore the data folder; to start with no jobs, move jobs.db* away and make an empty jobs.db",
+  ],
   13: ["the disk is full", "free some space; jobs accepted so far are kept"],
   14: ["it cannot be opened", "the data folder must exist and belong to the user that runs lazaret"],
-  26: ["it is not a database", "restore the data folder, or move jobs.db* away to start with no jobs"],
+  26: [
+    "it is not a database",
+    "restore the data folder; to start with no jobs, move jobs.db* away and make an empty jobs.db",
+  ],
 };
 
 /** Undefined when the error is not the storage's fault but a mistake of ours. */

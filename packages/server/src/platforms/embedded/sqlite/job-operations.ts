@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { QueueCounts } from "../../../queue/job-queue.ts";
+import { LEASE_SECONDS, type QueueCounts } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../sealed.ts";
 import type { StoredJob } from "../stored-job.ts";
 import type { ClockCare } from "./clock-care.ts";
@@ -112,11 +112,13 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
   const bury = db.prepare(
     `UPDATE jobs SET lease_token = NULL, due_at = NULL, buried_at = ?, sealed_reason = ?, ${held}`,
   );
+  // From the index alone, but for what is due within the time of a lease: nothing that is leased is due later.
   const counts = db.prepare(
     `SELECT
        (SELECT count(*) FROM jobs WHERE due_at <= $now) AS ready,
-       (SELECT count(*) FROM jobs WHERE due_at > $now AND lease_token IS NULL) AS delayed,
-       (SELECT count(*) FROM jobs WHERE due_at > $now AND lease_token IS NOT NULL) AS leased,
+       (SELECT count(*) FROM jobs WHERE due_at > $now) AS later,
+       (SELECT count(*) FROM jobs WHERE due_at > $now AND due_at <= $now + ${LEASE_SECONDS * 1000}
+          AND lease_token IS NOT NULL) AS leased,
        (SELECT count(*) FROM jobs WHERE buried_at IS NOT NULL) AS buried,
        coalesce(($now - (SELECT min(due_at) FROM jobs WHERE due_at <= $now)) / 1000.0, 0) AS oldestSeconds`,
   );
@@ -221,7 +223,8 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
     }),
 
     counts: operation("read", ({ now }: { now: number }): QueueCounts => {
-      return { ...(counts.get({ now }) as unknown as QueueCounts) };
+      const { later, ...found } = counts.get({ now }) as unknown as Omit<QueueCounts, "delayed"> & { later: number };
+      return { ...found, delayed: later - found.leased };
     }),
   };
 }

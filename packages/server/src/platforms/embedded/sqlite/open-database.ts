@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../sealed.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
+import { type InPlace, inPlace } from "./in-place.ts";
 import { migrate } from "./schema.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -16,6 +17,8 @@ export interface OpenDatabase {
   db: DatabaseSync;
   path: string;
   sealer: Sealer;
+  /** Of a database in files. */
+  inPlace?: InPlace;
   /** How often to look for jobs that a wrong clock delayed, besides when it is seen to go back. */
   clockLookEveryMs?: number;
 }
@@ -29,7 +32,7 @@ export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions
   try {
     useWriteAheadLog(db, path);
     migrate(db, path);
-    const open = { db, path, sealer: sealer(secretKey) };
+    const open = { db, path, sealer: sealer(secretKey), inPlace: inPlace(path) };
     checkKey(open);
     return open;
   } catch (error) {
@@ -59,6 +62,6 @@ function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
   if (found instanceof Uint8Array && Buffer.compare(found, keyCheck) === 0) return;
   throw new DatabaseUnavailable(
     `cannot use the job database at ${path}: its jobs were sealed with another key than secret.key`,
-    "restore the secret.key that belongs to it, or move jobs.db* away to start with no jobs",
+    "restore the secret.key that belongs to it; to start with no jobs, move jobs.db* away and make an empty jobs.db",
   );
 }

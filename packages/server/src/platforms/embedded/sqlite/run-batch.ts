@@ -18,7 +18,7 @@ export type RunBatch = (requests: readonly Request[]) => Outcome[];
  * one of them does not fail the others. Those that only read come after, and do not depend on it.
  */
 export function batchRunner(database: OpenDatabase): RunBatch {
-  const { db, path } = database;
+  const { db, path, inPlace = () => {} } = database;
   const table = operations(database);
   const kindOf = ({ name }: Request): "read" | Durability => table[name].kind;
   const run = ({ name, args }: Request): unknown => (table[name].run as (args: unknown) => unknown)(args);
@@ -40,10 +40,17 @@ export function batchRunner(database: OpenDatabase): RunBatch {
     return alone ? outcomes : requests.flatMap((request) => write([request]));
   }
 
-  return (requests) => {
+  function runAll(requests: readonly Request[]): Outcome[] {
     const writes = requests.filter((request) => kindOf(request) !== "read");
     const written = write(writes);
     const outcomes = new Map(writes.map((request, index) => [request, written[index]]));
     return requests.flatMap((request) => outcomes.get(request) ?? attempt([request], () => [run(request)]));
+  }
+
+  return (requests) => {
+    const outcomes = runAll(requests);
+    // What is in a file that has no name any more is as good as lost, and nobody is told otherwise.
+    const lost = attempt(requests, () => [inPlace()]);
+    return lost[0]?.kind === "unavailable" ? lost : outcomes;
   };
 }

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { connect as connectTls } from "node:tls";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { selfSigned } from "../../../test/support/self-signed.ts";
+import { until } from "../../../test/support/until.ts";
+import { log } from "../../log.ts";
+import type { Answer, ApiRequest } from "../exchange.ts";
+import { type HttpServerOptions, type RunningServer, startHttpServer } from "./http-server.ts";
+
+const silent = log({ level: "silent", format: "json", write() {} });
+
+async function started(
+  handle: (request: ApiRequest) => Promise<Answer>,
+  options: Partial<HttpServerOptions> = {},
+): Promise<RunningServer & AsyncDisposable> {
+  const server = await startHttpServer({ host: "127.0.0.1", port: 0, handle, log: silent, ...options });
+  return Object.assign(server, { [Symbol.asyncDispose]: () => server.close(0) });
+}
+
+function certificate(folder: string): { certPath: string; keyPath: string } {
+  const { cert, key } = selfSigned("IP:127.0.0.1");
+  const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
+  writeFileSync(paths.certPath, cert);
+  writeFileSync(paths.keyPath, key);
+  return paths;
+}
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const large = Buffer.alloc(256 * 1024, "x");
+
+function reader(socket: Socket): { answers(): number; closed(): boolean } {
+  let text = "";
+  socket.on("error", () => {});
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    text += part.replaceAll("x", "");
+  });
+  return { answers: () => text.split("HTTP/1.1 200").length - 1, closed: () => socket.destroyed };
+}
+
+for (const tls of [false, true]) {
+  describe(`requests sent at once by a client that does not read${tls ? ", over TLS" : ""}`, () => {
+    test("are not answered ahead of it, others are, and when it reads it gets every answer", async () => {
+      const count = 300;
+      let made = 0;
+      let underWay = 0;
+      using folder = temporaryFolder();
+      await using server = await started(
+        async (request) => {
+          if (request.path === "/small") return { status: 204 };
+          underWay += 1;
+          assert.equal(underWay, 1, "one at a time");
+          await new Promise(setImmediate);
+          underWay -= 1;
+          made += 1;
+          return { status: 200, rendered: { type: "text/plain", content: large } };
+        },
+        tls ? { tls: certificate(folder.path) } : {},
+      );
+      const { port } = server;
+      const open = (): Socket =>
+        tls ? connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false }) : connect({ host: "127.0.0.1", port });
+      const deaf = open();
+      deaf.pause();
+      deaf.on("error", () => {});
+      deaf.write(get("/large").repeat(count));
+      await until("it is being answered", () => made > 0);
+      for (let asked = 0; asked < 50; asked += 1) {
+        const other = open();
+        other.on("error", () => {});
+        other.write(get("/small"));
+        const [head] = await new Promise<string[]>((resolve) => {
+          other.setEncoding("latin1").once("data", (part: string) => resolve(part.split("\r\n")));
+        });
+        assert.equal(head, "HTTP/1.1 204 No Content");
+        other.destroy();
+      }
+      // What the operating system keeps for both sides is a few megabytes; all answers are 75.
+      assert.ok(made < count / 2, `${made} of ${count} answers were made for nobody`);
+      const { answers } = reader(deaf);
+      deaf.resume();
+      await until("all answers have arrived", () => answers() === count, { limitMs: 30_000 });
+      assert.equal(made, count);
+      deaf.destroy();
+    });
+  });
+}
+
+test("a client that leaves its answer unread is cut off after a while", async () => {
+  const asked = Promise.withResolvers<void>();
+  const content = Buffer.alloc(64 * 1024 * 1024);
+  const server = await startHttpServer({
+    host: "127.0.0.1",
+    port: 0,
+    log: silent,
+    timings: { unreadMs: 100 },
+    async handle() {
+      asked.resolve();
+      return { status: 200, rendered: { type: "text/plain", content } };
+    },
+  });
+  const deaf = connect({ host: "127.0.0.1", port: server.port });
+  deaf.on("error", () => {});
+  deaf.pause();
+  deaf.write(get("/"));
+  await asked.promise;
+  let ended = false;
+  const closing = server.close(600_000).then(() => {
+    ended = true;
+  });
+  try {
+    await until("the server is rid of it", () => ended);
+  } finally {
+    deaf.destroy();
+    await closing;
+  }
+});
+
+test("when the server closes, requests that were sent at once are all answered, and the last answer closes", async () => {
+  const first = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  await using server = await started(async () => {
+    begun.resolve();
+    await first.promise;
+    return { status: 200, text: "fine" };
+  });
+  const socket = connect({ host: "127.0.0.1", port: server.port });
+  const { answers, closed } = reader(socket);
+  socket.write(get("/").repeat(20));
+  await begun.promise;
+  const ended = server.close(30_000);
+  first.resolve();
+  await ended;
+  await until("the connection is closed", closed);
+  assert.equal(answers(), 20);
+});

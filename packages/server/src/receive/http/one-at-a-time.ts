@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/**
+ * A connection whose client may send requests before it has the answers to those before (pipelining). node:http parses all
+ * that it reads at once, a thousand requests out of 64 KB, and keeps them and their answers whether or not anybody reads
+ * them. Here the parser gets a connection's bytes request by request: the next one is parsed when the answer to the one
+ * before has left, and the rest waits with the socket not being read.
+ */
+export interface Connection {
+  /** Resolves when every request before this one is answered; never, when the connection is gone by then. */
+  turn(message: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** A request is being answered, or waits to be, or has begun to arrive after another. */
+  readonly busy: boolean;
+  /** There is more behind the request that is being answered. */
+  readonly more: boolean;
+}
+
+/** While a body arrives it is not searched for its end more often than once in so many bytes. */
+const BODY_PIECE_BYTES = 1024;
+/** Where every request's headers end, and every chunked body. */
+const BLANK_LINE = Buffer.from("\r\n\r\n");
+
+/** To be called when node:http has begun to listen to the socket. */
+export function oneAtATime(socket: Socket): Connection {
+  const waiting: (() => void)[] = [];
+  let current: IncomingMessage | undefined;
+  let rest: Buffer | undefined;
+  let held = false;
+  let following = false;
+
+  // What node:http listens to the socket with. Asking for the bytes ourselves makes it let go of the socket's handle.
+  const [parse] = socket.listeners("data") as ((bytes: Buffer) => void)[];
+  if (!parse) throw new Error("node:http does not read this connection");
+  socket.off("data", parse);
+  socket.on("data", (bytes: Buffer) => {
+    rest = rest ? Buffer.concat([rest, bytes]) : bytes;
+    feed();
+  });
+  // node:http pauses its parser too, when the client does not read.
+  socket.on("drain", feed);
+  socket.once("close", () => {
+    rest = undefined;
+    waiting.length = 0;
+  });
+
+  /** The next piece that holds the end of at most one request, or very few. */
+  function pieceOf(bytes: Buffer): Buffer {
+    const from = current && !current.complete ? BODY_PIECE_BYTES : 0;
+    const end = bytes.indexOf(BLANK_LINE, from);
+    return end === -1 ? bytes : bytes.subarray(0, end + BLANK_LINE.length);
+  }
+
+  function mayParse(): boolean {
+    if (socket.destroyed || socket.writableEnded || following || waiting.length > 0 || current?.complete) return false;
+    return !("_paused" in socket && socket._paused === true);
+  }
+
+  function feed(): void {
+    while (rest && mayParse()) {
+      const piece = pieceOf(rest);
+      rest = piece.length === rest.length ? undefined : rest.subarray(piece.length);
+      parse?.(piece);
+    }
+    if (rest && !held) {
+      held = true;
+      socket.pause();
+    } else if (!rest && held) {
+      held = false;
+      socket.resume();
+    }
+  }
+
+  function goOn(): void {
+    following = false;
+    if (socket.destroyed) return;
+    waiting.shift()?.();
+    feed();
+  }
+
+  function take(message: IncomingMessage, response: ServerResponse): void {
+    current = message;
+    // The one of the answer before, should it still run.
+    socket.setTimeout(0);
+    response.once("close", () => {
+      current = undefined;
+      if (!waiting.length && !rest) return;
+      // After the turn of all others: a client that sends a thousand requests at once is one of many.
+      following = true;
+      setImmediate(goOn);
+    });
+  }
+
+  return {
+    get busy() {
+      return current !== undefined || waiting.length > 0 || rest !== undefined;
+    },
+    get more() {
+      return waiting.length > 0 || rest !== undefined;
+    },
+    turn(message, response) {
+      return new Promise((resolve) => {
+        const begin = (): void => {
+          take(message, response);
+          resolve();
+        };
+        if (current || following) waiting.push(begin);
+        else begin();
+      });
+    },
+  };
+}

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { until } from "../../test/support/until.ts";
+import { Busy, TooSlow } from "../model/faults.ts";
+import { type Admission, type AdmissionOptions, type Admitted, admission, type Place } from "./admission.ts";
+
+const never = new AbortController().signal;
+const KIB = 1024;
+
+/** Bytes that come when they are told to. */
+function sender(): { bytes: AsyncIterable<Uint8Array>; send(chunk: Uint8Array | string): void; end(): void } {
+  const chunks: Uint8Array[] = [];
+  let ended = false;
+  let wake = (): void => {};
+  return {
+    bytes: (async function* () {
+      for (;;) {
+        const next = chunks.shift();
+        if (next) yield next;
+        else if (ended) return;
+        else
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+      }
+    })(),
+    send(chunk) {
+      chunks.push(Buffer.from(chunk));
+      wake();
+    },
+    end() {
+      ended = true;
+      wake();
+    },
+  };
+}
+
+async function* arrived(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+async function read(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+interface Setup {
+  line: Admission;
+  /** Milliseconds. */
+  clock: { now: number };
+  held: { count: number; released: number };
+}
+
+function setup(options: Partial<AdmissionOptions> = {}): Setup {
+  const clock = { now: 0 };
+  const held = { count: 0, released: 0 };
+  const line = admission({
+    slots: 1,
+    longestLine: 3,
+    now: () => clock.now,
+    async hold(bytes) {
+      held.count += 1;
+      const all = await read(bytes);
+      return {
+        read: () => arrived(all),
+        release: () => {
+          held.released += 1;
+        },
+      };
+    },
+    ...options,
+  });
+  return { line, clock, held };
+}
+
+const lost = (reason: Error): never => assert.fail(reason);
+const isAdmitted = async (admitted: Promise<Admitted>): Promise<boolean> =>
+  Promise.race([admitted.then(() => true), new Promise<boolean>((resolve) => setImmediate(resolve, false))]);
+
+test("who trickles has no slot; a file that is here is scanned meanwhile", async () => {
+  const { line } = setup();
+  const slow = sender();
+  const trickling = line.join("slow", lost).admit(slow.bytes, never);
+  slow.send("a");
+  assert.equal(await isAdmitted(trickling), false);
+  const here = await line.join("other", lost).admit(arrived("whole file"), never);
+  assert.equal(String(await read(here.bytes)), "whole file");
+  here.leave();
+  slow.send("b");
+  slow.end();
+  assert.equal(String(await read((await trickling).bytes)), "ab");
+});
+
+test("a large file that comes slowly is held until all of it is here, and then scanned as it came", async () => {
+  const { line, clock, held } = setup();
+  const slow = sender();
+  const admitted = line.join("key", lost).admit(slow.bytes, never);
+  const sent = Buffer.from(Array.from({ length: 100 * KIB }, (_, at) => at % 251));
+  slow.send(sent.subarray(0, 40 * KIB));
+  await new Promise(setImmediate);
+  clock.now = 1000;
+  slow.send(sent.subarray(40 * KIB));
+  await until("it is being held", () => held.count === 1);
+  assert.equal(await isAdmitted(admitted), false);
+  slow.end();
+  const { bytes, leave } = await admitted;
+  assert.deepEqual(await read(bytes), sent);
+  assert.equal(held.released, 0);
+  leave();
+  assert.equal(held.released, 1);
+});
+
+test("a large file that flows takes its slot before its end, and is not held", async () => {
+  const { line, held } = setup();
+  const fast = sender();
+  const sent = Buffer.alloc(100 * KIB, "x");
+  fast.send(sent);
+  const { bytes, leave } = await line.join("key", lost).admit(fast.bytes, never);
+  fast.send("end");
+  fast.end();
+  assert.equal((await read(bytes)).length, sent.length + 3);
+  assert.equal(held.count, 0);
+  leave();
+});
+
+test("one that flowed and stopped keeps its slot while nobody wants it, and loses it when somebody does", async () => {
+  const { line, clock } = setup({ lookEveryMs: 5 });
+  const stopped = sender();
+  const reasons: Error[] = [];
+  stopped.send(Buffer.alloc(100 * KIB));
+  const { bytes, leave } = await line.join("stopped", (reason) => reasons.push(reason)).admit(stopped.bytes, never);
+  const reading = read(bytes);
+  let looks = 0;
+  const passing = setInterval(() => {
+    clock.now += 5;
+    looks += 1;
+  }, 5);
+  try {
+    await until("it was looked at a few times", () => looks > 10);
+    assert.deepEqual(reasons, []);
+    const waiting = line.join("other", lost).admit(arrived("x"), never);
+    await until("it has lost its slot", () => reasons.length > 0);
+    assert.deepEqual(reasons.map(({ name }) => name).slice(0, 1), [TooSlow.name]);
+    leave();
+    (await waiting).leave();
+  } finally {
+    clearInterval(passing);
+    stopped.end();
+    await reading;
+  }
+});
+
+test("when all places are taken the key that has most gives up its newest for another, and gets no more itself", () => {
+  const { line } = setup({ slots: 1, longestLine: 3 });
+  const reasons: [place: number, reason: Error][] = [];
+  const greedy = [0, 1, 2, 3].map((place) => line.join("greedy", (reason) => reasons.push([place, reason])));
+  assert.throws(() => line.join("greedy", lost), Busy);
+  line.join("other", lost);
+  assert.deepEqual(
+    reasons.map(([place, reason]) => [place, reason instanceof Busy]),
+    [[3, true]],
+  );
+  line.join("other", lost);
+  assert.deepEqual(
+    reasons.map(([place]) => place),
+    [3, 2],
+  );
+  // Two each by now: that is fair.
+  assert.throws(() => line.join("other", lost), Busy);
+  greedy[0]?.leave();
+  line.join("third", lost);
+});
+
+test("a place in a slot is not given up", async () => {
+  const { line } = setup({ slots: 2, longestLine: 0 });
+  const places: Place[] = [line.join("greedy", lost), line.join("greedy", lost)];
+  for (const place of places) await place.admit(arrived("x"), never);
+  assert.throws(() => line.join("other", lost), Busy);
+});
+
+test("bytes that fail while they are received fail the scan, and free the place", async () => {
+  const { line } = setup({ slots: 1, longestLine: 0 });
+  const place = line.join("key", lost);
+  const failing = (async function* (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("x");
+    throw new Error("the connection closed");
+  })();
+  await assert.rejects(place.admit(failing, never), /the connection closed/);
+  place.leave();
+  (await line.join("key", lost).admit(arrived("x"), never)).leave();
+});

@@ -1,0 +1,181 @@
+import { Busy, TooSlow } from "../model/faults.ts";
+import { gate } from "./gate.ts";
+
+/**
+ * Who may scan now, of those who wait for the result.
+ *
+ *   join ─▶ receive ─▶ wait for a slot ─▶ scan ─▶ leave
+ *   a place   until the bytes are here, or flow
+ *
+ * There are so many places, and fewer slots. A slot is for scanning: it is taken for bytes that are here, in memory or on
+ * disk, or that come as fast as an engine takes them. A sender that trickles keeps its place and no slot; one that was fast
+ * and stops loses its slot when somebody waits for one. When all places are taken, the key that has most of them gives up its
+ * newest for a key that has fewer.
+ */
+export interface Admission {
+  /** Takes a place; `stop` is called with the reason when it is lost. Throws `Busy` when there is none. */
+  join(key: string, stop: (reason: Error) => void): Place;
+}
+
+export interface Place {
+  /** Resolves when the bytes may be scanned. Throws what they throw, and `signal.reason`. */
+  admit(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Admitted>;
+  leave(): void;
+}
+
+/** Bytes in a slot. */
+export interface Admitted {
+  bytes: AsyncIterable<Uint8Array>;
+  /** Gives the slot back. */
+  leave(): void;
+}
+
+/** All bytes of a file, here. */
+interface Held {
+  read(): AsyncIterable<Uint8Array>;
+  release(): void;
+}
+
+export interface AdmissionOptions {
+  slots: number;
+  /** Places beyond the slots. */
+  longestLine: number;
+  /** Takes in bytes to their end. What they throw comes through. */
+  hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Held>;
+  now?: () => number;
+  /** How often it is looked whether bytes in a slot still flow. */
+  lookEveryMs?: number;
+}
+
+/** So much is received before it is decided. What is no larger is here. */
+const FIRST_BYTES: number = 64 * 1024;
+/** Bytes that come at this rate flow. What is slower is held until all are here, which costs a temporary file and no slot. */
+const FLOWING_BYTES_PER_MS: number = (1024 * 1024) / 1000;
+/** In a slot that others wait for less will do, for a moment at least: a network may stumble. */
+const LEAST_BYTES_PER_MS: number = (128 * 1024) / 1000;
+const LOOK_EVERY_MS = 2000;
+
+interface Joined {
+  key: string;
+  stop(reason: Error): void;
+  inSlot: boolean;
+}
+
+export function admission(options: AdmissionOptions): Admission {
+  const { slots, longestLine, hold, now = () => performance.now(), lookEveryMs = LOOK_EVERY_MS } = options;
+  const door = gate(slots);
+  const places = new Set<Joined>();
+
+  /** Makes room for a key that has less than its share. */
+  function makeRoomFor(key: string): void {
+    const byKey = Map.groupBy(places, (place) => place.key);
+    const own = byKey.get(key)?.length ?? 0;
+    const [most = []] = [...byKey.values()].sort((one, other) => other.length - one.length);
+    const newest = most.length > own + 1 ? most.findLast((place) => !place.inSlot) : undefined;
+    const busy = new Busy(`all ${slots} slots are taken and ${places.size - slots} requests wait already`);
+    if (!newest) throw busy;
+    places.delete(newest);
+    newest.stop(busy);
+  }
+
+  /** Ends the scan whose bytes have all but stopped while others wait for its slot. */
+  async function* watched(first: readonly Uint8Array[], rest: Pulled, place: Joined): AsyncGenerator<Uint8Array> {
+    let received = 0;
+    let waitedMs = 0;
+    let askedAt: number | undefined;
+    const timer = setInterval(() => {
+      const since = askedAt === undefined ? 0 : now() - askedAt;
+      const slow = received < LEAST_BYTES_PER_MS * lookEveryMs && waitedMs + since > lookEveryMs * 0.8;
+      if (slow && door.waiting > 0)
+        place.stop(new TooSlow("the body arrives too slowly, and others wait to be scanned"));
+      received = 0;
+      waitedMs = 0;
+      if (askedAt !== undefined) askedAt = now();
+    }, lookEveryMs);
+    timer.unref();
+    try {
+      yield* allOf(first);
+      for (;;) {
+        askedAt = now();
+        const next = await rest.next();
+        waitedMs += now() - askedAt;
+        askedAt = undefined;
+        if (next.done) return;
+        received += next.value.byteLength;
+        yield next.value;
+      }
+    } finally {
+      clearInterval(timer);
+      await rest.return?.();
+    }
+  }
+
+  return {
+    join(key, stop) {
+      if (places.size >= slots + longestLine) makeRoomFor(key);
+      const place: Joined = { key, stop, inSlot: false };
+      places.add(place);
+
+      async function enter(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, release = (): void => {}) {
+        const leaveSlot = await door.enter(signal, key).catch((error) => {
+          release();
+          throw error;
+        });
+        place.inSlot = true;
+        return {
+          bytes,
+          leave() {
+            release();
+            leaveSlot();
+            place.inSlot = false;
+          },
+        };
+      }
+
+      return {
+        async admit(bytes, signal) {
+          const rest = bytes[Symbol.asyncIterator]();
+          const { first, fast, done } = await beginningOf(rest, now);
+          if (done) return enter(allOf(first), signal);
+          if (fast) return enter(watched(first, rest, place), signal);
+          const held = await hold(joined(first, rest), signal);
+          return enter(held.read(), signal, held.release);
+        },
+        leave: () => void places.delete(place),
+      };
+    },
+  };
+}
+
+type Pulled = AsyncIterator<Uint8Array>;
+
+async function beginningOf(
+  bytes: Pulled,
+  now: () => number,
+): Promise<{ first: Uint8Array[]; fast: boolean; done: boolean }> {
+  const began = now();
+  // One buffer: a list of single bytes would take a hundred times their memory.
+  let buffer = Buffer.alloc(0);
+  let size = 0;
+  for (;;) {
+    const next = await bytes.next();
+    if (next.done) return { first: [buffer.subarray(0, size)], fast: true, done: true };
+    const whole = size + next.value.byteLength;
+    if (whole >= FIRST_BYTES) {
+      const fast = whole >= (now() - began) * FLOWING_BYTES_PER_MS;
+      return { first: [buffer.subarray(0, size), next.value], fast, done: false };
+    }
+    if (whole > buffer.length) buffer = Buffer.concat([buffer], Math.min(FIRST_BYTES, whole * 2));
+    buffer.set(next.value, size);
+    size = whole;
+  }
+}
+
+async function* allOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) if (chunk.byteLength > 0) yield chunk;
+}
+
+async function* joined(first: readonly Uint8Array[], rest: Pulled): AsyncGenerator<Uint8Array> {
+  yield* allOf(first);
+  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
+}
