@@ -31,6 +31,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Where LAZARET_CLAMD=auto looks, if not at the usual sockets. */
+  clamdSockets?: readonly string[];
 }
 
 export interface RunningService {
@@ -57,7 +59,7 @@ export async function startService(
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
   const scanning = undo.use(
-    await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
+    await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform, objects, guard } = scanning;
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });

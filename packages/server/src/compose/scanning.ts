@@ -48,14 +48,18 @@ export interface ScanningOptions {
   now: () => number;
   /** Where clients reach the API, for links to objects. */
   ownUrl: () => string;
+  /** Where `auto` looks for clamd, if not at the usual sockets. */
+  clamdSockets?: readonly string[] | undefined;
 }
 
 /** Settings → platform, engine and stages. */
-export async function startScanning(settings: Settings, log: Log, { now, ownUrl }: ScanningOptions): Promise<Scanning> {
+export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
+  const { now, ownUrl, clamdSockets } = options;
   await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
-  const engine = await startEngine(engineParts(settings, concurrency + jobsAtOnce, log)).catch((error: Error) => {
+  const parts = engineParts(settings, concurrency + jobsAtOnce, { log, stays: true, clamdSockets });
+  const engine = await startEngine(parts).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());
