@@ -71,3 +71,11 @@ test("a clamd that does not report its limits opens nothing that counts", async 
   await using daemon = await testClamd({ AlertExceedsMax: "no" });
   assert.equal((await checksOf(daemon))("clamd opens")[0]?.level, "warn");
 });
+
+test("a clamd with fewer places than Lazaret opens connections is a warning", async () => {
+  await using daemon = await testClamd({ MaxQueue: "20" });
+  const [check] = (await checksOf(daemon))("clamd limits");
+  assert.equal(check?.level, "warn");
+  assert.match(check?.detail ?? "", /^MaxQueue is 20, and up to \d+ connections are open: scans beyond it hang$/);
+  assert.match(check?.fix ?? "", /^set MaxQueue \d+ in /);
+});

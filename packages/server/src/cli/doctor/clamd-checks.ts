@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { rememberedClamd } from "../../compose/engine-parts.ts";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
@@ -23,6 +24,12 @@ const TIMEOUT_MS = 15_000;
 /** Nothing that clamd still works on is that old. */
 const OLD_LEFTOVER_MS = 3_600_000;
 const MIB = 1024 * 1024;
+/** Of deploy/clamd.conf. */
+const RECOMMENDED_THREADS = 32;
+/** A scan takes a vCPU: more at once than this makes none faster. */
+const THREADS_PER_VCPU = 4;
+/** Test files and readiness. */
+const FURTHER_CONNECTIONS = 3;
 
 /** Is there a clamd, how old are its signatures, and do its limits go with ours? */
 export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]> {
@@ -156,9 +163,15 @@ function limitChecks(conf: ClamdConf, settings: Settings): Check[] {
   if (!conf.says("AlertEncrypted")) {
     wrong(fail, "AlertEncrypted is no: archives that it cannot open are called OK", "AlertEncrypted yes");
   }
-  if (conf.number("MaxThreads") < threads) {
+  const enough = Math.min(threads, Math.max(RECOMMENDED_THREADS, THREADS_PER_VCPU * availableParallelism()));
+  if (conf.number("MaxThreads") < enough) {
     const detail = `MaxThreads is ${conf.number("MaxThreads")}, and up to ${threads} files are scanned at once: some wait twice`;
-    wrong(warn, detail, `MaxThreads ${threads}`);
+    wrong(warn, detail, `MaxThreads ${enough}`);
+  }
+  const connections = 2 * threads + FURTHER_CONNECTIONS;
+  if (conf.number("MaxQueue") < connections) {
+    const detail = `MaxQueue is ${conf.number("MaxQueue")}, and up to ${connections} connections are open: scans beyond it hang`;
+    wrong(warn, detail, `MaxQueue ${connections}`);
   }
   if (conf.number("MaxScanTime") > 60_000) {
     wrong(warn, "MaxScanTime is longer than the 60 s of a synchronous request", "MaxScanTime 45000");
