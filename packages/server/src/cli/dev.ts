@@ -35,16 +35,16 @@ export function devCommand(): Command {
         signCallbackInvocations: "true",
       });
       const until = stopSignal();
-      const key = settings.apiKeys[0] ?? devKey(settings.dataDir);
+      const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
       const { startService } = await import("../app.ts");
       const service = await startService(
-        { ...settings, apiKeys: [key], ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
+        { ...settings, ...(ownKey && { apiKeys: [ownKey] }), ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
         say,
       );
       const health = await service.engine.health(AbortSignal.timeout(5000));
-      process.stdout.write(banner({ settings, port: service.port, key, checks: health.checks }));
+      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: health.checks }));
       await runUntilSignal(service, { until, log: say, alsoStop: async () => clamd?.stop() });
     });
 }

@@ -20,7 +20,7 @@ have no flag; they may also be read from the file that \`<VARIABLE>_FILE\` names
 ${rows.join("\n")}
 
 \`lazaret dev\` has other defaults for some of them: it listens on 127.0.0.1, takes loopback addresses as targets, allows
-callbacks by plain http and signs them.
+callbacks by plain http and signs them. Without \`apiKeys\` it makes a key of its own, in \`dev-key\` of the data folder.
 This page is made from the table in \`packages/server/src/settings.ts\`: \`node scripts/write-settings-page.mjs\`.
 `;
 }

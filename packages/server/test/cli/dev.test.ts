@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../support/leftovers.ts";
@@ -56,6 +56,24 @@ test("dev listens on loopback only, and takes loopback as a target", async () =>
     body: JSON.stringify({ download_url: `${url}/openapi.json` }),
   });
   assert.equal(((await response.json()) as { status: string }).status, "clean");
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+});
+
+test("dev accepts every key of LAZARET_API_KEYS, as serve does, shows none of them, and makes none of its own", async () => {
+  using folder = temporaryFolder();
+  const keys = ["first-configured-key", "second-configured-key"];
+  const env = { LAZARET_PORT: "0", LAZARET_API_KEYS: keys.join(",") };
+  await using run = runCli(["dev"], { cwd: folder.path, env });
+  const [, url] = await run.says(/export URL=(http:\/\/127\.0\.0\.1:\d+)/);
+  await run.says(/Stop: Ctrl-C/);
+  for (const [key, status] of [...keys.map((each) => [each, 204] as const), ["neither-of-the-two", 401] as const]) {
+    const response = await fetch(`${url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } });
+    assert.equal(response.status, status, key);
+  }
+  for (const key of keys) assert.ok(!`${run.stdout}${run.stderr}`.includes(key), `the banner shows ${key}`);
+  assert.match(run.stdout, /KEY=YOUR_KEY/);
+  assert.equal(existsSync(join(folder.path, "data/dev-key")), false);
   run.child.kill("SIGTERM");
   assert.equal(await run.ended(), 0);
 });

@@ -5,12 +5,13 @@ import { version } from "../../version.ts";
 export interface BannerFacts {
   settings: Settings;
   port: number;
-  key: string;
+  /** The key that `lazaret dev` made itself. A configured one is a secret of its owner, and is not shown. */
+  ownKey: string | undefined;
   checks: readonly EngineCheck[];
 }
 
 /** What `lazaret dev` prints when it is ready: where it is, what it knows, and lines to paste. */
-export function banner({ settings, port, key, checks }: BannerFacts): string {
+export function banner({ settings, port, ownKey, checks }: BannerFacts): string {
   const scheme = settings.tlsCert === "" ? "http" : "https";
   const url = `${scheme}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
   // The EICAR test file in two halves, so that no antivirus trips over this file or over a terminal's scroll-back.
@@ -20,9 +21,9 @@ Lazaret ${version} is ready at ${url}
 engine ${settings.engine}
 ${checks.map((check) => `  ${check.ok ? "ok  " : "FAIL"} ${check.name}: ${check.detail}`).join("\n")}
 
-Paste this, then one of the lines below it:
+${ownKey ? "Paste this" : "Paste this with one of the keys in LAZARET_API_KEYS"}, then one of the lines below it:
 
-  export URL=${url} KEY=${key}
+  export URL=${url} KEY=${ownKey ?? "YOUR_KEY"}
 
 Scan a file:
 
