@@ -38,6 +38,8 @@ export interface ServiceOptions {
 export interface RunningService {
   readonly port: number;
   readonly engine: Engine;
+  /** Accepts these keys from now on; where they are in a secret of AWS, what is there now. Answers how many. */
+  changeKeys(apiKeys: readonly string[]): Promise<number>;
   /** Readiness goes false, requests and jobs under way finish for at most `graceMs`, then everything is closed. */
   stop(graceMs?: number): Promise<void>;
 }
@@ -130,6 +132,7 @@ export async function startService(
   return {
     port: server.port,
     engine: scanning.engine,
+    changeKeys: keys.change,
     async stop(grace = GRACE_MS) {
       stopping = true;
       await Promise.all([server.close(grace), jobs.stop(grace)]);

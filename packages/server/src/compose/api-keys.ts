@@ -6,6 +6,8 @@ import { CannotStart } from "./cannot-start.ts";
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
+  /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
+  change(apiKeys: readonly string[]): Promise<number>;
 }
 
 /** A key that was added or taken away is known from then on at the latest. */
@@ -13,7 +15,7 @@ const LOOK_EVERY_MS = 60_000;
 
 /** The accepted keys: from the settings, or from a secret that is looked at again and again. */
 export async function startKeys(settings: Settings, log: Log, lookEveryMs: number = LOOK_EVERY_MS): Promise<Keys> {
-  if (settings.awsApiKeysSecret === "") return { auth: bearerAuth(settings.apiKeys), [Symbol.dispose]: () => {} };
+  if (settings.awsApiKeysSecret === "") return keysOf(bearerAuth(settings.apiKeys));
   const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
 
@@ -38,9 +40,25 @@ export async function startKeys(settings: Settings, log: Log, lookEveryMs: numbe
   timer.unref();
   return {
     auth,
+    async change() {
+      const keys = await read();
+      auth.change(keys);
+      return keys.length;
+    },
     [Symbol.dispose]() {
       clearInterval(timer);
       secret.close();
     },
+  };
+}
+
+function keysOf(auth: BearerAuth): Keys {
+  return {
+    auth,
+    async change(apiKeys) {
+      auth.change(apiKeys);
+      return apiKeys.length;
+    },
+    [Symbol.dispose]() {},
   };
 }

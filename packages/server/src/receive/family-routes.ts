@@ -45,7 +45,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         description: "JSON: `tenantId`.",
         success: { status: 200, description: "The id." },
         errors: { 401: ["invalid_api_key"] },
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/whoami',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/whoami',
       },
       handle: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
     },
@@ -59,7 +59,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         description: "JSON: `credits` (files scanned in this calendar month, UTC) and `quota` (`limit`, `period`).",
         success: { status: 200, description: "The usage." },
         errors,
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/usage',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
       },
       handle: async () => ({
         status: 200,
@@ -81,7 +81,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         },
         success: { status: 200, description: "The failures." },
         errors: { ...errors, 400: ["invalid_request"] },
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/callback/failures',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/callback/failures',
       },
       async handle({ query }) {
         const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];

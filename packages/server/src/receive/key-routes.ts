@@ -24,7 +24,7 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
         summary: `Public key of callback signatures, as ${words} PEM`,
         success: { status: 200, description: "The key.", contentType: PEM },
         errors: { 404: ["not_found"] },
-        example: `curl $URL${path}`,
+        example: `curl $LAZARET_URL${path}`,
       },
       async handle() {
         const keys = publicKeys();

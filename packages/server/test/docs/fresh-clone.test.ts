@@ -57,7 +57,11 @@ test("the README's way to run it for real works from a fresh clone", async () =>
     const ended = (): boolean => child.exitCode !== null;
     await until("it listens, or has ended", () => /"event":"listening"/.test(said) || ended(), { limitMs: 150_000 });
     const [, port] = /"event":"listening".*"port":(\d+)/.exec(said) ?? assert.fail(said);
-    assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 204);
+    const key = readFileSync(join(folder.path, "data/api-keys"), "utf8").trim();
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" };
+    const sent = { method: "POST", headers, body: "hello" };
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/scan/sync/binary`, sent);
+    assert.equal(((await answer.json()) as { status: string }).status, "clean");
   } finally {
     if (groupIsThere(pid)) process.kill(-pid, "SIGTERM");
     await exit;
