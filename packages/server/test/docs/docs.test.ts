@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
+import { findings } from "@lazaret/contract";
 import { settingsPage } from "../../src/settings/settings-page.ts";
 import { root } from "./place.ts";
 
@@ -89,6 +90,17 @@ test("the server's address and the key have one name each, LAZARET_URL and LAZAR
     /\$(?:URL|KEY|API_KEY)\b|\bexport URL=/.test(read(path)),
   );
   assert.deepEqual(others, []);
+});
+
+test("docs/api.md names every finding of a file that was not scanned, and the guide for uploads what to do about them", () => {
+  const api = read("docs/api.md");
+  const inCallbacks = findings.callbackFailed;
+  const unnamed = Object.values(findings).filter((name) => name !== inCallbacks && !api.includes(`\`${name}\``));
+  assert.deepEqual(unnamed, []);
+  for (const page of [api, read("docs/scan-uploads.md")]) {
+    for (const prefix of ["Heuristics.Encrypted.", "Heuristics.Limits."]) assert.ok(page.includes(prefix), prefix);
+    for (const question of ["isEncrypted", "isTooBig", "isOverLimits"]) assert.ok(page.includes(question), question);
+  }
 });
 
 test("the lock file names no registry, and has an entry for every platform's packages", () => {
