@@ -3,8 +3,8 @@
 /^LocalSocket/d
 /^FixStaleSocket /d
 /^User /d
-# Both of the service's lines at once: 16 requests and 16 jobs, with engine P on two vCPUs.
-s/^MaxThreads .*/MaxThreads 32/
+# A volume of its own, apart from the signatures'.
+s#^TemporaryDirectory .*#TemporaryDirectory /var/lib/clamav-tmp#
 $a\
 TCPSocket 3310\
 TCPAddr 127.0.0.1

@@ -15,8 +15,8 @@ test("clamd beside a worker has the recommended settings, and listens on the loo
   const gone = stock.filter((line) => !sidecar.includes(line));
   assert.deepEqual(
     gone.map((line) => line.split(" ")[0]),
-    ["User", "LocalSocket", "LocalSocketMode", "FixStaleSocket", "MaxThreads"],
+    ["User", "LocalSocket", "LocalSocketMode", "FixStaleSocket", "TemporaryDirectory"],
   );
   const added = sidecar.filter((line) => !stock.includes(line));
-  assert.deepEqual(added, ["MaxThreads 32", "TCPSocket 3310", "TCPAddr 127.0.0.1"]);
+  assert.deepEqual(added, ["TemporaryDirectory /var/lib/clamav-tmp", "TCPSocket 3310", "TCPAddr 127.0.0.1"]);
 });

@@ -31,7 +31,7 @@ export interface AsyncCalls {
 
 export function asyncCalls(send: Send): AsyncCalls {
   async function submit(path: string, fields: AsyncFields, options: CallOptions): Promise<Submission> {
-    await send({ method: "POST", path, body: jsonBody(fields), expect: [201, 204] }, options);
+    await send({ method: "POST", path, body: jsonBody(fields), expect: [201, 204], makesJob: true }, options);
     return { traceId: fields.trace_id };
   }
 

@@ -25,6 +25,14 @@ test("the server may have a path in front, and slashes at the end do not matter"
   assert.equal(connectionFrom({ baseUrl: new URL(baseUrl), apiKey }).baseUrl, baseUrl);
 });
 
+test("an address that ends in /api/v1, as API documents have it, is the server's", () => {
+  for (const end of ["/api/v1", "/api/v1/", "//api/v1"]) {
+    assert.equal(connectionFrom({ baseUrl: `${baseUrl}${end}`, apiKey }).baseUrl, baseUrl);
+    assert.equal(connectionFrom({ baseUrl: `${baseUrl}/scanner${end}`, apiKey }).baseUrl, `${baseUrl}/scanner`);
+  }
+  assert.equal(connectionFrom({ baseUrl: `${baseUrl}/api/v1/x`, apiKey }).baseUrl, `${baseUrl}/api/v1/x`);
+});
+
 test("what is missing or wrong is said, with the name of the variable, and never with the key", () => {
   const wrong: [Parameters<typeof connectionFrom>[0], RegExp][] = [
     [{ apiKey }, /no baseUrl was given, and LAZARET_URL is not set/],

@@ -1,5 +1,5 @@
 export interface LazaretOptions {
-  /** Where the server is, with a path if it has one in front. LAZARET_URL when not given. */
+  /** Where the server is, with a path if it has one in front, with or without /api/v1. LAZARET_URL when not given. */
   baseUrl?: string | URL | undefined;
   /** LAZARET_API_KEY when not given. */
   apiKey?: string | undefined;
@@ -48,7 +48,9 @@ function checkedUrl(given: string | URL | undefined): string {
   const url = new URL(text);
   if (url.username || url.password) throw new TypeError("the baseUrl must have no user name or password in it");
   if (url.search || url.hash) throw new TypeError(`the baseUrl must have no query or fragment: ${text}`);
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  const path = url.pathname.replace(/\/+$/, "");
+  // As API documents have it, and as other clients want it.
+  return `${url.origin}${path.replace(/\/+api\/+v1$/, "")}`;
 }
 
 function checkedKey(given: string | undefined): string {

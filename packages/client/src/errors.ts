@@ -42,17 +42,17 @@ export class UnauthorizedError extends LazaretError {
   override readonly name = "UnauthorizedError";
 }
 
-/** 413: the file is larger than the synchronous API takes. */
+/** 413: the file is larger than the synchronous API takes, or than a proxy in front of it does (`code` `http_413`). */
 export class TooBigError extends LazaretError {
   override readonly name = "TooBigError";
 }
 
-/** 429 and 503: the server cannot now, and may later. Thrown when the retries are used up. */
+/** 429 and 503, and a proxy's 502: the server cannot now, and may later. Thrown when the retries are used up. */
 export class UnavailableError extends LazaretError {
   override readonly name = "UnavailableError";
 }
 
-/** 504 and 408: no verdict, or not the whole file, within the synchronous API's 60 seconds. */
+/** 504 and 408: no verdict, or not the whole file, within the synchronous API's 60 seconds, or a proxy's time (`http_504`). */
 export class ScanTimeoutError extends LazaretError {
   override readonly name = "ScanTimeoutError";
 }

@@ -1,14 +1,24 @@
 import { type AsyncCalls, asyncCalls } from "./async-calls.ts";
 import { connectionFrom, type LazaretOptions } from "./connection.ts";
-import type { FileInput } from "./file/open-file.ts";
+import { type FileInput, isFile } from "./file/open-file.ts";
 import type { FileOptions } from "./file/upload-body.ts";
 import { type CallOptions, type Send, sender } from "./http/send.ts";
-import type { ScanResult } from "./result.ts";
+import { isRecord, type ScanResult } from "./result.ts";
 import { type DownloadTarget, type ObjectTarget, type SyncCalls, syncCalls } from "./sync-calls.ts";
 import { type WaitOptions, waitForResult } from "./wait-for-result.ts";
 
 /** One of the three. */
 export type ScanTarget = { file: FileInput } | DownloadTarget | ObjectTarget;
+
+/** For programs without types, and for who guesses: a path alone could be a file's or a link's. */
+function howToScan(given: unknown): string {
+  const text = typeof given === "string" ? given : given instanceof URL ? given.href : undefined;
+  if (text !== undefined && /^https?:\/\//i.test(text))
+    return 'pass { url } for a link, as in scan({ url: "https://…" })';
+  if (text !== undefined) return 'pass { file } for a path, as in scan({ file: "report.pdf" })';
+  if (isFile(given)) return "pass { file } for bytes, a Blob or a stream, as in scan({ file: bytes })";
+  return "pass { file }, { url } or { bucket, key }";
+}
 
 /** A Lazaret server, as seen from a program. */
 export class Lazaret {
@@ -25,10 +35,14 @@ export class Lazaret {
 
   /** Scans a file, a URL or an object, now: at most 200 MB and 60 seconds. For more, see `async`. */
   async scan(target: ScanTarget, options: FileOptions = {}): Promise<ScanResult> {
-    if ("file" in target) return this.sync.binary(target.file, options);
-    if ("url" in target) return this.sync.download(target, options);
-    if ("bucket" in target) return this.sync.object(target, options);
-    throw new TypeError("nothing to scan was given: pass { file }, { url } or { bucket, key }");
+    const named: unknown = target;
+    // A request of Node's has a url too, and is a stream.
+    if (isRecord(named) && !isFile(named)) {
+      if ("file" in target) return this.sync.binary(target.file, options);
+      if ("url" in target) return this.sync.download(target, options);
+      if ("bucket" in target) return this.sync.object(target, options);
+    }
+    throw new TypeError(`scan wants to know what it is given: ${howToScan(named)}`);
   }
 
   /** Resolves when a job that was submitted with `async` has a result. */

@@ -1,4 +1,4 @@
-import type { Status } from "./wire.ts";
+import { findings, type Status } from "./wire.ts";
 
 interface About {
   /** Bytes of the file. */
@@ -19,20 +19,48 @@ export interface InfectedResult extends About {
 }
 
 /** The file could not be scanned. Do not trust it: this is no kind of clean. */
-export interface UnscannableResult extends About {
+export interface NotScannedResult extends About {
   status: "no";
   /** Why not. */
   finding?: string;
 }
 
 /** What a scan says. Branch on `status`. */
-export type ScanResult = CleanResult | InfectedResult | UnscannableResult;
+export type ScanResult = CleanResult | InfectedResult | NotScannedResult;
 
 /** True for `clean` alone. */
 export function isClean<Result extends { status: Status }>(
   result: Result,
 ): result is Extract<Result, { status: "clean" }> {
   return result.status === "clean";
+}
+
+/** A result, or a callback's. */
+interface Answered {
+  status: Status;
+  finding?: string | undefined;
+}
+
+/** Not scanned because a password is missing, by Lazaret's word or by clamd's (`Heuristics.Encrypted.Zip`). */
+export function isEncrypted(result: Answered): boolean {
+  return isNotScannedFor(result, findings.encrypted, "Heuristics.Encrypted.");
+}
+
+/** Not scanned because the file is larger than files may be. An upload that is gets a `TooBigError` instead. */
+export function isTooBig(result: Answered): boolean {
+  return isNotScannedFor(result, findings.tooBig);
+}
+
+/**
+ * Not scanned because of what is in it: too much, too many, too deep, by Lazaret's limits or by clamd's
+ * (`Heuristics.Limits.Exceeded.MaxFiles`).
+ */
+export function isOverLimits(result: Answered): boolean {
+  return isNotScannedFor(result, findings.limitsExceeded, "Heuristics.Limits.");
+}
+
+function isNotScannedFor({ status, finding = "" }: Answered, own: string, ofClamd?: string): boolean {
+  return status === "no" && (finding === own || (ofClamd !== undefined && finding.startsWith(ofClamd)));
 }
 
 /** From what the wire holds to a result; answers what is wrong with it otherwise. */

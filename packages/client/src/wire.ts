@@ -5,6 +5,7 @@
 export type { CallbackPayload } from "../../contract/src/callback.ts";
 export { callbackHeaderNames } from "../../contract/src/callback.ts";
 export type { ErrorBody } from "../../contract/src/errors.ts";
+export { findings } from "../../contract/src/errors.ts";
 export type {
   AsyncDownloadRequest,
   AsyncObjectRequest,

@@ -12,6 +12,7 @@ import { type FileServer, fileServer } from "../../server/test/support/file-serv
 import { atTheEnd, temporaryFolder, watchChild } from "../../server/test/support/leftovers.ts";
 import { type TestService, testKey, testService } from "../../server/test/support/service.ts";
 import { until } from "../../server/test/support/until.ts";
+import { encrypted, zip } from "../../server/test/support/zip-writer.ts";
 import { cleanBody, signedHeaders } from "./signed-callback.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -38,6 +39,7 @@ const handlers = snippets.filter((snippet) => !programs.includes(snippet) && !se
 
 before(async () => {
   writeFileSync(join(folder.path, "report.pdf"), "a report\n");
+  writeFileSync(join(folder.path, "protected.zip"), zip([encrypted("a.txt", Buffer.from("secret"), "password")]));
   writeFileSync(join(folder.path, "callback-key.pem"), signatureVectorKeys.publicPemX509);
   writeFileSync(join(folder.path, "package.json"), '{ "type": "module" }');
   symlinkSync(join(root, "node_modules"), join(folder.path, "node_modules"));
@@ -73,7 +75,7 @@ function run(path: string): { said(): string; ended: Promise<unknown>; stop(): v
 }
 
 test("the page's snippets are all found", () => {
-  assert.deepEqual([programs.length, servers.length, handlers.length], [6, 3, 1]);
+  assert.deepEqual([programs.length, servers.length, handlers.length], [7, 3, 1]);
 });
 
 for (const [index, snippet] of programs.entries()) {

@@ -8,6 +8,9 @@ import {
   BadRequestError,
   type FileInput,
   isClean,
+  isEncrypted,
+  isOverLimits,
+  isTooBig,
   Lazaret,
   type LazaretError,
   type Progress,
@@ -15,6 +18,8 @@ import {
   UnauthorizedError,
   UnreadableFileError,
 } from "@lazaret/client";
+import { readReply } from "../../server/src/engines/clamd/reply.ts";
+import { testClamd } from "../../server/test/support/clamd.ts";
 import { eicar } from "../../server/test/support/eicar.ts";
 import { type FileServer, fileServer } from "../../server/test/support/file-server.ts";
 import { atTheEnd, temporaryFolder } from "../../server/test/support/leftovers.ts";
@@ -22,6 +27,7 @@ import { httpServer } from "../../server/test/support/loopback-server.ts";
 import { rawHttp } from "../../server/test/support/raw-http.ts";
 import { type TestService, testKey, testService } from "../../server/test/support/service.ts";
 import { until } from "../../server/test/support/until.ts";
+import { encrypted, stored, zip } from "../../server/test/support/zip-writer.ts";
 
 let service: TestService;
 let files: FileServer;
@@ -222,4 +228,37 @@ test("an upload can be passed on as it comes, and answered also when the scan wa
 
 test("nothing to scan is a TypeError", async () => {
   await assert.rejects(lazaret.scan({} as { url: string }), /pass \{ file \}, \{ url \} or \{ bucket, key \}/);
+});
+
+test("what a file was not scanned for can be asked, whichever engine has said it", async () => {
+  await using clamd = await testClamd();
+  await using q = await testService({ engine: "Q", clamd: `unix:${clamd.socketPath}`, concurrency: 2 });
+  const locked = zip([encrypted("a.txt", Buffer.from("secret"), "password")]);
+  let deep = zip([stored("a.txt", Buffer.from("deep"))]);
+  for (let level = 0; level < 60; level += 1) deep = zip([stored(`${level}.zip`, deep)]);
+  for (const client of [lazaret, new Lazaret({ baseUrl: q.url, apiKey: testKey })]) {
+    const [protectedFile, nested] = [await client.scan({ file: locked }), await client.scan({ file: deep })];
+    assert.deepEqual(
+      [isEncrypted(protectedFile), isOverLimits(protectedFile), isTooBig(protectedFile)],
+      [true, false, false],
+    );
+    assert.deepEqual([isEncrypted(nested), isOverLimits(nested), isTooBig(nested)], [false, true, false]);
+  }
+});
+
+test("every name by which clamd says that it did not look is an answer to one of the questions", () => {
+  const names = [
+    "Encrypted.Zip",
+    "Encrypted.7Zip",
+    "Encrypted.RAR",
+    "Encrypted.PDF",
+    "Encrypted.EGG",
+    "Limits.Exceeded.MaxFiles",
+  ];
+  for (const name of [...names, "Limits.Exceeded.MaxScanTime", "Limits.Exceeded.EmailHeaders"]) {
+    const reply = readReply(`1: stream: Heuristics.${name} FOUND`, 1);
+    assert.ok(reply.kind === "verdict" && reply.verdict.kind === "unscannable", name);
+    const result = { status: "no", finding: reply.verdict.finding } as const;
+    assert.deepEqual([isEncrypted(result), isOverLimits(result)], [name.startsWith("E"), name.startsWith("L")], name);
+  }
 });

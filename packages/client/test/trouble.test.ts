@@ -10,7 +10,9 @@ import {
   Lazaret,
   LazaretError,
   type LazaretOptions,
+  type ScanTarget,
   ScanTimeoutError,
+  TooBigError,
   UnavailableError,
   UnexpectedAnswerError,
   UnreachableError,
@@ -102,16 +104,100 @@ test("a server that asks for more than a minute is not waited for", async () => 
 });
 
 test("other errors are not tried again", async () => {
-  for (const status of [400, 401, 404, 413, 415, 500, 502, 504]) {
+  for (const status of [400, 401, 404, 413, 415, 500]) {
     const answers = answering(saying(status, "<h1>not ours</h1>"), clean);
     await using server = await httpServer(answers);
     await assert.rejects(at(server).scan({ file: new Blob(["x"]) }), (error) => {
       assert.ok(error instanceof LazaretError);
       assert.deepEqual([error.status, error.code], [status, `http_${status}`]);
-      assert.equal(error instanceof ScanTimeoutError, status === 504);
       return true;
     });
     assert.equal(answers.bodies.length, 1);
+  }
+});
+
+const nginx = (status: number): ((response: ServerResponse) => void) =>
+  saying(status, `<html><h1>${status}</h1><hr>nginx/1.26.3</html>`, { Server: "nginx/1.26.3" });
+
+test("a proxy's 413, 502 and 504 are named as such, with what to do there; Lazaret's own are not", async () => {
+  const wanted: [status: number, kind: typeof LazaretError, hint: RegExp][] = [
+    [413, TooBigError, /client_max_body_size/],
+    [502, UnavailableError, /cannot reach Lazaret/],
+    [504, ScanTimeoutError, /proxy_read_timeout/],
+  ];
+  for (const [status, kind, hint] of wanted) {
+    await using server = await httpServer(answering(nginx(status)));
+    await assert.rejects(at(server, { retries: 0 }).scan({ file: new Blob(["x"]) }), (error) => {
+      assert.ok(error instanceof kind && error instanceof LazaretError);
+      assert.deepEqual([error.status, error.code], [status, `http_${status}`]);
+      assert.match(error.message, /: \d{3}, and not from Lazaret: a proxy or load balancer \(nginx\) answered/);
+      assert.match(error.hint ?? "", hint);
+      return true;
+    });
+    await using own = await httpServer(answering(saying(status, problem(status, "scanner:own"))));
+    await assert.rejects(at(own, { retries: 0 }).scan({ file: new Blob(["x"]) }), (error) => {
+      assert.ok(error instanceof kind && error instanceof LazaretError);
+      assert.deepEqual([error.code, error.hint, error.message.includes("proxy")], ["scanner:own", "h", false]);
+      return true;
+    });
+  }
+});
+
+test("what a gateway says about itself is passed on", async () => {
+  await using server = await httpServer(answering(saying(504, '{"message":"Endpoint request timed out"}')));
+  await assert.rejects(
+    at(server, { retries: 0 }).checkKey(),
+    /a proxy or load balancer answered: Endpoint request timed/,
+  );
+});
+
+test("a proxy's 502 and 504 are tried again where that is safe: scans and polls, not jobs nor Lazaret's own 504", async () => {
+  for (const status of [502, 504]) {
+    const scanned = answering(nginx(status), nginx(status), clean);
+    await using scans = await httpServer(scanned);
+    assert.deepEqual(await at(scans).scan({ file: new Blob(["again"]) }), { status: "clean" });
+    assert.deepEqual(scanned.bodies, Array(3).fill("again"));
+
+    await using polls = await httpServer(answering(nginx(status), clean));
+    assert.deepEqual(await at(polls).async.result("t"), { status: "clean" });
+
+    const submitted = answering(nginx(status), saying(201, ""));
+    await using submissions = await httpServer(submitted);
+    await assert.rejects(at(submissions).async.download({ url: "https://a.b/c" }), LazaretError);
+    assert.equal(submitted.bodies.length, 1);
+
+    const streamed = answering(nginx(status), clean);
+    await using streams = await httpServer(streamed);
+    await assert.rejects(at(streams).scan({ file: Readable.from([Buffer.from("once")]) }), LazaretError);
+    assert.equal(streamed.bodies.length, 1);
+  }
+  const late = answering(saying(504, problem(504, "scanner:timeout")), clean);
+  await using server = await httpServer(late);
+  await assert.rejects(at(server).scan({ file: new Blob(["x"]) }), ScanTimeoutError);
+  assert.equal(late.bodies.length, 1);
+});
+
+test("scan with something else than { file }, { url } or { bucket, key } says what to pass", async () => {
+  const client = new Lazaret({ baseUrl: "http://127.0.0.1:1", apiKey, retries: 0 });
+  const given: [unknown, RegExp][] = [
+    ["report.pdf", /pass \{ file \} for a path, as in scan\(\{ file: "report\.pdf" \}\)/],
+    ["https://a.b/c", /pass \{ url \} for a link/],
+    [new URL("https://a.b/c"), /pass \{ url \} for a link/],
+    [new URL("file:///report.pdf"), /pass \{ file \} for a path/],
+    [Buffer.from("bytes"), /pass \{ file \} for bytes/],
+    [new Blob(["bytes"]), /pass \{ file \} for bytes/],
+    [Object.assign(Readable.from([]), { url: "/upload" }), /pass \{ file \} for bytes, a Blob or a stream/],
+    [undefined, /pass \{ file \}, \{ url \} or \{ bucket, key \}/],
+    [null, /pass \{ file \}, /],
+    [{}, /pass \{ file \}, /],
+    [["report.pdf"], /pass \{ file \}, /],
+  ];
+  for (const [target, message] of given) {
+    await assert.rejects(client.scan(target as ScanTarget), (error) => {
+      assert.ok(error instanceof TypeError);
+      assert.match(error.message, message);
+      return true;
+    });
   }
 });
 

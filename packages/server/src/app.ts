@@ -40,11 +40,15 @@ export interface ServiceOptions {
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Ends a synchronous scan that takes too long: see scan-now.ts. */
   timer?: ScanNowOptions["timer"];
+  /** Where LAZARET_CLAMD=auto looks, if not at the usual sockets. */
+  clamdSockets?: readonly string[];
 }
 
 export interface RunningService {
   readonly port: number;
   readonly engine: Engine;
+  /** Accepts these keys from now on; where they are in a secret of AWS, what is there now. Answers how many. */
+  changeKeys(apiKeys: readonly string[]): Promise<number>;
   /**
    * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
    * may finish until `graceMs` are over. Then everything is closed.
@@ -76,7 +80,7 @@ export async function startService(
     await startKeys(settings, log, { lookEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
   );
   const scanning = undo.use(
-    await startScanning(settings, log, { now, ownUrl: () => ownUrl(settings, listening.port) }),
+    await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform, objects, guard, callbackGuard } = scanning;
   const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
@@ -160,6 +164,7 @@ export async function startService(
   return {
     port: server.port,
     engine: scanning.engine,
+    changeKeys: keys.change,
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
       server.drain();

@@ -77,12 +77,17 @@ export const settingsTable = {
     default: "3.4.1",
   }),
   clamd: setting({
-    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets) or `none`.",
+    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets, looked for until one is there) or `none`.",
     parse: (value) => {
       if (value === "auto" || value === "none" || parseClamdAddress(value)) return { value };
       return { problem: "must be unix:/path, tcp://host:port, auto or none" };
     },
     default: "auto",
+  }),
+  requireClamd: setting({
+    doc: "With `auto`: not ready, and nothing is clean, before clamd is there. With an address that is so anyway.",
+    parse: yesOrNo,
+    default: "false",
   }),
   rulesDir: setting({
     doc: "Folder with .yar files of your own, for engine P; watched, and reloaded when it changes.",

@@ -26,6 +26,17 @@ export function isReplayable(file: FileInput): boolean {
   return typeof file === "function" || !(isWebStream(file) || isByteStream(file));
 }
 
+/** Whether it is something that `openFile` can open, other than a path. */
+export function isFile(value: unknown): boolean {
+  return (
+    typeof value === "function" ||
+    bytesIn(value) !== undefined ||
+    isBlob(value) ||
+    isWebStream(value) ||
+    isByteStream(value)
+  );
+}
+
 export async function openFile(file: FileInput): Promise<OpenFile> {
   const content: unknown = typeof file === "function" ? await file() : file;
   if (typeof content === "string" || content instanceof URL) return openPath(content);

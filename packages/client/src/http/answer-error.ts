@@ -26,6 +26,7 @@ const byStatus: Readonly<Record<number, ErrorClass>> = {
   408: ScanTimeoutError,
   413: TooBigError,
   429: UnavailableError,
+  502: UnavailableError,
   503: UnavailableError,
   504: ScanTimeoutError,
 };
@@ -45,12 +46,40 @@ export function answerError(what: string, answer: Answer, secret: string): Lazar
     return new UnexpectedAnswerError(`${what}: answered ${status}`, { ...fields, code: "unexpected_status", hint });
   }
   const Kind = byStatus[status] ?? LazaretError;
-  const said = clear(body.message) ?? "no reason was given";
-  return new Kind(`${what}: ${status}, ${said}`, {
-    ...fields,
-    code: clear(body.code) ?? `http_${status}`,
-    hint: clear(body.hint),
-  });
+  if (body.code === undefined) {
+    const message = `${what}: ${status}, and not from Lazaret: ${whoAnswered(headers)} answered${clear(said(body.message))}`;
+    return new Kind(message, { ...fields, code: foreignCode(status), hint: clear(body.hint) ?? proxyHints[status] });
+  }
+  const reason = clear(body.message) ?? "no reason was given";
+  return new Kind(`${what}: ${status}, ${reason}`, { ...fields, code: clear(body.code) ?? "", hint: clear(body.hint) });
+}
+
+/** What to do about an answer of what stands between us and the server. */
+const proxyHints: Readonly<Record<number, string>> = {
+  404: "check that baseUrl is a Lazaret server",
+  413: "let the proxy take larger bodies (nginx: client_max_body_size 200m)",
+  502: "the proxy cannot reach Lazaret, or was cut off by it: check that it runs, and its log",
+  503: "the proxy has no Lazaret to send this to: check that one is ready",
+  504: "the proxy waits less long than a scan may take: 60 seconds, and the upload (nginx: proxy_read_timeout 75s)",
+};
+
+/** Lazaret's own answers always carry a code. */
+function foreignCode(status: number): string {
+  return `http_${status}`;
+}
+
+/** Nobody knows whether Lazaret has had the request. */
+export function isLostInProxy({ status, code }: LazaretError): boolean {
+  return (status === 502 || status === 504) && code === foreignCode(status);
+}
+
+function said(message: string | undefined): string {
+  return message === undefined ? "" : `: ${message}`;
+}
+
+function whoAnswered(headers: Headers): string {
+  const [, name] = /^([\w.-]{1,40})/.exec(headers.get("server") ?? "") ?? [];
+  return name === undefined ? "a proxy or load balancer" : `a proxy or load balancer (${name})`;
 }
 
 /** The error body's texts, as far as there are any: what stands between us and the server answers in its own way. */

@@ -1,6 +1,6 @@
 import type { Connection } from "../connection.ts";
 import { LazaretError, UnavailableError, UnexpectedAnswerError, UnreachableError } from "../errors.ts";
-import { type Answer, answerError } from "./answer-error.ts";
+import { type Answer, answerError, isLostInProxy } from "./answer-error.ts";
 import { readBytes, TooManyBytes } from "./read-bytes.ts";
 import { waitBeforeRetryMs } from "./retry-policy.ts";
 import { pause, timeLimit } from "./time-limit.ts";
@@ -21,6 +21,8 @@ interface ApiCall {
   body?: RequestBody | undefined;
   /** Statuses that are an answer and no error. */
   expect: readonly number[];
+  /** To do it twice does something else than to do it once, as with jobs: not again when it may have been done. */
+  makesJob?: boolean | undefined;
 }
 
 export interface RequestBody {
@@ -50,7 +52,7 @@ export function sender(connection: Connection): Send {
     for (let failed = 1; ; failed++) {
       const outcome = await tryOnce(connection, call, options);
       if (!(outcome instanceof LazaretError)) return outcome;
-      const wait = mayPass(outcome)
+      const wait = mayPass(outcome, call)
         ? waitBeforeRetryMs({ failed, retries, retryAfterSeconds: outcome.retryAfterSeconds }, Math.random())
         : undefined;
       if (wait === undefined) throw outcome;
@@ -59,7 +61,8 @@ export function sender(connection: Connection): Send {
   };
 }
 
-function mayPass(error: LazaretError): boolean {
+function mayPass(error: LazaretError, { makesJob = false }: ApiCall): boolean {
+  if (isLostInProxy(error)) return !makesJob;
   return error instanceof UnavailableError || (error instanceof UnreachableError && error.code === "unreachable");
 }
 

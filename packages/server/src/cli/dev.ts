@@ -12,9 +12,15 @@ import { loadSettings } from "./flags/load-settings.ts";
 import { addSettingFlags } from "./flags/setting-flags.ts";
 import { devKey } from "./reach/dev-key.ts";
 import { banner } from "./service/banner.ts";
-import { runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
 
-const LOOPBACK = "127.0.0.0/8,::1/128";
+/** What `dev` has in place of the table's defaults. */
+const DEFAULTS = {
+  host: "127.0.0.1",
+  allowNetworks: "127.0.0.0/8,::1/128",
+  allowHttpCallbacks: "true",
+  signCallbackInvocations: "true",
+};
 /** Where Debian's freshclam puts ClamAV's official signatures. */
 const OFFICIAL_SIGNATURES = "/var/lib/clamav";
 const TEST_SIGNATURES = fileURLToPath(new URL("../../signatures", import.meta.url));
@@ -28,12 +34,7 @@ export function devCommand(): Command {
   return addSettingFlags(command)
     .description("run the service for trying it out: a key of its own, loopback only, loopback allowed as a target")
     .action(async (flags: Record<string, string>) => {
-      const { settings: loaded, origins } = loadSettings(flags, {
-        host: "127.0.0.1",
-        allowNetworks: LOOPBACK,
-        allowHttpCallbacks: "true",
-        signCallbackInvocations: "true",
-      });
+      const { settings: loaded, origins } = loadSettings(flags, DEFAULTS);
       const { allowNetworks, allowHosts } = loaded;
       const settings = {
         ...loaded,
@@ -41,6 +42,7 @@ export function devCommand(): Command {
         ...(origins.allowCallbackHosts === "default" && { allowCallbackHosts: allowHosts }),
       };
       const until = stopSignal();
+      const signals = hangUps();
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
@@ -54,6 +56,11 @@ export function devCommand(): Command {
       process.stdout.write(banner({ settings, port: service.port, ownKey, checks: health.checks }));
       await runUntilSignal(service, {
         until,
+        hangUps: signals,
+        readKeys() {
+          const { apiKeys } = loadSettings(flags, DEFAULTS).settings;
+          return apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)];
+        },
         log: say,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),

@@ -56,7 +56,7 @@ async function lookAt(
   const { dataDir } = settings;
   const now = Date.now();
   const expected = url !== undefined || Boolean(process.env.LAZARET_URL);
-  const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }), expected });
+  const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }, settings), expected });
   return [
     ...reading,
     ...meaningChecks(settings),

@@ -70,6 +70,8 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   });
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
+  // It watches for as long as a service runs, and has nothing to read again: rules are looked at every two seconds.
+  if (watch) process.on("SIGHUP", () => {});
   const filters = {
     ...(prefix !== undefined && { prefix }),
     ...(suffix !== undefined && { suffix }),

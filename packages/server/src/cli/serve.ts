@@ -1,11 +1,12 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { gathered, log } from "../log.ts";
+import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { loadSettings } from "./flags/load-settings.ts";
 import { addSettingFlags } from "./flags/setting-flags.ts";
-import { runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -16,22 +17,14 @@ export function serveCommand(): Command {
   return addSettingFlags(command)
     .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
     .action(async (flags: Record<string, string>) => {
-      const { settings } = loadSettings(flags, {});
-      if (settings.apiKeys.length === 0 && settings.awsApiKeysSecret === "" && settings.role !== "worker") {
-        throw new CannotStart(
-          "no API key is set",
-          "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",
-        );
-      }
-      if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
-        throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
-      }
+      const settings = goodSettings(flags);
       const say = log({
         level: settings.logLevel,
         format: "json",
         write: gathered((text) => process.stdout.write(text)),
       });
       const until = stopSignal();
+      const signals = hangUps();
       const { startService } = await import("../app.ts");
       const service = await startService(settings, say);
       const health = await service.engine.health(AbortSignal.timeout(5000));
@@ -44,6 +37,27 @@ export function serveCommand(): Command {
       });
       for (const check of health.checks)
         (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
-      await runUntilSignal(service, { until, log: say, drainSeconds: settings.drainSeconds });
+      await runUntilSignal(service, {
+        until,
+        hangUps: signals,
+        readKeys: () => goodSettings(flags).apiKeys,
+        log: say,
+        drainSeconds: settings.drainSeconds,
+      });
     });
+}
+
+/** What `serve` needs of its settings, at the start and at each SIGHUP. */
+function goodSettings(flags: Record<string, string>): Settings {
+  const { settings } = loadSettings(flags, {});
+  if (settings.apiKeys.length === 0 && settings.awsApiKeysSecret === "" && settings.role !== "worker") {
+    throw new CannotStart(
+      "no API key is set",
+      "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",
+    );
+  }
+  if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
+    throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
+  }
+  return settings;
 }

@@ -6,6 +6,8 @@ import { CannotStart } from "./cannot-start.ts";
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
+  /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
+  change(apiKeys: readonly string[]): Promise<number>;
 }
 
 /** What is shorter can be guessed. `dev` takes it all the same. */
@@ -28,14 +30,15 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     return at === -1 ? undefined : `key ${at + 1} has fewer than ${SHORTEST_KEY} characters`;
   };
   if (settings.awsApiKeysSecret === "") {
-    const problem = short(settings.apiKeys);
-    if (problem) {
+    const check = (keys: readonly string[]): readonly string[] => {
+      const problem = short(keys);
+      if (!problem) return keys;
       throw new CannotStart(
         `LAZARET_API_KEYS: ${problem}, and can be guessed`,
         "openssl rand -hex 24 makes a good one; lazaret dev takes short ones, for trying it out",
       );
-    }
-    return { auth: bearerAuth(settings.apiKeys), [Symbol.dispose]: () => {} };
+    };
+    return keysOf(bearerAuth(check(settings.apiKeys)), check);
   }
   const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
@@ -62,9 +65,25 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   timer.unref();
   return {
     auth,
+    async change() {
+      const keys = await read();
+      auth.change(keys);
+      return keys.length;
+    },
     [Symbol.dispose]() {
       clearInterval(timer);
       secret.close();
     },
+  };
+}
+
+function keysOf(auth: BearerAuth, check: (keys: readonly string[]) => readonly string[]): Keys {
+  return {
+    auth,
+    async change(apiKeys) {
+      auth.change(check(apiKeys));
+      return apiKeys.length;
+    },
+    [Symbol.dispose]() {},
   };
 }

@@ -30,7 +30,7 @@ const MIB = 1024 * 1024;
 
 export async function startLocalScan(settings: Settings, atOnce: number, log: Log): Promise<LocalScan> {
   await using undo = new AsyncDisposableStack();
-  const parts = engineParts(settings, atOnce, log);
+  const parts = engineParts(settings, atOnce, { log, stays: false });
   const folder = undo.use(await temporaryFolder());
   const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
     throw cannotStartEngine(settings, error);

@@ -56,16 +56,19 @@ export interface ScanningOptions {
   now: () => number;
   /** Where clients reach the API, for links to objects. */
   ownUrl: () => string;
+  /** Where `auto` looks for clamd, if not at the usual sockets. */
+  clamdSockets?: readonly string[] | undefined;
 }
 
 /** Settings → platform, engine and stages. */
-export async function startScanning(settings: Settings, log: Log, { now, ownUrl }: ScanningOptions): Promise<Scanning> {
+export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
+  const { now, ownUrl, clamdSockets } = options;
   await using undo = new AsyncDisposableStack();
   const concurrency = settings.concurrency || concurrencyOf(settings.engine);
   const jobsAtOnce = settings.workers || concurrency;
   const spareJobs = Math.ceil(jobsAtOnce * SPARE);
   const folder = undo.use(await temporaryFolder());
-  const parts = engineParts(settings, concurrency + jobsAtOnce + spareJobs, log);
+  const parts = engineParts(settings, concurrency + jobsAtOnce + spareJobs, { log, stays: true, clamdSockets });
   const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });

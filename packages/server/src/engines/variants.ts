@@ -2,9 +2,10 @@ import { availableParallelism } from "node:os";
 import { CONCURRENT_REQUESTS_P_PER_VCPU, CONCURRENT_REQUESTS_Q } from "@lazaret/contract";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
-import { clamd } from "./clamd/clamd.ts";
+import { awaitedClamd } from "./clamd/awaited-clamd.ts";
+import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { type RulesOptions, ruleThreads, type ScanThreadsOptions, unpackThreads } from "./threads/scan-threads.ts";
-import { unpackingEngine } from "./unpacking-engine.ts";
+import { type EngineParts, unpackingEngine } from "./unpacking-engine.ts";
 
 /** What the spec's two engine variants are made of. */
 export type VariantParts = {
@@ -13,9 +14,20 @@ export type VariantParts = {
   clamdTemporaryDir?: string;
   unpacking?: ScanThreadsOptions;
 } & (
-  | { variant: "Q"; clamd: ClamdAddress }
-  | { variant: "P"; clamd: ClamdAddress | undefined; rules: ScanThreadsOptions & RulesOptions }
+  | { variant: "Q"; clamd: ClamdAddress | (ClamdSearch & { required: string }) }
+  | { variant: "P"; clamd: ClamdAddress | ClamdSearch | undefined; rules: ScanThreadsOptions & RulesOptions }
 );
+
+/** A clamd that is not there yet, and is taken in when it comes. */
+export interface ClamdSearch {
+  kind: "search";
+  find(): ClamdAddress | undefined;
+  onFound(address: ClamdAddress): void;
+  /** Its socket is likely to come: the program is on this machine. */
+  likely: boolean;
+  /** Nothing is clean before it is there, and this says why. Q has nothing else to scan with. */
+  required?: string;
+}
 
 /** Files scanned at once by the synchronous API, unless an operator says otherwise. */
 export function concurrencyOf(variant: "P" | "Q", vcpus: number = availableParallelism()): number {
@@ -24,27 +36,77 @@ export function concurrencyOf(variant: "P" | "Q", vcpus: number = availableParal
 
 export async function startEngine(parts: VariantParts): Promise<Engine> {
   const { concurrency, clamdTemporaryDir: temporaryDir } = parts;
-  const withClamd = (address: ClamdAddress) => ({
-    clamd: clamd({ address, concurrency, ...(temporaryDir !== undefined && { temporaryDir }) }),
-  });
-  if (parts.variant === "Q")
-    return unpackingEngine({ threads: unpackThreads(parts.unpacking), ...withClamd(parts.clamd) });
+  const open = (address: ClamdAddress): Clamd =>
+    clamd({ address, concurrency, ...(temporaryDir !== undefined && { temporaryDir }) });
+  const others = await partsBesideClamd(parts);
+  if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });
+  if (parts.clamd.kind !== "search") return unpackingEngine({ ...others, clamd: open(parts.clamd) });
 
+  const search = parts.clamd;
+  const before: Partial<EngineParts> =
+    search.required !== undefined
+      ? { clamd: awaitedClamd(search.required) }
+      : { notes: [withoutClamd(search.likely ? LIKELY : SEARCH)] };
+  return untilFound(search, unpackingEngine({ ...others, ...before }), (address) =>
+    unpackingEngine({ ...others, clamd: open(address) }),
+  );
+}
+
+async function partsBesideClamd(parts: VariantParts): Promise<EngineParts> {
+  if (parts.variant === "Q") return { threads: unpackThreads(parts.unpacking) };
   // Loaded only when chosen: with Q alone its WebAssembly would cost memory for nothing.
   const { fileTypeDetector } = await import("./file-type/file-type.ts");
   // While clamd looks at a file for longer anyway, small files may wait a moment to be matched together.
-  const threads = await ruleThreads({ ...parts.rules, ...(parts.clamd && { gatherMs: GATHER_MS }) });
-  const fileType = fileTypeDetector();
-  if (parts.clamd) return unpackingEngine({ threads, fileType, ...withClamd(parts.clamd) });
-  return unpackingEngine({ threads, fileType, notes: [WITHOUT_CLAMD] });
+  const besideClamd = parts.clamd && (parts.clamd.kind !== "search" || parts.clamd.likely);
+  const threads = await ruleThreads({ ...parts.rules, ...(besideClamd && { gatherMs: GATHER_MS }) });
+  return { threads, fileType: fileTypeDetector() };
 }
 
 const GATHER_MS = 20;
+/** Scans look as well; this is for services that nobody asks anything. */
+const LOOK_EVERY_MS = 1000;
+
+/** Scans with `before` until a clamd is found, with `join` from then on. Both have the same parts but for clamd. */
+function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAddress) => Engine): Engine {
+  let current = before;
+  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  let done = false;
+
+  function look(): void {
+    const address = done ? undefined : search.find();
+    if (!address) return;
+    stop();
+    current = join(address);
+    search.onFound(address);
+  }
+
+  function stop(): void {
+    done = true;
+    clearInterval(timer);
+  }
+
+  return {
+    scan(bytes, signal) {
+      look();
+      return current.scan(bytes, signal);
+    },
+    health(signal) {
+      look();
+      return current.health(signal);
+    },
+    close() {
+      stop();
+      return current.close();
+    },
+  };
+}
 
 /** Said at the start, in the log and at readiness: somebody will take this engine for more than it is. */
-const WITHOUT_CLAMD: EngineCheck = {
-  name: "clamd",
-  ok: true,
-  detail:
-    "NOT IN USE: this engine knows test files and the rules in its folder, not the world's malware; run clamd and set LAZARET_CLAMD for that",
-};
+function withoutClamd(what: string): EngineCheck {
+  const detail = `NOT IN USE: this engine knows test files and the rules in its folder, not the world's malware; ${what}`;
+  return { name: "clamd", ok: true, detail };
+}
+
+const NO_SEARCH = "run clamd and set LAZARET_CLAMD for that";
+const SEARCH = "run clamd for that, it is taken in when its socket appears";
+const LIKELY = "clamd is installed here and has no socket yet: start it, it is taken in when its socket appears";

@@ -81,7 +81,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
           400: ["invalid_json", "invalid_request", "invalid_download_url", ...wishErrors],
           403: ["downloads_disabled"],
         },
-        example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/download`,
+        example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/download`,
       },
       async handle(request, caller) {
         if (!options.downloads) throw downloadsDisabled();
@@ -104,7 +104,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
         ...submitted,
         request: { contentType: "application/json", schema: asyncObjectSchema },
         errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...wishErrors] },
-        example: `curl -i -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $URL/api/v1/scan/async/objstore`,
+        example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/objstore`,
       },
       async handle(request, caller) {
         const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
@@ -132,7 +132,7 @@ export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
           404: ["not_found"],
           503: ["queue_unavailable"],
         },
-        example: `curl -H "Authorization: Bearer $KEY" "$URL${RESULT_PATH}?trace_id=order-4711"`,
+        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" "$LAZARET_URL${RESULT_PATH}?trace_id=order-4711"`,
       },
       async handle(request) {
         requireFeatures({ endpoint: "result" }, options.installation);

@@ -46,7 +46,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         description: "JSON: `tenantId`.",
         success: { status: 200, description: "The id." },
         errors: { 401: ["invalid_api_key"] },
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/whoami',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/whoami',
       },
       handle: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
     },
@@ -61,7 +61,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
           "JSON: `credits` (the quota less the files scanned in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Nothing is refused when they are used up.",
         success: { status: 200, description: "The usage." },
         errors,
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/usage',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
       },
       handle: async () => ({
         status: 200,
@@ -86,7 +86,7 @@ export function familyRoutes(options: FamilyRoutesOptions): Route[] {
         },
         success: { status: 200, description: "The failures." },
         errors: { ...errors, 400: ["invalid_request"] },
-        example: 'curl -H "x-api-key: $KEY" $URL/v1/callback/failures',
+        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/callback/failures',
       },
       async handle({ query }) {
         const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];

@@ -36,7 +36,7 @@ export function keyRoutes({ publicKeys }: KeyRoutesOptions): Route[] {
         summary: `Public key of callback signatures, as ${words} PEM`,
         success: { status: 200, description: "The key.", contentType: PEM },
         errors: { 404: ["not_found"], 503: ["queue_unavailable"] },
-        example: `curl $URL${path}`,
+        example: `curl $LAZARET_URL${path}`,
       },
       async handle() {
         const keys = await publicKeys();

@@ -22,7 +22,7 @@ export function objectLinkRoutes({ checkLink, open }: ObjectLinkRoutesOptions): 
         description: "Links are signed, and good for 12 hours.",
         success: { status: 200, description: "The object's bytes.", contentType: "application/octet-stream" },
         errors: { 403: ["invalid_link"], 404: ["not_found"] },
-        example: "curl -o report.pdf '$URL/objects/uploads/report.pdf?expires=…&signature=…'",
+        example: "curl -o report.pdf '$LAZARET_URL/objects/uploads/report.pdf?expires=…&signature=…'",
       },
       async handle(request) {
         const object = checkLink(`${request.path}?${request.query}`);

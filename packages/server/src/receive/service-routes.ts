@@ -40,7 +40,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         summary: "Confirm that the bearer secret is valid",
         success: { status: 204, description: "It is." },
         errors: { 401: ["invalid_api_key"] },
-        example: 'curl -i -H "Authorization: Bearer $KEY" $URL/api/v1/test',
+        example: 'curl -i -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/api/v1/test',
       },
       handle: async () => ({ status: 204 }),
     },
@@ -50,7 +50,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         path,
         open: true,
         routine: true,
-        doc: { ...alive, summary: "Is the process alive?", example: `curl -i $URL${path}` },
+        doc: { ...alive, summary: "Is the process alive?", example: `curl -i $LAZARET_URL${path}` },
         handle: async () => ({ status: 204 }),
       }),
     ),
@@ -67,7 +67,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         success: { status: 204, description: "Ready." },
         also: { 200: "Ready, with `?verbose`: the checks." },
         errors: { 503: ["not_ready"] },
-        example: "curl -i '$URL/readyz?verbose'",
+        example: "curl -i '$LAZARET_URL/readyz?verbose'",
       },
       async handle(request) {
         const state = await readiness();
@@ -91,7 +91,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         ...alive,
         summary: "Counters and gauges, as Prometheus reads them",
         success: { status: 200, description: "The metrics.", contentType: METRICS },
-        example: "curl $URL/metrics",
+        example: "curl $LAZARET_URL/metrics",
       },
       async handle() {
         const text = await metrics();
@@ -117,7 +117,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         ...alive,
         summary: "This API, as OpenAPI 3.1",
         success: { status: 200, description: "The document." },
-        example: "curl $URL/openapi.json",
+        example: "curl $LAZARET_URL/openapi.json",
       },
       handle: async () => document,
     },
@@ -129,7 +129,7 @@ export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRo
         ...alive,
         summary: "This API, for people",
         success: { status: 200, description: "The page." },
-        example: "curl $URL/docs",
+        example: "curl $LAZARET_URL/docs",
       },
       handle: async () => page,
     },

@@ -56,7 +56,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
           400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
           403: ["downloads_disabled"],
         },
-        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $URL/api/v1/scan/sync/download`,
+        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $LAZARET_URL/api/v1/scan/sync/download`,
       },
       async handle(request, { keyDigest }) {
         if (!downloads) throw downloadsDisabled();
@@ -75,7 +75,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         request: { contentType: "application/octet-stream" },
         success: result,
         errors: uploadErrors,
-        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $URL/api/v1/scan/sync/binary`,
+        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $LAZARET_URL/api/v1/scan/sync/binary`,
       },
       handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
     },
@@ -91,7 +91,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         request: { contentType: "multipart/form-data" },
         success: result,
         errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
-        example: `curl -H "Authorization: Bearer $KEY" -F file=@report.pdf $URL/api/v1/scan/sync/form`,
+        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@report.pdf $LAZARET_URL/api/v1/scan/sync/form`,
       },
       handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
     },
@@ -111,7 +111,7 @@ export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }
         request: { contentType: "application/json", schema: syncObjectSchema },
         success: result,
         errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
-        example: `curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $URL/api/v1/scan/sync/objstore`,
+        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $LAZARET_URL/api/v1/scan/sync/objstore`,
       },
       async handle(request, { keyDigest }) {
         const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);

@@ -31,7 +31,7 @@ export function versionRoute({ version, installation }: VersionRouteOptions): Ro
         "JSON: `version` of the server, `async_add_on`, `sync_add_on`, `engine` (`variant` and `version`) and `features`, a sorted list of names.",
       success: { status: 200, description: "Versions and features." },
       errors: {},
-      example: "curl $URL/version",
+      example: "curl $LAZARET_URL/version",
     },
     handle: async () => answer,
   };

@@ -36,7 +36,7 @@ test("dev keeps its key in the data folder for its owner only, and uses it again
   const keys: string[] = [];
   for (const _ of [1, 2]) {
     await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_DRAIN_SECONDS: "0" } });
-    const [, key = ""] = await run.says(/KEY=(\S+)/);
+    const [, key = ""] = await run.says(/LAZARET_API_KEY=(\S+)/);
     keys.push(key);
     run.child.kill("SIGTERM");
     assert.equal(await run.ended(), 0);
@@ -46,10 +46,22 @@ test("dev keeps its key in the data folder for its owner only, and uses it again
   assert.deepEqual(keys, [readFileSync(path, "utf8").trim(), keys[0]]);
 });
 
+test("SIGHUP does not end dev, and its key holds", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_CLAMD: "none" } });
+  const [, url, key] = await run.says(/export LAZARET_URL=(\S+) LAZARET_API_KEY=(\S+)/);
+  run.child.kill("SIGHUP");
+  await run.says(/ reloaded api_keys=1/);
+  const response = await fetch(`${url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } });
+  assert.equal(response.status, 204);
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+});
+
 test("dev listens on loopback only, and takes loopback as a target", async () => {
   using folder = temporaryFolder();
   await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_DRAIN_SECONDS: "0" } });
-  const [, url, key] = await run.says(/export URL=(http:\/\/127\.0\.0\.1:\d+) KEY=(\S+)/);
+  const [, url, key] = await run.says(/export LAZARET_URL=(http:\/\/127\.0\.0\.1:\d+) LAZARET_API_KEY=(\S+)/);
   const response = await fetch(`${url}/api/v1/scan/sync/download`, {
     method: "POST",
     headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
@@ -65,14 +77,14 @@ test("dev accepts every key of LAZARET_API_KEYS, as serve does, shows none of th
   const keys = ["first-configured-key", "second-configured-key"];
   const env = { LAZARET_PORT: "0", LAZARET_API_KEYS: keys.join(",") };
   await using run = runCli(["dev"], { cwd: folder.path, env });
-  const [, url] = await run.says(/export URL=(http:\/\/127\.0\.0\.1:\d+)/);
+  const [, url] = await run.says(/export LAZARET_URL=(http:\/\/127\.0\.0\.1:\d+)/);
   await run.says(/Stop: Ctrl-C/);
   for (const [key, status] of [...keys.map((each) => [each, 204] as const), ["neither-of-the-two", 401] as const]) {
     const response = await fetch(`${url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } });
     assert.equal(response.status, status, key);
   }
   for (const key of keys) assert.ok(!`${run.stdout}${run.stderr}`.includes(key), `the banner shows ${key}`);
-  assert.match(run.stdout, /KEY=YOUR_KEY/);
+  assert.match(run.stdout, /LAZARET_API_KEY=YOUR_KEY/);
   assert.equal(existsSync(join(folder.path, "data/dev-key")), false);
   run.child.kill("SIGTERM");
   assert.equal(await run.ended(), 0);

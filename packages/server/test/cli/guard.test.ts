@@ -53,11 +53,12 @@ test("guard takes filters, and tells every object with --json", async () => {
   assert.match(none.stderr, /^0 scanned/);
 });
 
-test("guard goes on with new and changed objects when told to watch, until it is stopped", async () => {
+test("guard goes on with new and changed objects when told to watch, also after SIGHUP, until it is stopped", async () => {
   using folder = temporaryFolder();
   const buckets = uploads(folder.path);
   await using run = runCli(["guard", "uploads", "--watch"], { cwd: folder.path, env });
   await run.says(/2026\/bad\.txt/);
+  run.child.kill("SIGHUP");
   buckets.put("uploads", "new/also bad.txt", eicar());
   await run.says(/infected {2}uploads\/new\/also bad\.txt/);
   buckets.put("uploads", "2026/good.txt", `${eicar()}\n`);

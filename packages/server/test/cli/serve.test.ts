@@ -141,6 +141,43 @@ for (const command of ["serve", "dev"]) {
     assert.equal(answers.split('"status":"clean","size":5').length, 4, answers);
   });
 }
+test("SIGHUP makes serve read its keys and rules again, and never ends it", async () => {
+  using folder = temporaryFolder();
+  const [keys, rules] = [join(folder.path, "keys"), join(folder.path, "rules")];
+  writeFileSync(keys, "first-key-of-the-tests\n");
+  mkdirSync(rules);
+  const { LAZARET_API_KEYS: _, ...keyless } = env({
+    LAZARET_ENGINE: "P",
+    LAZARET_CLAMD: "none",
+    LAZARET_RULES_DIR: rules,
+    LAZARET_API_KEYS_FILE: keys,
+  });
+  await using run = runCli(["serve"], { cwd: folder.path, env: keyless });
+  const [, port] = await run.says(listening);
+  const scanWith = (given: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}/api/v1/scan/sync/binary`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${given}`, "Content-Type": "application/octet-stream" },
+      body: "a very own marker",
+    });
+  assert.equal((await scanWith("first-key-of-the-tests")).status, 200);
+
+  writeFileSync(keys, "second-key-of-the-tests,third-key-of-the-tests\n");
+  writeFileSync(join(rules, "own.yar"), 'rule My_Own_Rule { strings: $a = "very own marker" condition: $a }');
+  run.child.kill("SIGHUP");
+  await run.says(/"event":"reloaded","api_keys":2/);
+  assert.equal((await scanWith("first-key-of-the-tests")).status, 401);
+  await run.says(/"event":"rules-loaded"/);
+  assert.match(await (await scanWith("third-key-of-the-tests")).text(), /My_Own_Rule/);
+
+  writeFileSync(keys, "");
+  run.child.kill("SIGHUP");
+  await run.says(/"event":"not-reloaded","message":"no API key is set"/);
+  assert.equal((await scanWith("second-key-of-the-tests")).status, 200);
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+  assert.doesNotMatch(`${run.stdout}${run.stderr}`, /key-of-the-tests/);
+});
 
 test("serve speaks TLS with a certificate and its key", async () => {
   using folder = temporaryFolder();

@@ -116,6 +116,29 @@ test("no file of the repository holds the whole EICAR test string", () => {
   );
 });
 
+test("the server's address and the key have one name each, LAZARET_URL and LAZARET_API_KEY", async () => {
+  const folders = ["packages/server/src/receive", "packages/server/src/cli"].map(async (folder) =>
+    (await readdir(join(root, folder), { recursive: true })).map((name) => join(folder, name)),
+  );
+  const sources = (await Promise.all(folders)).flat().filter((name) => name.endsWith(".ts"));
+  assert.ok(sources.length > 50);
+  const others = [...(await markdown()), ...sources].filter((path) =>
+    /\$(?:URL|KEY|API_KEY)\b|\bexport URL=/.test(read(path)),
+  );
+  assert.deepEqual(others, []);
+});
+
+test("docs/api.md names every finding of a file that was not scanned, and the guide for uploads what to do about them", () => {
+  const api = read("docs/api.md");
+  const inCallbacks = findings.callbackFailed;
+  const unnamed = Object.values(findings).filter((name) => name !== inCallbacks && !api.includes(`\`${name}\``));
+  assert.deepEqual(unnamed, []);
+  for (const page of [api, read("docs/scan-uploads.md")]) {
+    for (const prefix of ["Heuristics.Encrypted.", "Heuristics.Limits."]) assert.ok(page.includes(prefix), prefix);
+    for (const question of ["isEncrypted", "isTooBig", "isOverLimits"]) assert.ok(page.includes(question), question);
+  }
+});
+
 test("the lock file names no registry, and has an entry for every platform's packages", () => {
   const { packages } = JSON.parse(read("package-lock.json")) as {
     packages: Record<string, { resolved?: string; optionalDependencies?: Record<string, string> }>;

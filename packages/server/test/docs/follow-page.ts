@@ -101,14 +101,12 @@ interface RunOptions {
 }
 
 async function run(lines: readonly string[], { place, merged, anyExit }: RunOptions): Promise<string> {
-  const { LAZARET_API_KEY: KEY = "", LAZARET_API_KEY: _, ...settings } = place.env;
+  // A page exports the key itself before it uses it.
+  const { LAZARET_API_KEY: _, ...settings } = place.env;
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("LAZARET_"));
   const env = {
     ...Object.fromEntries(inherited),
     ...settings,
-    // As the banner of `lazaret dev` offers them.
-    URL: place.origin,
-    KEY,
     PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}`,
   };
   // npx finds these programs in the project; what npm does around that is not what is shown.

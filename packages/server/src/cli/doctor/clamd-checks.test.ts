@@ -3,7 +3,7 @@ import { utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
-import "../../../test/support/leftovers.ts";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { readSettings } from "../../settings/read-settings.ts";
 import type { Check } from "./check.ts";
 import { clamdChecks } from "./clamd-checks.ts";
@@ -46,7 +46,36 @@ test("a clamd that does not find its test files fails, with what to do", async (
   assert.match(check?.detail ?? "", /ScanArchive yes/);
 });
 
+test("a clamd that is installed and has no socket is a warning; one that is required, or was there before, a failure", async () => {
+  using folder = temporaryFolder();
+  const asked = async (flags: Record<string, string>): Promise<Check | undefined> => {
+    const read = readSettings({ flags: { clamd: "auto", dataDir: folder.path, ...flags }, env: {}, file: {} });
+    assert.ok(read.kind === "ok");
+    const clamdSockets = [join(folder.path, "clamd.sock")];
+    return (await clamdChecks({ settings: read.settings, now: Date.now(), clamdSockets }))[0];
+  };
+  const installed = await asked({});
+  assert.equal(installed?.level, "warn");
+  assert.match(installed?.detail ?? "", /^clamd is installed here, but none of the usual sockets is there: /);
+  assert.match(installed?.fix ?? "", /systemctl enable --now clamav-daemon/);
+  assert.equal((await asked({ requireClamd: "true" }))?.level, "fail");
+  assert.match((await asked({ requireClamd: "true", clamd: "none" }))?.detail ?? "", /REQUIRE_CLAMD is true/);
+  writeFileSync(join(folder.path, "clamd-seen"), "unix:/run/clamav/clamd.ctl\n");
+  const gone = await asked({});
+  assert.equal(gone?.level, "fail");
+  assert.match(gone?.detail ?? "", /it was in use at unix:\/run\/clamav\/clamd\.ctl/);
+  assert.equal((await asked({ clamd: "none" }))?.level, "warn");
+});
+
 test("a clamd that does not report its limits opens nothing that counts", async () => {
   await using daemon = await testClamd({ AlertExceedsMax: "no" });
   assert.equal((await checksOf(daemon))("clamd opens")[0]?.level, "warn");
+});
+
+test("a clamd with fewer places than Lazaret opens connections is a warning", async () => {
+  await using daemon = await testClamd({ MaxQueue: "20" });
+  const [check] = (await checksOf(daemon))("clamd limits");
+  assert.equal(check?.level, "warn");
+  assert.match(check?.detail ?? "", /^MaxQueue is 20, and up to \d+ connections are open: scans beyond it hang$/);
+  assert.match(check?.fix ?? "", /^set MaxQueue \d+ in /);
 });

@@ -1,6 +1,9 @@
+import { availableParallelism } from "node:os";
+import { rememberedClamd } from "../../compose/engine-parts.ts";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
+import { clamdBinary } from "../../engines/clamd/own-clamd.ts";
 import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/temporary-folder.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
 import { concurrencyOf } from "../../engines/variants.ts";
@@ -13,16 +16,25 @@ export interface ClamdChecksOptions {
   /** Where clamd's configuration is, if it is not found by itself. */
   confPath?: string | undefined;
   now: number;
+  /** Where `auto` looks for clamd, if not at the usual sockets. */
+  clamdSockets?: readonly string[];
 }
 
 const TIMEOUT_MS = 15_000;
 /** Nothing that clamd still works on is that old. */
 const OLD_LEFTOVER_MS = 3_600_000;
 const MIB = 1024 * 1024;
+/** Of deploy/clamd.conf. */
+const RECOMMENDED_THREADS = 32;
+/** A scan takes a vCPU: more at once than this makes none faster. */
+const THREADS_PER_VCPU = 4;
+/** Test files and readiness. */
+const FURTHER_CONNECTIONS = 3;
 
 /** Is there a clamd, how old are its signatures, and do its limits go with ours? */
-export async function clamdChecks({ settings, confPath, now }: ClamdChecksOptions): Promise<Check[]> {
-  const address = settings.clamd === "auto" ? findClamd() : parseClamdAddress(settings.clamd);
+export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]> {
+  const { settings, confPath, now, clamdSockets } = options;
+  const address = settings.clamd === "auto" ? findClamd(clamdSockets) : parseClamdAddress(settings.clamd);
   if (!address) return [missing(settings)];
   const where = describeAddress(address);
   try {
@@ -42,12 +54,27 @@ export async function clamdChecks({ settings, confPath, now }: ClamdChecksOption
   }
 }
 
-function missing({ engine, clamd }: Settings): Check {
-  const why = clamd === "none" ? "LAZARET_CLAMD is none" : "no clamd socket in any of the usual places";
-  const fix = "start clamd (Debian: apt-get install clamav-daemon), or say where it listens with LAZARET_CLAMD";
+function missing({ engine, clamd, requireClamd, dataDir }: Settings): Check {
+  if (clamd === "none" && requireClamd) {
+    return fail("clamd", "LAZARET_CLAMD is none, and LAZARET_REQUIRE_CLAMD is true", "change one of them");
+  }
+  const installed = clamd === "auto" && clamdBinary() !== undefined;
+  const none = installed ? "clamd is installed here, but none of the usual sockets is there" : NO_SOCKET;
+  const why = clamd === "none" ? "LAZARET_CLAMD is none" : none;
+  const fix = installed
+    ? "start it (Debian: systemctl enable --now clamav-daemon), or say where it listens with LAZARET_CLAMD"
+    : "start clamd (Debian: apt-get install clamav-daemon), or say where it listens with LAZARET_CLAMD";
   if (engine === "Q") return fail("clamd", `${why}, and engine Q is clamd alone`, fix);
+  if (requireClamd) return fail("clamd", `${why}, and LAZARET_REQUIRE_CLAMD is true: nothing is clean`, fix);
+  const before = clamd === "auto" ? rememberedClamd(dataDir) : undefined;
+  if (before) {
+    const detail = `${why}, and it was in use at ${before}: until it is back nothing is clean`;
+    return fail("clamd", detail, `${fix}; LAZARET_CLAMD=none goes on without`);
+  }
   return warn("clamd", `${why}: engine P knows test files and your rules, not the world's malware`, fix);
 }
+
+const NO_SOCKET = "no clamd socket in any of the usual places";
 
 function ageCheck(version: Awaited<ReturnType<typeof askVersion>>, now: number): Check {
   const { fresh, words } = signatureAge(version, now);
@@ -136,9 +163,15 @@ function limitChecks(conf: ClamdConf, settings: Settings): Check[] {
   if (!conf.says("AlertEncrypted")) {
     wrong(fail, "AlertEncrypted is no: archives that it cannot open are called OK", "AlertEncrypted yes");
   }
-  if (conf.number("MaxThreads") < threads) {
+  const enough = Math.min(threads, Math.max(RECOMMENDED_THREADS, THREADS_PER_VCPU * availableParallelism()));
+  if (conf.number("MaxThreads") < enough) {
     const detail = `MaxThreads is ${conf.number("MaxThreads")}, and up to ${threads} files are scanned at once: some wait twice`;
-    wrong(warn, detail, `MaxThreads ${threads}`);
+    wrong(warn, detail, `MaxThreads ${enough}`);
+  }
+  const connections = 2 * threads + FURTHER_CONNECTIONS;
+  if (conf.number("MaxQueue") < connections) {
+    const detail = `MaxQueue is ${conf.number("MaxQueue")}, and up to ${connections} connections are open: scans beyond it hang`;
+    wrong(warn, detail, `MaxQueue ${connections}`);
   }
   if (conf.number("MaxScanTime") > 60_000) {
     wrong(warn, "MaxScanTime is longer than the 60 s of a synchronous request", "MaxScanTime 45000");

@@ -19,7 +19,11 @@ export async function serverCheck({ url, expected }: ServerCheckOptions): Promis
   let response: Response;
   try {
     response = await fetch(`${url}/readyz?verbose`, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "error" });
-  } catch {
+  } catch (error) {
+    if (isAboutCertificate(error)) {
+      const detail = `one answers at ${url}, with a certificate that is not good for this address`;
+      return { check: ok("server", `${detail}; set LAZARET_URL to the name it is for to ask it`) };
+    }
     const detail = `none at ${url}`;
     if (!expected) return { check: ok("server", `${detail}, which is fine if none should run`) };
     return { check: fail("server", detail, "start it, or set LAZARET_URL to where it is") };
@@ -33,6 +37,12 @@ export async function serverCheck({ url, expected }: ServerCheckOptions): Promis
   if (state.ready) return { check: ok("server", `ready at ${url}`), ...about };
   const bad = (state.checks ?? []).filter((each) => !each.ok).map(({ name, detail }) => `${name}: ${detail}`);
   return { check: warn("server", `not ready at ${url}: ${bad.join("; ")}`, "see what it says, and its log"), ...about };
+}
+
+function isAboutCertificate(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  return /CERT|UNABLE_TO_(?:GET|VERIFY)/.test(code);
 }
 
 interface ReadyAnswer {

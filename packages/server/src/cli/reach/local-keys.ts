@@ -2,6 +2,7 @@ import { CannotStart } from "../../compose/cannot-start.ts";
 import { type FoundKeys, findKeys } from "../../platforms/embedded/signing-keys.ts";
 import type { Settings } from "../../settings.ts";
 import { loadSettings } from "../flags/load-settings.ts";
+import { mayUse } from "./local-store.ts";
 
 /** The settings of an installation whose keys are files in the data folder. */
 export function keySettings(flags: { dataDir?: string }): Settings {
@@ -16,6 +17,7 @@ export function keySettings(flags: { dataDir?: string }): Settings {
 /** The keys of the local data folder. */
 export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys> {
   const { dataDir } = keySettings(flags);
+  mayUse(dataDir, ["callback-signing-key.pem"]);
   const found = await findKeys(dataDir);
   if (found) return found;
   throw new CannotStart(

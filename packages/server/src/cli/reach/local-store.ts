@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { CannotStart } from "../../compose/cannot-start.ts";
@@ -14,6 +14,7 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
     const { awsOperatorStore } = await import("../../compose/operator-store.ts");
     return awsOperatorStore(settings);
   }
+  mayUse(settings.dataDir, ["jobs.db", "secret.key"]);
   if (!existsSync(join(settings.dataDir, "jobs.db"))) {
     throw new CannotStart(
       `there are no jobs in ${settings.dataDir}`,
@@ -23,6 +24,28 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
   const { openJobStore } = await import("../../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Throws if this user may not use the data folder, or one of the files in it: it would look as if they were not there. */
+export function mayUse(dataDir: string, names: readonly string[]): void {
+  const { R_OK, W_OK, X_OK } = constants;
+  // SQLite writes a file beside the database, also to read it.
+  check(dataDir, R_OK | W_OK | X_OK);
+  for (const name of names) check(join(dataDir, name), R_OK | W_OK);
+
+  function check(path: string, mode: number): void {
+    try {
+      accessSync(path, mode);
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (!["EACCES", "EPERM", "EROFS"].includes(code)) return;
+      throw new CannotStart(
+        `this user may not read and write ${path}`,
+        "run it as the user that the server runs as (sudo -u …), or name another data folder with --data-dir",
+        { cause: error },
+      );
+    }
+  }
 }
 
 const LONGEST_PAGE = 1000;

@@ -8,24 +8,32 @@ import {
 } from "@lazaret/client";
 import type { Command } from "commander";
 import { CannotStart } from "../../compose/cannot-start.ts";
+import { type Settings, settingsTable } from "../../settings.ts";
 import { loadSettings } from "../flags/load-settings.ts";
 import { CommandFailed } from "../outcome/command-failed.ts";
 import { type ExitCode, exitCodes } from "../outcome/exit-codes.ts";
 import { knownDevKey } from "./dev-key.ts";
-
-/** Where `lazaret dev` listens. */
-const DEFAULT_URL = "http://127.0.0.1:8040";
 
 export interface ServerFlags {
   url?: string;
 }
 
 export function addServerFlags(command: Command): Command {
-  return command.option("--url <address>", `the server; LAZARET_URL, or ${DEFAULT_URL}`);
+  return command.option("--url <address>", "the server; LAZARET_URL, or this machine with the port that is set");
 }
 
-export function serverUrl({ url }: ServerFlags): string {
-  return (url ?? (process.env.LAZARET_URL || DEFAULT_URL)).replace(/\/+$/, "");
+/** As given, in LAZARET_URL, or where a server with these settings listens. With or without /api/v1 at its end. */
+export function serverUrl({ url }: ServerFlags, settings?: Settings): string {
+  const given = url ?? (process.env.LAZARET_URL || undefined);
+  if (given === undefined) return ownUrl(settings ?? loadSettings({}, {}).settings);
+  return given.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+}
+
+/** Where a server with these settings listens, from this machine. */
+function ownUrl({ host, port, tlsCert }: Settings): string {
+  const every = host === "0.0.0.0" || host === "::";
+  const name = every ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+  return `${tlsCert === "" ? "http" : "https"}://${name}:${port || settingsTable.port.default}`;
 }
 
 /** The server that flags and environment name. Its key has no flag: command lines are seen by the whole machine. */

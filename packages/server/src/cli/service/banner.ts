@@ -23,15 +23,15 @@ ${checks.map((check) => `  ${check.ok ? "ok  " : "FAIL"} ${check.name}: ${check.
 
 ${ownKey ? "Paste this" : "Paste this with one of the keys in LAZARET_API_KEYS"}, then one of the lines below it:
 
-  export URL=${url} KEY=${ownKey ?? "YOUR_KEY"}
+  export LAZARET_URL=${url} LAZARET_API_KEY=${ownKey ?? "YOUR_KEY"}
 
 Scan a file:
 
-  curl -H "Authorization: Bearer $KEY" -F file=@README.md $URL/api/v1/scan/sync/form
+  curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@README.md $LAZARET_URL/api/v1/scan/sync/form
 
 Scan the harmless EICAR test file, which every scanner calls infected:
 
-  printf '%s%s' ${eicar} | curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/octet-stream" --data-binary @- $URL/api/v1/scan/sync/binary
+  printf '%s%s' ${eicar} | curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @- $LAZARET_URL/api/v1/scan/sync/binary
 
 All endpoints: ${url}/docs    Stop: Ctrl-C
 

@@ -11,8 +11,32 @@ export function stopSignal(): Promise<string> {
   });
 }
 
+export interface HangUps {
+  /** Called at each SIGHUP from now on, and now if one has come already. */
+  handle(reload: () => void): void;
+}
+
+/** SIGHUP never ends a service: it reads again what may have changed. Installed before start-up, as an early one would end it. */
+export function hangUps(): HangUps {
+  let reload: (() => void) | undefined;
+  let early = false;
+  process.on("SIGHUP", () => {
+    if (reload) reload();
+    else early = true;
+  });
+  return {
+    handle(given) {
+      reload = given;
+      if (early) given();
+    },
+  };
+}
+
 export interface RunOptions {
   until: Promise<string>;
+  hangUps: HangUps;
+  /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
+  readKeys(): readonly string[];
   log: Log;
   /** After SIGTERM, which comes from whoever runs it. After SIGINT somebody waits at a terminal. */
   drainSeconds: number;
@@ -22,6 +46,7 @@ export interface RunOptions {
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop } = options;
+  options.hangUps.handle(() => void reload(service, options));
   // Whoever read our output may leave; that is no reason to stop scanning.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const signal = await until;
@@ -36,4 +61,13 @@ export async function runUntilSignal(service: RunningService, options: RunOption
   await service.stop(undefined, drainSeconds * 1000);
   await alsoStop?.();
   log("stopped");
+}
+
+/** The folder of rules is looked at every two seconds anyway. */
+async function reload(service: RunningService, { readKeys, log }: RunOptions): Promise<void> {
+  try {
+    log("reloaded", { api_keys: await service.changeKeys(readKeys()) });
+  } catch (error) {
+    log.error("not-reloaded", { message: error instanceof Error ? error.message : String(error) });
+  }
 }

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { describeAddress, findClamd, parseClamdAddress } from "./address.ts";
+import { describeAddress, findClamd, isTrusted, parseClamdAddress } from "./address.ts";
 
 const good: [text: string, address: object][] = [
   ["unix:/run/clamav/clamd.ctl", { kind: "unix", path: "/run/clamav/clamd.ctl" }],
@@ -39,4 +39,14 @@ test("auto takes the first of the usual sockets that is there, and no ordinary f
   const found = findClamd([file, socket]);
   assert.deepEqual(found && describeAddress(found), `unix:${socket}`);
   await new Promise((resolve) => server.close(resolve));
+});
+
+test("in a folder for everybody only a socket of root, of this user or of clamav's counts", () => {
+  const [forAll, forSome] = [{ mode: 0o41777 }, { mode: 0o40755 }];
+  const passwd = (): string =>
+    "root:x:0:0::/root:/bin/sh\nclamav:x:4711:4711::/var/lib/clamav:/bin/false\nx:x:4712:1::/:\n";
+  const [root, own, clamav, stranger] = [0, process.getuid?.() ?? 0, 4711, 4712].map((uid) => ({ uid }));
+  for (const owner of [root, own, clamav]) assert.equal(isTrusted(owner ?? { uid: -1 }, forAll, passwd), true);
+  assert.equal(isTrusted(stranger ?? { uid: 0 }, forAll, passwd), false);
+  assert.equal(isTrusted(stranger ?? { uid: 0 }, forSome, passwd), true);
 });

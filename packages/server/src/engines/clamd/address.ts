@@ -1,5 +1,6 @@
-import { statSync } from "node:fs";
+import { readFileSync, type Stats, statSync } from "node:fs";
 import type { NetConnectOpts } from "node:net";
+import { dirname } from "node:path";
 
 /** Where clamd listens, as in LAZARET_CLAMD: `unix:/path` or `tcp://host:port`. */
 export type ClamdAddress = { kind: "unix"; path: string } | { kind: "tcp"; host: string; port: number };
@@ -30,10 +31,35 @@ export function describeAddress(address: ClamdAddress): string {
   return address.kind === "unix" ? `unix:${address.path}` : `tcp://${address.host}:${address.port}`;
 }
 
-/** What `auto` means: the first usual socket that exists. */
+/** What `auto` means: the first usual socket that exists and that clamd can have made. */
 export function findClamd(paths: readonly string[] = USUAL_SOCKETS): ClamdAddress | undefined {
-  const path = paths.find((candidate) => statSync(candidate, { throwIfNoEntry: false })?.isSocket());
+  const path = paths.find(isClamdSocket);
   return path ? { kind: "unix", path } : undefined;
+}
+
+function isClamdSocket(path: string): boolean {
+  try {
+    const socket = statSync(path, { throwIfNoEntry: false });
+    return socket?.isSocket() === true && isTrusted(socket, statSync(dirname(path)));
+  } catch (error) {
+    // Not ours to look at, but somebody's: connecting will say so, which is better than to do without clamd in silence.
+    return error instanceof Error && "code" in error && error.code === "EACCES";
+  }
+}
+
+const WRITABLE_BY_ALL = 0o002;
+/** Of Debian, Fedora and macOS. */
+const CLAMD_USERS = /^(?:clamav|clamscan|_clamav):[^:]*:(\d+):/gm;
+
+/** In a folder such as /tmp anybody could put a socket, and would get a copy of every file that is scanned. */
+export function isTrusted(
+  socket: Pick<Stats, "uid">,
+  folder: Pick<Stats, "mode">,
+  passwd: () => string = () => readFileSync("/etc/passwd", "utf8"),
+): boolean {
+  if (!(folder.mode & WRITABLE_BY_ALL)) return true;
+  if (socket.uid === 0 || socket.uid === process.getuid?.()) return true;
+  return [...passwd().matchAll(CLAMD_USERS)].some(([, uid]) => Number(uid) === socket.uid);
 }
 
 /** So much may wait to be sent before the source is asked to wait; less costs a turn of the event loop for each chunk. */

@@ -35,3 +35,12 @@ test("a configuration counts only for the clamd that listens where it says", () 
   assert.equal(findClamdConf({ kind: "unix", path: socket })?.path, join(folder.path, "clamd.conf"));
   assert.equal(findClamdConf({ kind: "unix", path: join(folder.path, "other.sock") }), undefined);
 });
+
+test("Debian's /var/run is the /run that clamd listens in", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "clamd.conf");
+  writeFileSync(path, "LocalSocket /var/run/clamav/clamd.ctl\n");
+  const found = (socket: string): unknown => findClamdConf({ kind: "unix", path: socket }, [path])?.path;
+  assert.equal(found("/run/clamav/clamd.ctl"), path);
+  assert.equal(found("/run/clamav/other.ctl"), undefined);
+});

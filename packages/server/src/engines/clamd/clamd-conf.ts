@@ -19,6 +19,7 @@ const defaults = {
   MaxScanSize: 400 * MIB,
   MaxScanTime: 120_000,
   MaxThreads: 10,
+  MaxQueue: 100,
   MaxRecursion: 17,
 };
 const switches = { AlertExceedsMax: false, AlertEncrypted: false, DisableCache: false, ConcurrentDatabaseReload: true };
@@ -33,9 +34,9 @@ const USUAL_FILES = [
 ];
 
 /** The file of the clamd that listens at this address: beside its socket, or in one of the usual places. */
-export function findClamdConf(address: ClamdAddress): ClamdConf | undefined {
+export function findClamdConf(address: ClamdAddress, usual: readonly string[] = USUAL_FILES): ClamdConf | undefined {
   const beside = address.kind === "unix" ? [join(dirname(address.path), "clamd.conf")] : [];
-  for (const path of [...beside, ...USUAL_FILES]) {
+  for (const path of [...beside, ...usual]) {
     const lines = readLines(path);
     if (lines && listensAt(lines, address)) return clamdConf(path, lines);
   }
@@ -75,8 +76,13 @@ function readLines(path: string): Map<string, string> | undefined {
 }
 
 function listensAt(lines: ReadonlyMap<string, string>, address: ClamdAddress): boolean {
-  if (address.kind === "unix") return lines.get("LocalSocket") === address.path;
+  if (address.kind === "unix") return inRun(lines.get("LocalSocket")) === inRun(address.path);
   return lines.get("TCPSocket") === String(address.port);
+}
+
+/** Debian writes /var/run, which has been a link to /run for long. */
+function inRun(path: string | undefined): string | undefined {
+  return path?.replace(/^\/var\/run\//, "/run/");
 }
 
 /** `2000M`; 0 is no limit. */

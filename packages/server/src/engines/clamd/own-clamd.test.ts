@@ -32,7 +32,7 @@ test("starts with the recommended configuration, in its own folder, and stops", 
   assert.ok(config.includes("AlertExceedsMax yes"));
   assert.ok(config.includes("MaxThreads 2"));
   assert.deepEqual(
-    config.filter((line) => /^(User|TCPSocket|LogFile|MaxThreads 12)/.test(line)),
+    config.filter((line) => /^(User|TCPSocket|LogFile|MaxThreads 32)/.test(line)),
     [],
   );
   await clamd.stop();

@@ -15,10 +15,10 @@ export function docsPage(routes: readonly Route[], version: string): Answer {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Lazaret API</title><style>${STYLE}</style></head><body><main>
 <h1>Lazaret API <small>${escaped(version)}</small></h1>
-<p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (it could not be scanned, so do not
+<p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (not scanned, so do not
 trust it). Every request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise.
 The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
-<pre>export URL=http://127.0.0.1:8040 KEY=your-api-key</pre>
+<pre>export LAZARET_URL=http://127.0.0.1:8040 LAZARET_API_KEY=your-api-key</pre>
 <nav><ul>${routes.map((route) => `<li><a href="#${anchor(route.path)}">${method(route)} ${escaped(route.path)}</a></li>`).join("")}</ul></nav>
 ${sections.join("")}
 <h2 id="findings">Findings with status no</h2>

@@ -19,7 +19,7 @@ export function openApi(routes: readonly Route[], version: string): Record<strin
     info: {
       title: "Lazaret",
       version,
-      description: "Scans files for malware and says `clean`, `infected` or `no` (could not be scanned).",
+      description: "Scans files for malware and says `clean`, `infected` or `no` (not scanned).",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { temporaryFolder, watchChild } from "../support/leftovers.ts";
+import { until } from "../support/until.ts";
+import { root } from "./place.ts";
+
+/** Everything of the repository that a clone would have, and nothing that was installed. */
+function fresh(folder: string): void {
+  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+  }).toString();
+  for (const name of listed.split("\n").filter((each) => each !== "" && existsSync(join(root, each)))) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    cpSync(join(root, name), join(folder, name), { verbatimSymlinks: true });
+  }
+}
+
+/** As in a stranger's shell: the machine's own Node and npm. What `npm test` has installed is taken from npm's cache. */
+function strangersEnv(more: Record<string, string> = {}): Record<string, string> {
+  const kept = Object.entries(process.env).filter(([name]) => !/^(?:LAZARET_|npm_|NODE_|INIT_CWD$)/i.test(name));
+  const paths = (process.env.PATH ?? "").split(delimiter).filter((path) => !path.includes("node_modules"));
+  return {
+    ...Object.fromEntries(kept),
+    PATH: paths.join(delimiter),
+    npm_config_prefer_offline: "true",
+    ...more,
+  } as never;
+}
+
+test("the README's way to run it for real works from a fresh clone", async () => {
+  using folder = temporaryFolder();
+  fresh(folder.path);
+  const section = /## Run it for real\n[\s\S]*?```console\n([\s\S]*?)```/.exec(
+    readFileSync(join(root, "README.md"), "utf8"),
+  );
+  const commands = [...(section?.[1] ?? "").matchAll(/^\$ (.*)$/gm)].map(([, command = ""]) => command);
+  assert.ok(commands.at(-1)?.endsWith("npx lazaret serve"), `it ends with ${commands.at(-1)}`);
+  const settings = { LAZARET_HOST: "127.0.0.1", LAZARET_PORT: "0", LAZARET_CLAMD: "none" };
+  const child = spawn("sh", ["-c", commands.join(" && ")], {
+    cwd: folder.path,
+    env: strangersEnv(settings),
+    // A group of its own: npx has a shell between itself and the service.
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const pid = child.pid ?? assert.fail("sh did not start");
+  watchChild(pid);
+  const exit = once(child, "exit");
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (said += part));
+  try {
+    const ended = (): boolean => child.exitCode !== null;
+    await until("it listens, or has ended", () => /"event":"listening"/.test(said) || ended(), { limitMs: 150_000 });
+    const [, port] = /"event":"listening".*"port":(\d+)/.exec(said) ?? assert.fail(said);
+    const key = readFileSync(join(folder.path, "data/api-keys"), "utf8").trim();
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" };
+    const sent = { method: "POST", headers, body: "hello" };
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/scan/sync/binary`, sent);
+    assert.equal(((await answer.json()) as { status: string }).status, "clean");
+  } finally {
+    if (groupIsThere(pid)) process.kill(-pid, "SIGTERM");
+    await exit;
+    // The shell ends before the service does.
+    await until("the service has ended", () => !groupIsThere(pid), { limitMs: 40_000 });
+  }
+});
+
+for (const place of [".", "deploy/cdk"]) {
+  test(`a plain npm install leaves the lock file of ${place} as it is`, async () => {
+    using folder = temporaryFolder();
+    const manifests = ["package.json", "package-lock.json", ".npmrc"];
+    const packages = ["contract", "client", "server"].map((name) => `packages/${name}/package.json`);
+    for (const name of [...manifests, ...(place === "." ? packages : [])]) {
+      cpSync(join(root, place, name), join(folder.path, name));
+    }
+    const args = ["install", "--package-lock-only", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
+    await promisify(execFile)("npm", args, { cwd: folder.path, env: strangersEnv() });
+    const lock = readFileSync(join(root, place, "package-lock.json"), "utf8");
+    assert.equal(readFileSync(join(folder.path, "package-lock.json"), "utf8"), lock);
+    // npm 11 writes these and keeps a file without them as it is; npm 10, which comes with Node 20, takes them out.
+    assert.doesNotMatch(lock, /"libc"/);
+  });
+}
+
+function groupIsThere(pid: number): boolean {
+  try {
+    process.kill(-pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
