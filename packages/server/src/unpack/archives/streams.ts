@@ -282,7 +282,9 @@ export const brotli: Opener = {
   find(content) {
     if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
     const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
-    return begun === "no" ? [] : [{ start: 0, end: content.size, sure: false }];
+    // A short one is all here: a stream that is cut would not end at its last byte.
+    const isNone = begun === "no" || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
+    return isNone ? [] : [{ start: 0, end: content.size, sure: false }];
   },
   open(container, { sink, budget }) {
     const { memberInMemoryBytes } = budget.limits;
