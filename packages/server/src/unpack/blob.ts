@@ -20,7 +20,9 @@ export function memoryBlob(content: Uint8Array): Blob {
   return {
     size: buffer.length,
     inMemory: true,
-    read: (target, position) => buffer.copy(target, 0, position, position + target.length),
+    // Behind the end there is nothing, which is no mistake: 7-Zip looks there in archives that are cut.
+    read: (target, position) =>
+      position < buffer.length ? buffer.copy(target, 0, Math.max(0, position), position + target.length) : 0,
     bytes: (position, length) => buffer.subarray(Math.max(0, position), Math.max(0, position + length)),
     slice: (start, end) => memoryBlob(buffer.subarray(start, Math.max(start, end))),
   };

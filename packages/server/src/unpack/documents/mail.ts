@@ -9,8 +9,8 @@ import {
   nextLine,
   type Text,
   textOf,
-  textRegions,
 } from "../encodings/text.ts";
+import { textRegions } from "../encodings/text-regions.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";

@@ -20,7 +20,8 @@ import {
   mayBeUu,
   type UuLines,
 } from "./line-formats.ts";
-import { type MemberWriter, memberWriter, type Text, textOf, textRegions, utf16Order, writeUtf16 } from "./text.ts";
+import { type MemberWriter, memberWriter, type Text, textOf } from "./text.ts";
+import { textRegions, utf16Order, writeUtf16 } from "./text-regions.ts";
 
 /**
  * Data that is written in letters, wherever a long enough run of it stands in a text: base64, hexadecimal, escaped

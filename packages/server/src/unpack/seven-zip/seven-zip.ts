@@ -58,7 +58,7 @@ export async function unpack(archive: Blob, sink: MemberSink, options: UnpackOpt
     result = sevenZip.callMain([...ARGUMENTS, `-t${options.type}`, ARCHIVE_PATH]) as unknown as number;
   } catch (error) {
     // It stops dead on malformed archives. One that takes more than JavaScript has to give is another matter.
-    if (error instanceof RangeError) memoryRefused = true;
+    if (error instanceof RangeError && /call stack|allocat|memory/i.test(error.message)) memoryRefused = true;
     result = undefined;
   }
   // The unpacker believes to be a program of its own.
