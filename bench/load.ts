@@ -66,7 +66,7 @@ export async function run(load: Load): Promise<LoadResult> {
 function request({ path, contentType }: Load, body: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = body.reduce((sum, part) => sum + part.byteLength, 0);
   const head = Buffer.from(
-    `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer bench-key\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n`,
+    `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer a-key-for-the-bench\r\nContent-Type: ${contentType}\r\nContent-Length: ${length}\r\n\r\n`,
   );
   return length < SMALL_BYTES ? [Buffer.concat([head, ...body])] : [head, ...body];
 }

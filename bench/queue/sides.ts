@@ -38,7 +38,7 @@ export async function startLazaret({ folder, clamdSocket, jobsAtOnce, under }: S
     "serve",
   ];
   const measured = start(program, args, {
-    LAZARET_API_KEYS: "bench-key",
+    LAZARET_API_KEYS: "a-key-for-the-bench",
     LAZARET_ENGINE: "Q",
     LAZARET_CLAMD: `unix:${clamdSocket}`,
     LAZARET_DATA_DIR: join(folder, "lazaret"),

@@ -94,7 +94,8 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   async function counted(source: Source, options: InspectOptions, place?: JobRun["place"]): Promise<Report> {
     const minRate = settings.downloadMinRate;
     const opening: Stages["open"] = place
-      ? (what, signal) => steadySource((until) => open(what, until), { place, minRate }, signal)
+      ? (what, signal) =>
+          steadySource((until) => open(what, until), { place, minRate, maxBytes: options.maxBytes }, signal)
       : open;
     const report = await inspect(source, { open: opening, engine, now: () => performance.now() }, options);
     usage.scanned();

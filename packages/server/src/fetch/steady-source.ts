@@ -14,6 +14,8 @@ export interface SteadyOptions {
   place: Place;
   /** Bytes per second that the rest must bring; 0 for any. */
   minRate: number;
+  /** Nobody waits for the first bytes of what says that it has more than this. */
+  maxBytes?: number;
   slowAfterMs?: number;
   windowMs?: number;
 }
@@ -36,7 +38,7 @@ export async function steadySource(
   options: SteadyOptions,
   signal: AbortSignal,
 ): Promise<OpenedSource> {
-  const { place, minRate, slowAfterMs = SLOW_AFTER_MS, windowMs = WINDOW_MS } = options;
+  const { place, minRate, maxBytes, slowAfterMs = SLOW_AFTER_MS, windowMs = WINDOW_MS } = options;
   const waiting = new AbortController();
   const giveUp = (): void => waiting.abort(signal.reason);
   // Stays when the source is open: the rest of it ends with the signal, too.
@@ -54,6 +56,11 @@ export async function steadySource(
   let bytes: AsyncIterator<Uint8Array> | undefined;
   try {
     const opened = await open(waiting.signal);
+    if (maxBytes !== undefined && (opened.announcedBytes ?? 0) > maxBytes) {
+      clearTimeout(slow);
+      if (outside) await place.retake(signal);
+      return opened;
+    }
     bytes = opened.bytes[Symbol.asyncIterator]();
     const first = await firstOf(bytes, waiting.signal);
     clearTimeout(slow);
