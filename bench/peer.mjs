@@ -10,7 +10,7 @@ const upload = multer({ storage: multer.memoryStorage(), limits: { fileSize: 200
 
 const app = express();
 app.post("/scan", upload.single("file"), async (request, response) => {
-  if (request.headers.authorization !== "Bearer bench-key") return response.status(401).end();
+  if (request.headers.authorization !== "Bearer a-key-for-the-bench") return response.status(401).end();
   const { isInfected, viruses } = await clam.scanStream(Readable.from(request.file.buffer));
   return response.json({ status: isInfected ? "infected" : "clean", finding: viruses[0], size: request.file.size });
 });

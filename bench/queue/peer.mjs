@@ -12,7 +12,7 @@ const keep = { removeOnComplete: true, attempts: 4, backoff: { type: "exponentia
 
 const app = express();
 app.post("/scan/async/download", express.json({ limit: "256kb" }), async (request, response) => {
-  if (request.headers.authorization !== "Bearer bench-key") return response.status(401).end();
+  if (request.headers.authorization !== "Bearer a-key-for-the-bench") return response.status(401).end();
   const problem = problemOf(request.body ?? {});
   if (problem) return response.status(400).json({ message: problem });
   const { download_url, download_headers, callback_url, callback_headers, custom_data } = request.body;
