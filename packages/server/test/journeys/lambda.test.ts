@@ -171,7 +171,8 @@ test("the function tells who it is, what is left of the quota, failed callbacks 
     assert.match(answer.body, /^-----BEGIN (RSA )?PUBLIC KEY-----/);
     assert.equal(answer.body, installation.aws.json.parameters.get(`/scanner/lazaret/${form}`));
   }
-  assert.ok(!proxy.asked.includes("GetSecretValue"), "the function has no right to the private key");
+  const signing = proxy.secretsRead.filter((name) => !name.endsWith("/job-sealing-key"));
+  assert.deepEqual(signing, [], "the function has no right to the private key");
 });
 
 test("while the table is away a poll is refused in its own words, and a submission in others", async () => {

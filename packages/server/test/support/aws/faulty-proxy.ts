@@ -21,6 +21,8 @@ export interface FaultyProxy extends AsyncDisposable {
   fault: (operation: string, body: string) => Fault | undefined;
   /** Operations in the order in which they came. */
   readonly asked: readonly string[];
+  /** Names of the secrets that were read. */
+  readonly secretsRead: readonly string[];
 }
 
 /** Stands between a client of AWS and its endpoint. */
@@ -29,6 +31,7 @@ export async function faultyProxy(upstream: string): Promise<FaultyProxy> {
   const agent = new Agent({ keepAlive: false });
   const sockets = new Set<Socket>();
   const asked: string[] = [];
+  const secretsRead: string[] = [];
   const server = createServer((incoming, response) => {
     // A client that gave up, or a service that was stopped: that is no answer, either.
     void handle(incoming, response).catch(() => incoming.socket.destroy());
@@ -47,6 +50,7 @@ export async function faultyProxy(upstream: string): Promise<FaultyProxy> {
     const body = Buffer.concat(await Array.fromAsync(incoming));
     const operation = String(incoming.headers["x-amz-target"]).split(".").at(-1) ?? "";
     asked.push(operation);
+    if (operation === "GetSecretValue") secretsRead.push(JSON.parse(body.toString()).SecretId);
     const fault = proxy.fault(operation, body.toString());
     if (fault?.kind === "silent") return;
     if (fault?.kind === "cut") return void incoming.socket.destroy();
@@ -89,6 +93,7 @@ export async function faultyProxy(upstream: string): Promise<FaultyProxy> {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     fault: () => undefined,
     asked,
+    secretsRead,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       server.close();
