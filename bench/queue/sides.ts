@@ -45,6 +45,7 @@ export async function startLazaret({ folder, clamdSocket, jobsAtOnce, under }: S
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",
     LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
+    LAZARET_ALLOW_CALLBACK_NETWORKS: "127.0.0.0/8",
     LAZARET_ALLOW_HTTP_CALLBACKS: "true",
     LAZARET_ROLE: jobsAtOnce === 0 ? "api" : "all",
     LAZARET_WORKERS: String(jobsAtOnce),
