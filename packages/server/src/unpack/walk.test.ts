@@ -216,3 +216,28 @@ describe("containers in the middle of something else", () => {
     assert.equal(doubt?.finding, "scanner:limits-exceeded");
   });
 });
+
+describe("what a mail says is base64", () => {
+  const mailOf = (body: string): Buffer =>
+    Buffer.from(`From: a@example.com\r\nTo: b@example.com\r\nContent-Transfer-Encoding: base64\r\n\r\n${body}\r\n`);
+  const lines = (text: string): string => text.replace(/.{76}/g, "$&\r\n");
+
+  test("is decoded once, where there is one reading only", async () => {
+    const { seen } = await walked(mailOf(lines(payload.toString("base64"))));
+    assert.deepEqual([...seen.values()].filter((content) => content.equals(payload)).length, 1);
+    assert.equal(seen.size, 2);
+  });
+
+  test("may be hexadecimal digits", async () => {
+    const file = payload.subarray(0, 60);
+    assert.ok(has((await walked(mailOf(lines(file.toString("hex"))))).seen, file));
+  });
+
+  test("may have something in front that does not belong to it", async () => {
+    const file = randomBytes(600);
+    assert.ok(has((await walked(mailOf(`ABCD+/AB\r\n${lines(file.toString("base64"))}`))).seen, file));
+    const odd = file.subarray(0, 61);
+    const letters = odd.toString("base64").replace(/=+$/, "");
+    assert.ok(has((await walked(mailOf(`AB\r\n${letters}`))).seen, odd));
+  });
+});

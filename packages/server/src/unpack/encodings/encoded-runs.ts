@@ -129,14 +129,21 @@ function open(container: Blob, { sink, budget, decoded = [] }: Tools, place?: Pl
   return { kind: "opened", covered: whole(container) };
 }
 
-/** Whether a run lies in stretches that have been decoded, but for less of it than makes a run. */
-function insideOf(decoded: readonly Range[]): (run: Range) => boolean {
-  return ({ start, end }) =>
+/**
+ * Whether a run is a stretch that has been decoded from base64, but for less of it than makes a run. One that begins elsewhere
+ * in it is another reading: something may stand in front that does not belong to it.
+ */
+function insideOf(decoded: readonly Range[]): (run: Run) => boolean {
+  return ({ encoding, start, end }) =>
+    encoding === "base64" &&
     decoded.some((range) => {
       const outside = Math.max(0, range.start - start) + Math.max(0, end - range.end);
-      return outside < CONTENT_BYTES && start < range.end && end > range.start;
+      return outside < CONTENT_BYTES && start <= range.start + LINE_BREAKS && end > range.start;
     });
 }
+
+/** What may stand between the fields of a part and its first letter. */
+const LINE_BREAKS = 4;
 
 /** How often the searches pass over a byte, about. */
 const SEARCHES = 8;

@@ -15,6 +15,10 @@ describe("bytes written as numbers come out", () => {
     "an array of JavaScript": `var a = [${numbers.join(", ")}];\nrun(a);`,
     "one on each line": `data\n${numbers.join("\n")}\n`,
     "letters of Visual Basic": `s = ${numbers.map((number) => `Chr(${number})`).join(" & ")}`,
+    "letters of Visual Basic, however they are spelled": numbers
+      .map((number, index) => `${["Chr", "chr", "CHR", "cHR", "ChrW", "chrw", "CHRW"][index % 7]}(${number})`)
+      .join("&"),
+    "casts of PowerShell": `$a = ${numbers.map((number) => `[char]${number}`).join("+")}`,
     "lines that go on": `a = Array(${numbers.map((number, index) => (index % 10 === 9 ? `${number}, _\n    ` : `${number}, `)).join("")}0)`,
     "signed bytes of Java": `byte[] a = {${[...payload].map((byte) => (byte > 127 ? byte - 256 : byte)).join(",")}};`,
   };

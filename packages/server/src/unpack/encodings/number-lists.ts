@@ -50,10 +50,13 @@ const NUMBERS_LEAST = 48;
 const BETWEEN_AT_MOST = 40;
 /** What a list begins or ends with, and nobody writes between its numbers: `a1 = [77, 90]; b2 = 3`. */
 const ENDS = 1;
-const DIGIT = 2;
-const LETTER = 3;
+/** So do brackets around numbers, but not around words: `[char]77+[char]90`. */
+const BRACKET = 2;
+const DIGIT = 3;
+const LETTER = 4;
 const KIND = new Uint8Array(256);
-for (const byte of Buffer.from("=;[]{}")) KIND[byte] = ENDS;
+for (const byte of Buffer.from("=;{}")) KIND[byte] = ENDS;
+for (const byte of Buffer.from("[]")) KIND[byte] = BRACKET;
 KIND.fill(DIGIT, 0x30, 0x3a);
 KIND.fill(LETTER, 0x41, 0x5b);
 KIND.fill(LETTER, 0x61, 0x7b);
@@ -137,9 +140,10 @@ function lists(content: Blob, found: (list: Buffer) => boolean, tools?: Tools): 
       }
       minus = byte === MINUS;
       inWord = kind >= DIGIT;
-      if (inWord) word = (Math.imul(word, 31) + byte) | 0;
+      // Some languages care for capitals no more than we do.
+      if (inWord) word = (Math.imul(word, 31) + (byte | SMALL)) | 0;
       between += 1;
-      if (between > BETWEEN_AT_MOST || kind === ENDS) {
+      if (between > BETWEEN_AT_MOST || kind === ENDS || (kind === BRACKET && !isAtWord(bytes, at))) {
         if (count >= NUMBERS_LEAST && !found(numbers.subarray(0, count))) return;
         count = 0;
         known = 0;
@@ -191,6 +195,14 @@ const FOUR_HIGH_HALVES = 0xf0f0f0f0 | 0;
 const FOUR_DIGITS = 0x30303030;
 const FOUR_ONES = 0x01010101;
 const FOUR_TOP_BITS = 0x80808080 | 0;
+
+/** Whether a bracket stands before a word, or behind one. */
+function isAtWord(bytes: Buffer, at: number): boolean {
+  return KIND[bytes[bytes[at] === OPENING ? at + 1 : at - 1] as number] === LETTER;
+}
+
+const OPENING = 0x5b;
+const SMALL = 0x20;
 
 /** The words that stand before the numbers of a list. */
 const words = new Int32Array(WORDS_AT_MOST);
