@@ -109,7 +109,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: undo.use(scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer })).scanNow,
+      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
     }),
   ];
   const apiRoutes = [

@@ -35,6 +35,8 @@ export interface Scanning extends AsyncDisposable {
   guard: AddressGuard;
   callbackGuard: AddressGuard;
   usage: UsageCount;
+  /** For temporary files; removed at the end, or by the next process when this one is killed. */
+  temporaryFolder: string;
   /** Files scanned at once by the synchronous API, and queued jobs besides: of one share, and more for the others. */
   concurrency: number;
   jobsAtOnce: number;
@@ -114,6 +116,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     jobsAtOnce,
     spareJobs,
     usage,
+    temporaryFolder: folder.path,
     inspect: (source, options) => counted(source, options),
     async inspectJob(source, signal, place) {
       // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.

@@ -1,6 +1,4 @@
-import { mkdtempSync, read, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { read } from "node:fs";
 import { promisify } from "node:util";
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { release, type Spooled, spool } from "../engines/threads/spool.ts";
@@ -15,10 +13,6 @@ const READ_BYTES = 64 * 1024;
 /** What is larger is held on disk while it comes slowly. */
 const IN_MEMORY_BYTES = 64 * 1024;
 
-export interface ScansNow extends Disposable {
-  scanNow: ScanNow;
-}
-
 export interface ScansNowOptions {
   timeoutMs?: number | undefined;
   timer?: ScanNowOptions["timer"] | undefined;
@@ -29,9 +23,8 @@ export function scansNow(
   settings: Settings,
   scanning: Scanning,
   { timeoutMs = SYNC_TIMEOUT_SECONDS * 1000, timer }: ScansNowOptions = {},
-): ScansNow {
-  const { concurrency, objectScans } = scanning;
-  const folder = mkdtempSync(join(tmpdir(), "lazaret-scan-"));
+): ScanNow {
+  const { concurrency, objectScans, temporaryFolder: folder } = scanning;
   const line = admission({
     slots: concurrency,
     longestLine: settings.waitingLine || concurrency * WAITING_PER_SLOT,
@@ -40,32 +33,29 @@ export function scansNow(
       return { read: () => contentOf(file), release: () => release(file) };
     },
   });
-  return {
-    scanNow: scanNow({
-      timeoutMs,
-      ...(timer && { timer }),
-      installation: installationOf(settings),
-      async scan(source, keyDigest, signal) {
-        const stop = new AbortController();
-        const giveUp = (): void => stop.abort(signal.reason);
-        signal.throwIfAborted();
-        const place = line.join(keyDigest, (reason) => stop.abort(reason));
-        signal.addEventListener("abort", giveUp, { once: true });
-        try {
-          const report = await scanning.inspect(source, {
-            maxBytes: SYNC_MAX_FILE_BYTES,
-            signal: stop.signal,
-            admit: (bytes) => place.admit(bytes, stop.signal),
-          });
-          return source.kind === "object" ? (await objectScans.finish(source, report)).report : report;
-        } finally {
-          signal.removeEventListener("abort", giveUp);
-          place.leave();
-        }
-      },
-    }),
-    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
-  };
+  return scanNow({
+    timeoutMs,
+    ...(timer && { timer }),
+    installation: installationOf(settings),
+    async scan(source, keyDigest, signal) {
+      const stop = new AbortController();
+      const giveUp = (): void => stop.abort(signal.reason);
+      signal.throwIfAborted();
+      const place = line.join(keyDigest, (reason) => stop.abort(reason));
+      signal.addEventListener("abort", giveUp, { once: true });
+      try {
+        const report = await scanning.inspect(source, {
+          maxBytes: SYNC_MAX_FILE_BYTES,
+          signal: stop.signal,
+          admit: (bytes) => place.admit(bytes, stop.signal),
+        });
+        return source.kind === "object" ? (await objectScans.finish(source, report)).report : report;
+      } finally {
+        signal.removeEventListener("abort", giveUp);
+        place.leave();
+      }
+    },
+  });
 }
 
 async function* contentOf(file: Spooled): AsyncGenerator<Uint8Array> {

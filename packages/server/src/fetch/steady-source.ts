@@ -1,3 +1,4 @@
+import { gatheredBytes } from "../model/gathered-bytes.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
@@ -78,33 +79,33 @@ export async function steadySource(
 }
 
 interface FirstBytes {
-  chunks: Uint8Array[];
+  first: Uint8Array | undefined;
   /** There is nothing after them. */
   ended: boolean;
 }
 
 async function firstOf(bytes: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<FirstBytes> {
-  const chunks: Uint8Array[] = [];
-  for (let size = 0; size < FIRST_BYTES; ) {
+  const gathered = gatheredBytes();
+  while (gathered.size < FIRST_BYTES) {
     const { done, value } = await unlessAborted(bytes.next(), signal);
-    if (done) return { chunks, ended: true };
-    // A source may use its buffer again.
-    chunks.push(new Uint8Array(value));
-    size += value.byteLength;
+    if (done) return { first: gathered.bytes(), ended: true };
+    gathered.add(value);
   }
-  return { chunks, ended: false };
+  return { first: gathered.bytes(), ended: false };
 }
 
-function joined({ chunks, ended }: FirstBytes, rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+function joined({ first, ended }: FirstBytes, rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+  let ahead = first;
   return {
     [Symbol.asyncIterator]: () => ({
       async next() {
-        const value = chunks.shift();
-        if (value) return { done: false, value };
+        const value = ahead;
+        ahead = undefined;
+        if (value && value.byteLength > 0) return { done: false, value };
         return ended ? { done: true, value: undefined } : rest.next();
       },
       async return() {
-        chunks.length = 0;
+        ahead = undefined;
         await rest.return?.();
         return { done: true, value: undefined };
       },

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "./problem.ts";
 
 /**
@@ -29,7 +30,7 @@ const MOST_ADDRESSES = 10_000;
 const MOST_HELD = 500;
 
 export function wrongKeys(options: WrongKeysOptions = {}): WrongKeys {
-  const { now = () => performance.now(), sleep = pause } = options;
+  const { now = () => performance.now(), sleep = orGone } = options;
   /** Those that tried last stand last. */
   const tried = new Map<string, { count: number; at: number }>();
   let held = 0;
@@ -78,15 +79,7 @@ function tooManyWrongKeys(seconds: number): Problem {
   });
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end, { once: true });
-    if (signal.aborted) end();
-  });
+/** Whoever hangs up need not be waited for. */
+async function orGone(ms: number, signal: AbortSignal): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => {});
 }

@@ -1,4 +1,5 @@
 import { Busy, TooSlow } from "../model/faults.ts";
+import { gatheredBytes } from "../model/gathered-bytes.ts";
 import { gate } from "./gate.ts";
 
 /**
@@ -154,20 +155,16 @@ async function beginningOf(
   now: () => number,
 ): Promise<{ first: Uint8Array[]; fast: boolean; done: boolean }> {
   const began = now();
-  // One buffer: a list of single bytes would take a hundred times their memory.
-  let buffer = Buffer.alloc(0);
-  let size = 0;
+  const gathered = gatheredBytes();
   for (;;) {
     const next = await bytes.next();
-    if (next.done) return { first: [buffer.subarray(0, size)], fast: true, done: true };
-    const whole = size + next.value.byteLength;
+    if (next.done) return { first: [gathered.bytes()], fast: true, done: true };
+    const whole = gathered.size + next.value.byteLength;
     if (whole >= FIRST_BYTES) {
       const fast = whole >= (now() - began) * FLOWING_BYTES_PER_MS;
-      return { first: [buffer.subarray(0, size), next.value], fast, done: false };
+      return { first: [gathered.bytes(), next.value], fast, done: false };
     }
-    if (whole > buffer.length) buffer = Buffer.concat([buffer], Math.min(FIRST_BYTES, whole * 2));
-    buffer.set(next.value, size);
-    size = whole;
+    gathered.add(next.value);
   }
 }
 

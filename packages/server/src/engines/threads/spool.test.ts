@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readlinkSync, readSync } from "node:fs";
 import { describe, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import type { SpaceReader } from "../../unpack/temporary-files.ts";
 import { release, spool } from "./spool.ts";
@@ -114,3 +116,21 @@ function openFiles(): string[] {
     }
   });
 }
+
+test("a file that comes byte by byte takes no more memory than its bytes", async () => {
+  using folder = temporaryFolder();
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const count = 400_000;
+  let grown = 0;
+  async function* singleBytes(): AsyncGenerator<Uint8Array> {
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let sent = 0; sent < count; sent += 1) yield Uint8Array.of(sent);
+    collect();
+    grown = process.memoryUsage().heapUsed - before;
+  }
+  const spooled = await spool(singleBytes(), { folder: folder.path, memoryBytes: 1024 * 1024 }, never);
+  assert.equal(spooled.kind === "memory" && spooled.bytes.length, count);
+  assert.ok(grown < 10 * count, `${grown} bytes for ${count}`);
+});

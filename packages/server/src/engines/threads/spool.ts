@@ -1,6 +1,7 @@
 import { closeSync, write } from "node:fs";
 import { promisify } from "node:util";
 import { EngineUnavailable } from "../../model/faults.ts";
+import { gatheredBytes } from "../../model/gathered-bytes.ts";
 import { namelessFile, roomIn, type SpaceReader } from "../../unpack/temporary-files.ts";
 
 const writeAt = promisify(write);
@@ -25,22 +26,20 @@ export async function spool(
   signal: AbortSignal,
 ): Promise<Spooled> {
   const room = roomIn(options.folder, options.space);
-  const head: Uint8Array[] = [];
+  const head = gatheredBytes();
   let size = 0;
-  let flushed = 0;
   let descriptor: number | undefined;
   try {
     for await (const chunk of bytes) {
       signal.throwIfAborted();
-      if (descriptor === undefined && size + chunk.length <= options.memoryBytes) {
-        // A source may use its buffer again.
-        head.push(Uint8Array.from(chunk));
-      } else {
-        await room.claim(size + chunk.length - flushed);
-        descriptor ??= namelessFile(options.folder);
-        // What was kept is written at once, what comes later as it comes.
-        await writeAll(descriptor, head.length > 0 ? Buffer.concat([...head.splice(0), chunk]) : chunk, flushed);
-        flushed = size + chunk.length;
+      if (descriptor === undefined && size + chunk.length <= options.memoryBytes) head.add(chunk);
+      else {
+        await room.claim(chunk.length + (descriptor === undefined ? head.size : 0));
+        if (descriptor === undefined) {
+          descriptor = namelessFile(options.folder);
+          await writeAll(descriptor, head.bytes(), 0);
+        }
+        await writeAll(descriptor, chunk, size);
       }
       size += chunk.length;
     }
@@ -50,7 +49,7 @@ export async function spool(
     throw error;
   }
   if (descriptor !== undefined) return { kind: "file", descriptor, size };
-  return { kind: "memory", bytes: head.length === 1 && head[0] ? head[0] : new Uint8Array(Buffer.concat(head)) };
+  return { kind: "memory", bytes: head.bytes() };
 }
 
 export function release(spooled: Spooled): void {
