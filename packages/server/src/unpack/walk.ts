@@ -152,7 +152,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
-    if (place.start === 0) decoded.push(...(outcome.decoded ?? []));
+    if (place.start === 0) for (const range of outcome.decoded ?? []) decoded.push(range);
     const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
     return { covered, whole: true };
   }

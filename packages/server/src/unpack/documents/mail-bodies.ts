@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { base64Decoder, base64Value, isUrlSafe } from "../encodings/base64.ts";
+import { base64Decoder, base64Value, isUrlSafe, NO_LETTER } from "../encodings/base64.ts";
 import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
 import {
   copyRange,
@@ -134,7 +134,12 @@ function isByTheBook(bytes: Buffer): boolean {
   if (at - lineStart > LINE_LETTERS) return false;
   const pads = (4 - (letters % 4)) % 4;
   if (pads === 3 || bytes.toString("latin1", at).trimEnd() !== "=".repeat(pads)) return false;
-  return pads === 0 || (base64Value(bytes[at - 1] as number) & (pads === 2 ? 15 : 3)) === 0;
+  return pads === 0 || (KIND[bytes[at - 1] as number] === LETTER && !hasBitsLeft(bytes[at - 1] as number, pads));
+}
+
+/** Whether the last letter before so many pads has bits that nobody needs, and that clamd makes another byte of. */
+function hasBitsLeft(letter: number, pads: number): boolean {
+  return (base64Value(letter) & (pads === 2 ? 15 : 3)) !== 0;
 }
 
 /** Larger ones are decoded piece by piece. */
@@ -211,9 +216,10 @@ function passOver(text: Text, body: Body): Seen {
       if (padded >= 0 || at - lineStart >= 76) seen.clean = false;
     } else if (byte === PAD) {
       pads += 1;
-      // Bits that nobody needs, and that clamd makes another byte of.
-      if (letters < 2 || (pads === 1 && (base64Value(text.byte(at - 1)) & (letters === 2 ? 15 : 3)) !== 0))
-        seen.clean = false;
+      const last = text.byte(at - 1);
+      // A pad on a line of its own does not tell which letter stands before it.
+      if (pads === 1 && base64Value(last) === NO_LETTER) seen.clean = false;
+      if (letters < 2 || (pads === 1 && hasBitsLeft(last, 4 - letters))) seen.clean = false;
       else if (letters + pads >= 4) {
         if (padded < 0) padded = at + 1;
         letters = 0;

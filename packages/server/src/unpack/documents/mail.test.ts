@@ -172,6 +172,7 @@ describe("the way of a part", () => {
       folded: usual.replace(": base64", ":\r\n base64"),
       "long fields": usual.replace("MIME", `X-A: ${"b".repeat(9000)}\r\nMIME`),
       junk: usual.replace(base64(attachment), base64(attachment).replace("\r\n", "!\r\n")),
+      "pads on a line of their own": usual.replace(base64(attachment), base64(attachment).replace("==", "\r\n==")),
       "no boundary": usual.replace("boundary=frontier", "boundary=other"),
       "not closed": `${TOP}${MIXED}\r\n${ENCODED}`,
       "not a field": usual.replace("MIME", "what is this\r\nMIME"),

@@ -134,12 +134,27 @@ function open(container: Blob, { sink, budget, decoded = [] }: Tools, place?: Pl
  * in it is another reading: something may stand in front that does not belong to it.
  */
 function insideOf(decoded: readonly Range[]): (run: Run) => boolean {
-  return ({ encoding, start, end }) =>
-    encoding === "base64" &&
-    decoded.some((range) => {
+  // A mail may have as many parts as a text has runs: they are not all looked at for each.
+  const ranges = decoded.toSorted((one, other) => one.start - other.start);
+  function firstFrom(position: number): number {
+    let [low, high] = [0, ranges.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((ranges[middle] as Range).start < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  return ({ encoding, start, end }) => {
+    if (encoding !== "base64") return false;
+    for (let index = firstFrom(start - LINE_BREAKS); index < ranges.length; index += 1) {
+      const range = ranges[index] as Range;
+      if (range.start >= start + CONTENT_BYTES) return false;
       const outside = Math.max(0, range.start - start) + Math.max(0, end - range.end);
-      return outside < CONTENT_BYTES && start <= range.start + LINE_BREAKS && end > range.start;
-    });
+      if (outside < CONTENT_BYTES && end > range.start) return true;
+    }
+    return false;
+  };
 }
 
 /** What may stand between the fields of a part and its first letter. */
