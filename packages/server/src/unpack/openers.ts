@@ -21,6 +21,7 @@ import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
+import { binHex } from "./encodings/binhex.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
@@ -43,6 +44,7 @@ const OPENERS: readonly Opener[] = [
   snappy,
   zlib,
   mail,
+  binHex,
   pdf,
   rtf,
   tnef,

@@ -65,9 +65,9 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   // A file of a disc that is packed by itself (zisofs).
   begins("zisofs", undefined, "37 e4 53 96 c9 db d6 07"),
   begins("unknown", undefined, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01"),
-  // Microsoft, StuffIt, ALZip, ACE, ZOO, BinHex.
+  // Microsoft, StuffIt, ALZip, ACE, ZOO.
   begins("unknown", undefined, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'SIT!' ..*6 'rLau'"),
-  begins("unknown", undefined, "'ALZ' 01", "'EGGA' 00 01", "'(This file must be converted with BinHex'"),
+  begins("unknown", undefined, "'ALZ' 01", "'EGGA' 00 01"),
   has("unknown", undefined, 7, "'**ACE**'"),
   has("unknown", undefined, 20, "dc a7 c4 fd"),
 ];

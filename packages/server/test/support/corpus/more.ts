@@ -1,4 +1,5 @@
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { binHexText } from "../binhex-writer.ts";
 import { deflated, zip } from "../zip-writer.ts";
 import {
   be32,
@@ -207,34 +208,15 @@ const scripts = containers(
   },
 );
 
-/** Macintosh's files in letters: runs are marked by 0x90, sums are CRCs of its own. */
-function binHex(content: Buffer): Buffer {
-  const sum = (part: Uint8Array): Buffer => {
-    let crc = 0;
-    for (const byte of [...part, 0, 0]) {
-      for (let bit = 7; bit >= 0; bit -= 1) {
-        const carry = crc & 0x8000;
-        crc = ((crc << 1) & 0xffff) | ((byte >> bit) & 1);
-        if (carry) crc ^= 0x1021;
-      }
-    }
-    return bytes(crc >> 8, crc & 0xff);
-  };
-  const head = glue(bytes(6), "sample", bytes(0), "TEXTttxt", bytes(0, 0), be32(content.length), be32(0));
-  const all = glue(head, sum(head), content, sum(content), bytes(0, 0));
-  const marked = [...all].flatMap((byte) => (byte === 0x90 ? [0x90, 0] : [byte]));
-  const alphabet = "!\"#$%&'()*+,-012345689@ABCDEFGHIJKLMNPQRSTUVXYZ[`abcdefhijklmpqr";
-  const bits = Buffer.from(marked).toString("base64").replaceAll("=", "");
-  const usual = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  const letters = [...bits].map((letter) => alphabet[usual.indexOf(letter)]).join("");
-  return latin1(`(This file must be converted with BinHex 4.0)\r\n\r\n${lines(`:${letters}:`, 64)}\r\n`);
-}
-
 const letters = containers(
   "BinHex, ASCII85 and quoted-printable",
   { extension: ".txt", readers: [] },
   {
-    BinHex: { extension: ".hqx", readers: ["unar"], wrap: binHex },
+    BinHex: {
+      extension: ".hqx",
+      readers: ["unar"],
+      wrap: (content) => binHexText({ data: content, resources: Buffer.alloc(0) }),
+    },
     "ASCII85 with its marks": {
       readers: ["python-a85"],
       wrap: text((content) => `<~${lines(ascii85(content), 72, "\n")}~>\n`),
