@@ -111,5 +111,6 @@ function forgetClamd(dataDir: string, log: Log): void {
 function logThreads(log: Log, event: ThreadsEvent): void {
   if (event.kind === "rules-loaded") {
     log("rules-loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
-  } else log.error(event.kind, { message: event.message });
+  } else if (event.kind === "thread-lost") log.error(event.kind, { message: event.message, again: event.again });
+  else log.error(event.kind, { message: event.message });
 }

@@ -1,4 +1,5 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
+import type { ThreadMemory } from "./scan-protocol.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -61,11 +62,19 @@ export const TOGETHER_COUNT = 32;
 /** Larger contents gain nothing by it. */
 export const TOGETHER_EACH_BYTES: number = 128 * KIB;
 
-/** WebAssembly memory never shrinks: a thread whose rules memory has grown past this is replaced. */
-export const RULES_MEMORY_BYTES: number = 192 * MIB;
-
-/** JavaScript heap of one thread, in MB. Contents of files are not on it. */
+/** JavaScript heap of one thread, in MB. Contents of files are not on it. It dies when it needs more. */
 export const THREAD_HEAP_MB = 256;
+/**
+ * A thread that has grown by more than this since it started is replaced. Some of it may be garbage, which costs us a needless
+ * start now and then; half of the heap is left for the files until the new thread is there.
+ */
+export const THREAD_GROWTH_LIMITS: ThreadMemory = {
+  heapBytes: (THREAD_HEAP_MB / 2) * MIB,
+  // One 7-Zip may have 320 MiB, and the one before it may not have been collected.
+  externalBytes: 768 * MIB,
+  // WebAssembly memory never shrinks. A window of 16 MiB makes it grow by as much.
+  rulesBytes: 192 * MIB,
+};
 /** The part of it for what is gone at once. By default it grows to several times this, and stays. */
 export const THREAD_YOUNG_HEAP_MB = 8;
 

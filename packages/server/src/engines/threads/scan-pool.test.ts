@@ -7,10 +7,12 @@ import { until } from "../../../test/support/until.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
 import { compileWasm } from "../../unpack/web-assembly.ts";
 import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
-import { cab } from "../rules/samples/archives.ts";
+import { packedBy7z } from "../rules/samples/archives.ts";
 import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
+import { LIGHT_LIMITS } from "./scan-limits.ts";
 import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import type { Outcome } from "./scan-protocol.ts";
+import { startScanWorker } from "./scan-worker.ts";
 import type { Spooled } from "./spool.ts";
 
 const never = new AbortController().signal;
@@ -35,7 +37,9 @@ async function withPool(
   using folder = temporaryFolder();
   const losses: string[] = [];
   const setup = setupOf(folder.path, options.sources);
-  const defaults = { setup, threads: 1, timeLimitMs: 20_000, onLoss: (message: string) => losses.push(message) };
+  const onLoss = (message: string, again: boolean): void =>
+    void losses.push(`${again ? "again" : "given up"}: ${message}`);
+  const defaults = { setup, threads: 1, timeLimitMs: 20_000, onLoss };
   const pool = await startScanPool({ ...defaults, ...options });
   try {
     await use(pool, losses);
@@ -66,7 +70,8 @@ describe("a file that overruns the time limit", () => {
         member: "",
       });
       await until("both threads are back", () => pool.census().alive === 2);
-      assert.deepEqual(losses, []);
+      // It was not looked at again.
+      assert.deepEqual([pool.census().started, losses], [3, []]);
     });
   });
 
@@ -86,18 +91,45 @@ describe("a file that overruns the time limit", () => {
 describe("a thread that dies in the middle of a file", () => {
   // Not a 7-Zip, so that every archive ends in an exception that nobody expects.
   const broken = compileWasm(Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00));
+  const packed = packedBy7z(Buffer.concat([Buffer.alloc(2000, "text "), eicar()]), "7z");
 
-  test("makes that file unscannable, is reported, and is replaced", async () => {
+  /** The first threads are broken, later ones are what `later` says. */
+  function brokenAtFirst(folder: string, count: number, later: () => PoolOptions["setup"]): PoolOptions["setup"] {
+    let started = 0;
+    return {
+      ...setupOf(folder),
+      get sevenZip() {
+        started += 1;
+        return started > count ? later().sevenZip : broken;
+      },
+    };
+  }
+
+  test("has its file looked at again by a fresh one", async () => {
+    using folder = temporaryFolder();
+    const setup = brokenAtFirst(folder.path, 2, () => setupOf(folder.path));
+    await withPool({ setup }, async (pool, losses) => {
+      const outcome = await pool.run(inMemory(packed), { signal: never });
+      assert.deepEqual(outcome, { kind: "infected", finding: "EICAR_Test_File", member: "sample.txt" });
+      assert.equal(losses.length, 1);
+      assert.match(losses[0] ?? "", /^again: ./);
+    });
+  });
+
+  test("makes that file unscannable if the fresh one dies too, and is replaced", async () => {
     using folder = temporaryFolder();
     const setup = { ...setupOf(folder.path), sevenZip: broken };
     await withPool({ setup }, async (pool, losses) => {
-      const { detail, ...failure } = await pool
-        .run(inMemory(cab(Buffer.from("hello"))), { signal: never })
-        .then(saidWhy);
+      const { detail, ...failure } = await pool.run(inMemory(packed), { signal: never }).then(saidWhy);
       assert.deepEqual(failure, { kind: "unscannable", finding: "scanner:engine-error" });
       assert.notEqual(detail, "");
-      assert.equal(losses.length, 1);
+      assert.deepEqual(
+        losses.map((loss) => loss.split(":")[0]),
+        ["again", "given up"],
+      );
       assert.deepEqual(await pool.run(inMemory("no archive"), { signal: never }), { kind: "clean" });
+      await until("both threads are back", () => pool.census().alive === 2);
+      assert.equal(pool.census().started, 4);
     });
   });
 
@@ -105,15 +137,85 @@ describe("a thread that dies in the middle of a file", () => {
     using folder = temporaryFolder();
     const setup = { ...setupOf(folder.path), sevenZip: broken };
     await withPool({ setup }, async (pool) => {
-      const files = Array.from({ length: 30 }, (_, index) =>
-        index === 11 ? cab(Buffer.from("hello")) : `file ${index}`,
-      );
+      const files = Array.from({ length: 30 }, (_, index) => (index === 11 ? packed : `file ${index}`));
       const outcomes = await Promise.all(files.map((file) => pool.run(inMemory(file), { signal: never })));
       assert.deepEqual(
         outcomes.flatMap(({ kind }, index) => (kind === "clean" ? [] : [index])),
         [11],
       );
     });
+  });
+
+  test("leaves its file waiting no longer than its caller, when no fresh one can be started", async () => {
+    using folder = temporaryFolder();
+    const setup = brokenAtFirst(folder.path, 2, () => {
+      throw new Error("no more threads");
+    });
+    await withPool({ setup }, async (pool, losses) => {
+      const caller = new AbortController();
+      const waiting = pool.run(inMemory(packed), { signal: caller.signal });
+      const refused = assert.rejects(waiting, /enough/);
+      await until("the thread is lost", () => losses.length === 1);
+      caller.abort(new Error("enough"));
+      await refused;
+      // The other thread dies too, and there is nobody left to look at the file.
+      await assert.rejects(pool.run(inMemory(packed), { signal: never }), { name: "EngineUnavailable" });
+    });
+  });
+});
+
+describe("a thread that has grown", () => {
+  const [no, any] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+
+  test("is replaced when the next one is there, and not before", async () => {
+    const growthLimits = { heapBytes: no, externalBytes: no, rulesBytes: 1024 * 1024 };
+    await withPool({ growthLimits }, async (pool, losses) => {
+      assert.deepEqual(await pool.run(inMemory("small"), { signal: never }), { kind: "clean" });
+      assert.equal(pool.census().started, 2);
+      // The rules get it as a whole, in their own memory.
+      assert.deepEqual(await pool.run(inMemory(Buffer.alloc(8_000_000)), { signal: never }), { kind: "clean" });
+      await until("a third thread has been started", () => {
+        const { alive, started } = pool.census();
+        assert.equal(alive, 2);
+        return started === 3;
+      });
+      await until("it has taken its place", () => pool.census().memory.rulesBytes < 16_000_000);
+      assert.deepEqual(losses, []);
+    });
+  });
+
+  test("costs no file, though all of them grow all the time", async () => {
+    const growthLimits = { heapBytes: any, externalBytes: any, rulesBytes: any };
+    await withPool({ growthLimits }, async (pool, losses) => {
+      const infected = { kind: "infected", finding: "EICAR_Test_File", member: "" };
+      for (let round = 0; pool.census().started < 4; round += 1) {
+        const files = Array.from({ length: 12 }, (_, index) => (index === 7 ? eicar() : `file ${round} ${index}`));
+        const outcomes = await Promise.all(files.map((file) => pool.run(inMemory(file), { signal: never })));
+        assert.deepEqual(
+          outcomes,
+          files.map((_, index) => (index === 7 ? infected : { kind: "clean" })),
+        );
+      }
+      assert.deepEqual(losses, []);
+    });
+  });
+
+  test("says so with every answer, glances included", async () => {
+    using folder = temporaryFolder();
+    const worker = await startScanWorker({ ...setupOf(folder.path), limits: LIGHT_LIMITS });
+    try {
+      const files = Array.from({ length: 8 }, () => new Uint8Array(100_000));
+      const before = worker.memory;
+      assert.deepEqual(before, worker.memoryAtStart);
+      await worker.glance(files, 20_000);
+      assert.notDeepEqual(worker.memory, before);
+      const glanced = worker.memory;
+      await worker.look(inMemory(new Uint8Array(8_000_000)), { timeLimitMs: 20_000, signal: never, other: undefined });
+      assert.ok(worker.memory.rulesBytes > glanced.rulesBytes);
+      assert.ok(worker.memory.heapBytes > 0 && worker.memory.externalBytes > worker.memory.rulesBytes);
+    } finally {
+      await worker.stop();
+    }
   });
 });
 

@@ -2,8 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
 import { EngineUnavailable } from "../../scan/engine.ts";
 import type { RuleSource } from "../rules/yara/compile-rules.ts";
-import { FULL_LIMITS, LIGHT_LIMITS, LIGHT_TIME_LIMIT_MS, RULES_MEMORY_BYTES } from "./scan-limits.ts";
-import type { Outcome, ThreadSetup } from "./scan-protocol.ts";
+import { FULL_LIMITS, LIGHT_LIMITS, LIGHT_TIME_LIMIT_MS, THREAD_GROWTH_LIMITS } from "./scan-limits.ts";
+import type { Outcome, ThreadMemory, ThreadSetup } from "./scan-protocol.ts";
 import { type MemberShow, type Reply, type ScanWorker, startScanWorker } from "./scan-worker.ts";
 import type { Spooled } from "./spool.ts";
 import { type Job, waitingLine } from "./waiting-line.ts";
@@ -12,7 +12,9 @@ import { type Job, waitingLine } from "./waiting-line.ts";
  * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
  * takes small files only, so that these never wait behind large ones. Each file has a thread for itself.
  *
- * A thread is replaced when it overruns the time limit, dies, has grown too large, or the rules have changed.
+ * A thread is replaced when it overruns the time limit, dies, has grown too large, or the rules have changed. One that has
+ * grown goes on with the next files until the new one is there. One that dies of itself is our fault: the file that it had
+ * is looked at once more, by the thread that replaces it, and only if that dies too it is unscannable.
  */
 export interface ScanPool {
   /**
@@ -22,9 +24,19 @@ export interface ScanPool {
   run(file: Spooled, options: { signal: AbortSignal; other?: MemberShow | undefined }): Promise<Outcome>;
   /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
   changeRules(sources: readonly RuleSource[]): Promise<readonly string[]>;
-  /** Threads that are there, of those that should be. */
-  census(): { alive: number; wanted: number; lastFailure: string | undefined };
+  census(): Census;
   close(): Promise<void>;
+}
+
+/** Threads that are there, of those that should be. */
+export interface Census {
+  alive: number;
+  wanted: number;
+  lastFailure: string | undefined;
+  /** Threads started since the beginning. */
+  started: number;
+  /** Of all that are there, each at its last answer. */
+  memory: ThreadMemory;
 }
 
 export interface PoolOptions {
@@ -33,8 +45,10 @@ export interface PoolOptions {
   timeLimitMs: number;
   /** How long small files may wait for others to be glanced at with. */
   gatherMs?: number;
-  /** A thread was lost in the middle of a file. */
-  onLoss(message: string): void;
+  /** A thread that has grown by more than this at the end of a file is replaced. */
+  growthLimits?: ThreadMemory;
+  /** A thread died in the middle of its work; `again` says whether what it had is looked at once more. */
+  onLoss(message: string, again: boolean): void;
 }
 
 interface Slot {
@@ -43,16 +57,25 @@ interface Slot {
   busy: boolean;
   /** Which set of rules its thread has. */
   edition: number;
+  /** A thread for it is being started. */
+  filling: boolean;
+  /** That thread, started, waits for the end of the file that the old one looks at. */
+  next: { worker: ScanWorker; edition: number } | undefined;
+  /** The thread before died of this file, or while it had it: it goes first. */
+  again: Job | undefined;
 }
 
 /** Resolves when all threads are there; throws `RulesRefused` when the rules do not compile. */
 export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
+  const { growthLimits = THREAD_GROWTH_LIMITS } = options;
   let { rules } = options.setup;
   let edition = 1;
   let closed = false;
   let lastFailure: string | undefined;
+  let started = 0;
   const slots: Slot[] = Array.from({ length: options.threads + 1 }, (_, index) => {
-    return { lane: index < options.threads ? "any" : "small", worker: undefined, busy: false, edition: 0 };
+    const lane = index < options.threads ? "any" : "small";
+    return { lane, worker: undefined, busy: false, edition: 0, filling: false, next: undefined, again: undefined };
   });
   const line = waitingLine(options.gatherMs ?? 0, dispatch);
   const underway = new Set<Promise<void>>();
@@ -60,12 +83,13 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   async function fill(slot: Slot): Promise<void> {
     const limits = slot.lane === "small" ? LIGHT_LIMITS : FULL_LIMITS;
     for (;;) {
-      slot.edition = edition;
+      const next = edition;
       const worker = await startScanWorker({ ...options.setup, ...(rules && { rules }), limits });
-      if (!closed && slot.edition === edition) {
-        slot.worker = worker;
+      started += 1;
+      if (!closed && next === edition) {
         lastFailure = undefined;
-        dispatch();
+        slot.next = { worker, edition: next };
+        await change(slot);
         return;
       }
       await worker.stop();
@@ -73,21 +97,40 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     }
   }
 
-  /** Tries until it works; those who wait meanwhile are told if no thread is left at all. */
-  async function refill(slot: Slot): Promise<void> {
-    const old = slot.worker;
-    slot.worker = undefined;
+  /** Puts the new thread in the place of the old one, if that is not in the middle of a file. */
+  async function change(slot: Slot): Promise<void> {
+    const { worker: old, next } = slot;
+    if (!next || slot.busy) return;
+    Object.assign(slot, { ...next, next: undefined });
+    dispatch();
     await old?.stop();
+  }
+
+  /** Tries until it works, or once while the old thread is there; those who wait are told if no thread is left at all. */
+  async function refill(slot: Slot): Promise<void> {
+    if (slot.filling) return;
+    slot.filling = true;
     while (!closed) {
       try {
-        return await fill(slot);
+        await fill(slot);
+        break;
       } catch (error) {
         lastFailure = error instanceof Error ? error.message : String(error);
         if (slots.every(({ worker }) => worker === undefined))
           failWaiting(`no scan thread can be started: ${lastFailure}`);
+        if (slot.worker) break;
         await pause(RETRY_MS, undefined, { ref: false });
       }
     }
+    slot.filling = false;
+  }
+
+  /** Its thread is gone, or has the wrong rules. */
+  async function startOver(slot: Slot): Promise<void> {
+    const old = slot.worker;
+    slot.worker = undefined;
+    await old?.stop();
+    await refill(slot);
   }
 
   function inBackground(work: Promise<void>): void {
@@ -96,48 +139,57 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   }
 
   function failWaiting(message: string): void {
-    for (const job of line.empty()) job.fail(new EngineUnavailable(message));
+    const waiting = [...line.empty(), ...slots.flatMap(({ again }) => again ?? [])];
+    for (const slot of slots) slot.again = undefined;
+    for (const job of waiting) job.fail(new EngineUnavailable(message));
   }
 
   function dispatch(): void {
     for (const slot of slots) {
       if (slot.busy || !slot.worker) continue;
-      const jobs = line.take({ smallOnly: slot.lane === "small", glances: slot.worker.glances });
+      const { worker, again, lane } = slot;
+      slot.again = undefined;
+      const jobs = again ? [again] : line.take({ smallOnly: lane === "small", glances: worker.glances });
       const [first] = jobs;
-      if (first) void occupy(slot, jobs.length > 1 ? glance(slot.worker, jobs) : look(slot, slot.worker, first));
+      if (first) void occupy(slot, worker, jobs.length > 1 ? glance(worker, jobs) : look(slot, worker, first));
     }
   }
 
   /** Holds the slot for as long as the work takes, and replaces its thread if that has become necessary. */
-  async function occupy(slot: Slot, work: Promise<{ fit: boolean }>): Promise<void> {
+  async function occupy(slot: Slot, worker: ScanWorker, work: Promise<void>): Promise<void> {
     slot.busy = true;
-    const { fit } = await work;
+    await work;
     slot.busy = false;
-    if (!fit || slot.edition !== edition) inBackground(refill(slot));
+    if (slot.next) inBackground(change(slot));
+    else if (!worker.usable || slot.edition !== edition) inBackground(startOver(slot));
+    // One start at a time: the others' turn comes with their next file.
+    else if (hasGrown(worker, growthLimits) && !slots.some(({ filling }) => filling)) inBackground(refill(slot));
     dispatch();
   }
 
   /** Many small files at once; whatever is not clean for certain is looked at by itself. */
-  async function glance(worker: ScanWorker, jobs: Job[]): Promise<{ fit: boolean }> {
+  async function glance(worker: ScanWorker, jobs: Job[]): Promise<void> {
     const contents = jobs.map(({ file }) => (file.kind === "memory" ? file.bytes : new Uint8Array()));
     const reply = await worker.glance(contents, options.timeLimitMs);
+    if (reply.kind === "lost" && !closed) options.onLoss(reply.message, true);
     for (const [index, job] of [...jobs.entries()].reverse()) {
       if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
       else if (job.signal.aborted) job.fail(job.signal.reason);
       else if (reply.kind === "glanced" && reply.clean[index]) job.settle({ kind: "clean" });
       else line.putBack(Object.assign(job, { glanced: true }));
     }
-    return { fit: reply.kind === "glanced" };
   }
 
-  async function look(slot: Slot, worker: ScanWorker, job: Job): Promise<{ fit: boolean }> {
-    const timeLimitMs =
-      slot.lane === "small" ? Math.min(LIGHT_TIME_LIMIT_MS, options.timeLimitMs) : options.timeLimitMs;
+  async function look(slot: Slot, worker: ScanWorker, job: Job): Promise<void> {
+    const begun = performance.now();
+    const { usedMs } = job;
+    const leftMs = options.timeLimitMs - usedMs;
+    const timeLimitMs = slot.lane === "small" ? Math.min(LIGHT_TIME_LIMIT_MS, leftMs) : leftMs;
     const reply = await worker.look(job.file, { timeLimitMs, signal: job.signal, other: job.other });
-    if (reply.kind === "lost" && !closed) options.onLoss(reply.message);
-    conclude(slot, job, reply);
-    if (reply.kind === "answer") return { fit: reply.memoryBytes <= RULES_MEMORY_BYTES };
-    return { fit: reply.kind === "no-answer" || reply.kind === "fault" };
+    const again = reply.kind === "lost" && !job.lost && !job.signal.aborted;
+    if (reply.kind === "lost" && !closed) options.onLoss(reply.message, again);
+    if (again && !closed) slot.again = Object.assign(job, { lost: true, usedMs: usedMs + performance.now() - begun });
+    else conclude(slot, job, reply);
   }
 
   function conclude(slot: Slot, job: Job, reply: Reply): void {
@@ -151,8 +203,8 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     } else job.settle(outcomeOf(reply));
   }
 
-  const started = await Promise.allSettled(slots.map(fill));
-  const failed = started.find((one) => one.status === "rejected");
+  const starts = await Promise.allSettled(slots.map(fill));
+  const failed = starts.find((one) => one.status === "rejected");
   if (failed) {
     await Promise.all(slots.map((slot) => slot.worker?.stop()));
     throw failed.reason;
@@ -171,7 +223,9 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
         };
         const job = line.add({ file, signal, other, settle: done(resolve), fail: done(reject) });
         function giveUp(): void {
-          if (line.remove(job)) reject(signal.reason);
+          const slot = slots.find(({ again }) => again === job);
+          if (slot) slot.again = undefined;
+          if (slot || line.remove(job)) done(reject)(signal.reason);
         }
         signal.addEventListener("abort", giveUp);
         dispatch();
@@ -185,25 +239,41 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       await trial.stop();
       rules = changed;
       edition += 1;
+      // What was started before has the old rules.
+      const outdated = slots.flatMap(({ next }) => next ?? []);
+      for (const slot of slots) slot.next = undefined;
+      await Promise.all(outdated.map(({ worker }) => worker.stop()));
       // One after the other, so that the rest go on; a busy thread is replaced when it is done.
-      for (const slot of slots) if (!slot.busy && slot.worker && slot.edition !== edition) await refill(slot);
+      for (const slot of slots) if (!slot.busy && slot.worker && slot.edition !== edition) await startOver(slot);
       return trial.warnings;
     },
 
     census() {
-      return { alive: slots.filter(({ worker }) => worker !== undefined).length, wanted: slots.length, lastFailure };
+      const workers = slots.flatMap(({ worker }) => worker ?? []);
+      const sum = (part: keyof ThreadMemory): number => workers.reduce((bytes, { memory }) => bytes + memory[part], 0);
+      const memory = {
+        heapBytes: sum("heapBytes"),
+        externalBytes: sum("externalBytes"),
+        rulesBytes: sum("rulesBytes"),
+      };
+      return { alive: workers.length, wanted: slots.length, lastFailure, started, memory };
     },
 
     async close() {
       closed = true;
       failWaiting("the rules engine is closed");
-      await Promise.all(slots.map((slot) => slot.worker?.stop()));
+      await Promise.all(slots.flatMap(({ worker, next }) => [worker?.stop(), next?.worker.stop()]));
       await Promise.allSettled(underway);
     },
   };
 }
 
 const RETRY_MS = 1000;
+
+function hasGrown({ memory, memoryAtStart }: ScanWorker, by: ThreadMemory): boolean {
+  const parts = ["heapBytes", "externalBytes", "rulesBytes"] as const;
+  return parts.some((part) => memory[part] - memoryAtStart[part] > by[part]);
+}
 
 function outcomeOf(reply: Exclude<Reply, { kind: "no-answer" | "fault" }>): Outcome {
   if (reply.kind === "answer") return reply.outcome;

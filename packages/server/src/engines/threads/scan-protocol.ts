@@ -29,6 +29,16 @@ export type Outcome =
   /** More than may be left to clamd's own unpacker: the file has to be looked at again, with every member being shown. */
   | { kind: "crowded" };
 
+/** What a thread has of its own at the end of a request, garbage that nobody has collected yet included. */
+export interface ThreadMemory {
+  /** JavaScript objects. */
+  heapBytes: number;
+  /** Contents of files, and all WebAssembly memories. */
+  externalBytes: number;
+  /** The memory of the rules, which never shrinks. */
+  rulesBytes: number;
+}
+
 /** Main thread → scan thread. The next is sent when this one is answered. */
 export type ThreadRequest =
   /** `other`: there is a clamd to show members to, and these ways of packing it opens by itself. */
@@ -43,12 +53,12 @@ export type ShownMembers =
 
 /** Scan thread → main thread. */
 export type ThreadMessage =
-  | { kind: "ready"; warnings: readonly string[]; glances: boolean }
+  | { kind: "ready"; warnings: readonly string[]; glances: boolean; memory: ThreadMemory }
   /** A rule is wrong; the thread ends. */
   | { kind: "refused"; message: string }
   /** Comes any number of times before the answer. The bytes under way have been counted already. */
   | { kind: "members"; members: ShownMembers }
-  | { kind: "answer"; outcome: Outcome; memoryBytes: number }
-  | { kind: "glanced"; clean: readonly boolean[] }
+  | { kind: "answer"; outcome: Outcome; memory: ThreadMemory }
+  | { kind: "glanced"; clean: readonly boolean[]; memory: ThreadMemory }
   /** Called off, or this thread cannot go on, which says nothing about the file. */
-  | { kind: "no-answer"; message: string };
+  | { kind: "no-answer"; message: string; memory: ThreadMemory };

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type Blob, fileBlob, memoryBlob } from "../../unpack/blob.ts";
@@ -8,7 +9,14 @@ import { asOne, JOINED_BYTES, oneByOne } from "../rules/joined-contents.ts";
 import { matchTogether } from "../rules/match-together.ts";
 import { type CompiledRules, compileRules } from "../rules/yara/compile-rules.ts";
 import { memberSender } from "./member-sender.ts";
-import { CONTROL, type Outcome, type ThreadMessage, type ThreadRequest, type ThreadSetup } from "./scan-protocol.ts";
+import {
+  CONTROL,
+  type Outcome,
+  type ThreadMemory,
+  type ThreadMessage,
+  type ThreadRequest,
+  type ThreadSetup,
+} from "./scan-protocol.ts";
 import type { Spooled } from "./spool.ts";
 
 /** One thread of the pool: compiles the rules once, if it has any, then looks at one file after the other. */
@@ -24,7 +32,8 @@ if (rules !== "refused") {
     if (request.kind === "look") void look(request);
     else glance(request.lengths);
   });
-  send({ kind: "ready", warnings: rules?.warnings ?? [], glances: rules?.mayMatch !== undefined });
+  const [warnings, glances] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
+  send({ kind: "ready", warnings, glances, memory: memoryNow() });
 }
 
 async function compile(): Promise<CompiledRules | undefined | "refused"> {
@@ -44,18 +53,18 @@ function glance(lengths: readonly number[]): void {
   const clean = oneByOne(glanced, lengths).map(
     (content) => !suspicious && containersIn(memoryBlob(content)).length === 0,
   );
-  send({ kind: "glanced", clean });
+  send({ kind: "glanced", clean, memory: memoryNow() });
 }
 
 async function look({ file, number, other }: LookRequest): Promise<void> {
   const compiled = rules === "refused" ? undefined : rules;
   try {
     const outcome = await outcomeOf(blobOf(file), number, { compiled, other });
-    send({ kind: "answer", outcome, memoryBytes: compiled?.memoryBytes ?? 0 });
+    send({ kind: "answer", outcome, memory: memoryNow() });
   } catch (error) {
     // Anything else is the file's doing, or our mistake: the thread dies of it, so that no other file meets what is left.
     if (!(error instanceof Cancelled) && !isSystemError(error)) throw error;
-    send({ kind: "no-answer", message: messageOf(error) });
+    send({ kind: "no-answer", message: messageOf(error), memory: memoryNow() });
   }
 }
 
@@ -100,6 +109,12 @@ async function outcomeOf(
     if (error instanceof Crowded) return { kind: "crowded" };
     throw error;
   }
+}
+
+/** A microsecond: cheap enough for every answer. */
+function memoryNow(): ThreadMemory {
+  const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
+  return { heapBytes, externalBytes, rulesBytes: rules === "refused" ? 0 : (rules?.memoryBytes ?? 0) };
 }
 
 function blobOf(file: Spooled): Blob {

@@ -5,7 +5,7 @@ import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
 import { BUILT_IN_RULES, countRules, readRules, watchRules } from "../rules/rule-files.ts";
 import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
 import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
-import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
+import { type Census, type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import { RulesRefused } from "./scan-worker.ts";
 import { type Spooled, spool } from "./spool.ts";
 
@@ -38,8 +38,8 @@ export type ThreadsEvent =
   | { kind: "rules-loaded"; rules: number; own: number; warnings: readonly string[] }
   /** The rules in the folder are wrong; the ones before them stay in use. */
   | { kind: "rules-refused"; message: string }
-  /** A thread died of a file; the file was reported unscannable. */
-  | { kind: "thread-lost"; message: string };
+  /** A thread died in the middle of a file, which is looked at again, or reported unscannable. */
+  | { kind: "thread-lost"; message: string; again: boolean };
 
 /** Threads that take files apart, and match rules against everything in them. */
 export interface ScanThreads {
@@ -48,6 +48,8 @@ export interface ScanThreads {
   /** Keeps all bytes of a file, in memory or on disk, until it is released. */
   spool(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Spooled>;
   run: ScanPool["run"];
+  /** Nothing before the first thread is there. */
+  census(): Census | undefined;
   health(): Promise<{ ready: boolean; checks: EngineCheck[] }>;
   close(): Promise<void>;
 }
@@ -56,6 +58,7 @@ export interface ScanThreads {
 export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
   const folder = privateFolder(options.temporaryFolder ?? tmpdir());
   let pool: Promise<ScanPool> | undefined;
+  let running: ScanPool | undefined;
   return {
     hasRules: false,
     spool: spoolInto(folder.path),
@@ -64,12 +67,14 @@ export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
         pool = undefined;
         throw error;
       });
-      return (await pool).run(file, runOptions);
+      running = await pool;
+      return running.run(file, runOptions);
     },
+    census: () => running?.census(),
     async health() {
       const room = await checkRoom(folder.path);
       if (!pool) return { ready: room.ok, checks: [room] };
-      const threads = threadsCheck(await pool);
+      const threads = threadsCheck((await pool).census());
       return { ready: room.ok && threads.ok, checks: [threads, room] };
     },
     async close() {
@@ -117,8 +122,9 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
     hasRules: true,
     spool: spoolInto(folder.path),
     run: pool.run,
+    census: pool.census,
     async health() {
-      const [threads, room] = [threadsCheck(pool), await checkRoom(folder.path)];
+      const [threads, room] = [threadsCheck(pool.census()), await checkRoom(folder.path)];
       return { ready: threads.ok && room.ok, checks: [rulesCheck({ builtIn, own, refused }), threads, room] };
     },
     async close() {
@@ -145,7 +151,7 @@ function poolOptions(
     threads: options.threads ?? availableParallelism(),
     timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
     gatherMs: options.gatherMs ?? 0,
-    onLoss: (message) => onEvent({ kind: "thread-lost", message }),
+    onLoss: (message, again) => onEvent({ kind: "thread-lost", message, again }),
   };
 }
 
@@ -161,8 +167,7 @@ function readOwn(folder: string): RuleSource[] {
   }
 }
 
-function threadsCheck(pool: ScanPool): EngineCheck {
-  const { alive, wanted, lastFailure } = pool.census();
+function threadsCheck({ alive, wanted, lastFailure }: Census): EngineCheck {
   const failure = lastFailure === undefined ? "" : `; cannot start more: ${lastFailure}`;
   return { name: "scan-threads", ok: alive > 0, detail: `${alive} of ${wanted} scan threads${failure}` };
 }

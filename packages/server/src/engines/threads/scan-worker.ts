@@ -8,6 +8,7 @@ import {
   CONTROL,
   type Outcome,
   type ShownMembers,
+  type ThreadMemory,
   type ThreadMessage,
   type ThreadRequest,
   type ThreadSetup,
@@ -16,7 +17,7 @@ import type { Spooled } from "./spool.ts";
 
 /** How the look at one file ended. Only `answer` is about the file; after `overrun` and `lost` the thread is gone. */
 export type Reply =
-  | { kind: "answer"; outcome: Outcome; memoryBytes: number }
+  | { kind: "answer"; outcome: Outcome }
   | { kind: "no-answer"; message: string }
   /** Members could not be shown. */
   | { kind: "fault"; error: unknown }
@@ -44,6 +45,11 @@ export interface ScanWorker {
   readonly warnings: readonly string[];
   /** Whether the rules allow for glances. */
   readonly glances: boolean;
+  /** False once it has ended, was killed, or said something that makes no sense. */
+  readonly usable: boolean;
+  readonly memoryAtStart: ThreadMemory;
+  /** As it was at its last answer. */
+  readonly memory: ThreadMemory;
   look(file: Spooled, options: LookOptions): Promise<Reply>;
   /** Which of these small files, for all of which there must be room, are clean for certain. Of the others nothing is known. */
   glance(
@@ -80,6 +86,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
   });
   const messages = messagesOf(worker);
   let number = 0;
+  let usable = true;
 
   const first = await messages.next();
   if (first.kind === "refused") {
@@ -89,6 +96,8 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
   if (first.kind !== "ready") {
     throw new Error(`cannot start a scan thread: ${first.kind === "lost" ? first.message : first.kind}`);
   }
+
+  let { memory } = first;
 
   /** Sends a request and waits for its answer; kills the thread when that takes too long. */
   async function ask(
@@ -125,6 +134,8 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     }
     clearTimeout(timer);
     signal?.removeEventListener("abort", callOff);
+    if ("memory" in message) memory = message.memory;
+    if (message.kind === "lost") usable = false;
     return message.kind === "lost" && overrun ? { kind: "overrun" } : message;
   }
 
@@ -185,20 +196,28 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     ) {
       return confused(message);
     }
-    if (found?.kind === "infected") {
-      // A thread that did not notice in time that it was called off is gone.
-      const gone = message.kind === "lost" || message.kind === "overrun";
-      return { kind: "answer", outcome: found, memoryBytes: gone ? Number.POSITIVE_INFINITY : 0 };
-    }
+    if (found?.kind === "infected") return { kind: "answer", outcome: found };
     if (!answered) return fault && message.kind === "no-answer" ? { kind: "fault", ...fault } : message;
     if (message.outcome.kind === "infected" || message.outcome.kind === "crowded") return message;
     if (fault) return { kind: "fault", ...fault };
     return found && message.outcome.kind === "clean" ? { ...message, outcome: found } : message;
   }
 
+  function confused(message: ThreadMessage): Ended {
+    usable = false;
+    return { kind: "lost", message: `it said ${message.kind}, which was not the question` };
+  }
+
   return {
     warnings: first.warnings,
     glances: first.glances,
+    memoryAtStart: first.memory,
+    get usable() {
+      return usable;
+    },
+    get memory() {
+      return memory;
+    },
     look,
     async glance(files, timeLimitMs) {
       number += 1;
@@ -212,10 +231,6 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
       await worker.terminate();
     },
   };
-}
-
-function confused(message: ThreadMessage): Ended {
-  return { kind: "lost", message: `it said ${message.kind}, which was not the question` };
 }
 
 const readAt = promisify(read);

@@ -11,6 +11,10 @@ export interface Job {
   small: boolean;
   /** It was glanced at, and needs a look of its own. */
   glanced: boolean;
+  /** A thread died while it had this file. */
+  lost: boolean;
+  /** How much of its time that thread had used. */
+  usedMs: number;
   /** Until then it may wait for others to be glanced at with, in milliseconds of `performance.now()`. */
   patientUntil: number;
   /** The clamd that wants to see the members, if there is one. */
@@ -53,7 +57,7 @@ export function waitingLine(gatherMs: number, ripe: () => void): WaitingLine {
     add(given) {
       const { file } = given;
       const small = file.kind === "memory" && file.bytes.length <= SMALL_FILE_BYTES;
-      const job: Job = { ...given, small, glanced: false, patientUntil: patience(file) };
+      const job: Job = { ...given, small, glanced: false, lost: false, usedMs: 0, patientUntil: patience(file) };
       line.push(job);
       return job;
     },

@@ -4,7 +4,7 @@ import type { Compiler, Rules, Scanner } from "@virustotal/yara-x";
 import type { Blob } from "../../../unpack/blob.ts";
 import { compileWasm, type WasmModule } from "../../../unpack/web-assembly.ts";
 import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../../threads/scan-limits.ts";
-import { keepWasmBetweenScans } from "./kept-wasm.ts";
+import { loadYara } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
 import { relaxedRules } from "./relaxed-rules.ts";
 
@@ -37,21 +37,18 @@ export function yaraProgram(): WasmModule {
 }
 
 /**
- * Once in a thread, which belongs to the rules from then on: see `keepWasmBetweenScans`. Throws with the compiler's words,
+ * Once in a thread, which belongs to the rules from then on: see `loadYara`. Throws with the compiler's words,
  * which name the file and the line, when a rule is wrong.
  */
 export async function compileRules(program: WasmModule, sources: readonly RuleSource[]): Promise<CompiledRules> {
-  const { nextScan } = keepWasmBetweenScans();
-  const yara = await import("@virustotal/yara-x");
-  const { memory } = yara.initSync({ module: program });
+  const yara = await loadYara(program);
   const strict = scannerOf(new yara.Compiler(), sources);
   const relaxedSources = relaxedRules(sources);
   const relaxed = relaxedSources && scannerOf(new yara.Compiler(), relaxedSources);
   const window = windowBuffer();
 
   function firstMatch({ scanner }: RuleScanner, bytes: Uint8Array): string | undefined {
-    nextScan();
-    const result: unknown = scanner.scan(bytes);
+    const result = yara.scan(scanner, bytes);
     if (!isScanResult(result) || !result.valid) throw new Error("the rules gave no answer");
     return result.matches.find((match) => !match.isPrivate)?.identifier;
   }
@@ -66,7 +63,7 @@ export async function compileRules(program: WasmModule, sources: readonly RuleSo
     ...(relaxed && { mayMatch: (contents: Uint8Array) => firstMatch(relaxed, contents) !== undefined }),
     warnings: strict.rules.warnings,
     get memoryBytes() {
-      return memory.buffer.byteLength;
+      return yara.memoryBytes;
     },
   };
 }
