@@ -6,6 +6,7 @@ import { mergeVerdicts } from "../scan/merge-verdicts.ts";
 import { fileBlob, memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
+import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
 import type { FileTypeDetector } from "./file-type/file-type.ts";
 import { type Sampler, sampler } from "./file-type/sample.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
@@ -26,23 +27,32 @@ export interface EngineParts {
  * then clamd is told that the file has ended, which is when it begins to scan: a bomb never gets that far.
  */
 export function unpackingEngine({ threads, clamd, fileType, notes = [] }: EngineParts): Engine {
-  /** Rules and members, of a file that is here as a whole. */
-  async function inspect(file: Spooled, ready: Ready, signal: AbortSignal): Promise<Verdict> {
+  /** Rules and members, of a file that is here as a whole. `decrypted`: something in it was encrypted and has been opened. */
+  async function inspect(
+    file: Spooled,
+    ready: Ready,
+    signal: AbortSignal,
+  ): Promise<{ verdict: Verdict; decrypted?: true }> {
     const plain = !mayHoldMembers(blobOf(file));
     if (plain) ready.resolve();
-    if (plain && !threads.hasRules) return { kind: "clean" };
-    const other = clamd && { getsFile: true, opens: [...clamd.opens()], show: clamd.show };
+    if (plain && !threads.hasRules) return { verdict: CLEAN };
+    const other = clamd && { gets: "file" as const, opens: [...clamd.opens()], show: clamd.show };
     const outcome = await threads.run(file, { signal, other });
     if (outcome.kind !== "crowded") {
       if (isHopeless(outcome)) ready.reject(new Withheld());
       else ready.resolve();
-      return outcome;
+      return outcome.kind === "clean" ? { ...outcome, verdict: CLEAN } : { verdict: outcome };
     }
     // Too much for clamd at once: it gets every member by itself, and the file as a whole only if that is no trap.
     ready.reject(new Withheld());
-    const again = await threads.run(file, { signal, other: other && { ...other, getsFile: false, opens: [] } });
-    if (again.kind === "crowded") throw new Error("a file was too crowded although nothing was left to clamd");
-    return again;
+    return { verdict: await showApart(file, "contents", signal) };
+  }
+
+  /** Looks at a file with nothing in it being left to clamd's own unpacker. */
+  async function showApart(file: Spooled, gets: "contents" | "members", signal: AbortSignal): Promise<Verdict> {
+    const outcome = await threads.run(file, { signal, other: clamd && { gets, opens: [], show: clamd.show } });
+    if (outcome.kind === "crowded") throw new Error("a file was too crowded although nothing was left to clamd");
+    return outcome.kind === "clean" ? CLEAN : outcome;
   }
 
   async function scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
@@ -54,10 +64,23 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };
 
+    const byClamd = clamd && wholeFile(clamd, heldOpen(forClamd, ready.promise), signal).finally(stop(forClamd));
+    // Who waits for it comes later.
+    byClamd?.catch(() => {});
+
+    let overruled = false;
+
     async function byThreads(): Promise<Verdict> {
       const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
       try {
-        return await inspect(file, ready, signal);
+        const { verdict, decrypted = false } = await inspect(file, ready, signal);
+        const said = verdict.kind === "clean" ? await byClamd : undefined;
+        // Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key.
+        const apart =
+          said && (isBeyondLimits(said) ? "members" : decrypted && isEncrypted(said) ? "contents" : undefined);
+        if (!apart) return verdict;
+        overruled = true;
+        return await showApart(file, apart, signal);
       } finally {
         release(file);
       }
@@ -68,8 +91,8 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
         throw error;
       }),
     ];
-    if (clamd) looks.unshift(wholeFile(clamd, heldOpen(forClamd, ready.promise), signal).finally(stop(forClamd)));
-    return together(await Promise.allSettled(looks));
+    if (byClamd) looks.unshift(byClamd);
+    return together((await Promise.allSettled(looks)).slice(overruled ? 1 : 0));
   }
 
   return {
@@ -93,6 +116,8 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     },
   };
 }
+
+const CLEAN: Verdict = { kind: "clean" };
 
 interface Ready {
   resolve(): void;

@@ -44,6 +44,8 @@ export type Outcome =
       covered: readonly Range[];
       /** Stretches of encoded text that have come out in the only way there is to read them: nobody need try again. */
       decoded?: readonly Range[];
+      /** It is encrypted, with a key that everybody has: others may say that they cannot look into it. */
+      decrypted?: true;
     }
   | { kind: "encrypted" }
   /** It wants more memory than we give. */

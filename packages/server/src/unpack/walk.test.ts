@@ -25,14 +25,14 @@ interface Walked {
 
 interface WalkOptions {
   opens?: string[];
-  getsFile?: boolean;
+  gets?: "file" | "contents" | "members";
   limits?: Partial<UnpackLimits>;
   cancelled?: () => boolean;
 }
 
 async function walked(
   file: Uint8Array,
-  { opens, getsFile = true, limits = {}, cancelled = () => false }: WalkOptions = {},
+  { opens, gets = "file", limits = {}, cancelled = () => false }: WalkOptions = {},
 ): Promise<Walked> {
   using folder = temporaryFolder();
   const [seen, shown] = [new Map<string, Buffer>(), new Map<string, Buffer>()];
@@ -43,10 +43,15 @@ async function walked(
   const visitor = {
     see: note(seen),
     settle() {},
-    ...(opens && { other: { getsFile, opens: new Set(opens), show: note(shown) } }),
+    ...(opens && { other: { gets, opens: new Set(opens), show: note(shown) } }),
   };
   const budget = unpackBudget({ ...FULL_LIMITS, ...limits }, file.length, cancelled);
-  const doubt = await walk(memoryBlob(file), visitor, { budget, sevenZip, folder: folder.path, ignored: new Set() });
+  const { doubt } = await walk(memoryBlob(file), visitor, {
+    budget,
+    sevenZip,
+    folder: folder.path,
+    ignored: new Set(),
+  });
   return { seen, shown, doubt };
 }
 
@@ -136,14 +141,14 @@ describe("the other unpacker is shown what it has not come across", () => {
     const many = zip(Array.from({ length: 4500 }, (_, index) => stored(`${index}`, Buffer.from(`content ${index}`))));
     await assert.rejects(walked(many, { opens }), Crowded);
     await assert.rejects(walked(many, { opens: [] }), Crowded);
-    const { shown, doubt } = await walked(gzipSync(many), { getsFile: false, opens: [] });
+    const { shown, doubt } = await walked(gzipSync(many), { gets: "contents", opens: [] });
     assert.equal(shown.size, 4500);
     assert.ok(!has(shown, many));
     assert.equal(doubt, undefined);
   });
 
   test("as it is too, when it does not get the file by another way and it is no trap", async () => {
-    const { shown } = await walked(zip([stored("a", payload)]), { getsFile: false, opens: [] });
+    const { shown } = await walked(zip([stored("a", payload)]), { gets: "contents", opens: [] });
     assert.deepEqual([...shown.keys()], ["a", ""]);
   });
 

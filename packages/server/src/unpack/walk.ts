@@ -22,12 +22,19 @@ export interface Visitor {
 type MemberPath = readonly string[];
 
 interface OtherUnpacker {
-  /** It gets the file as it is, by another way, unless that turns out to be too much: `Crowded`. */
-  getsFile: boolean;
+  /**
+   * - `file`: the file as it is, by another way, unless that turns out to be too much (`Crowded`), and what it does not open;
+   * - `contents`: every content by itself;
+   * - `members`: the same, without the archives they came out of, which have turned out to be too much for it.
+   */
+  gets: "file" | "contents" | "members";
   /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */
   opens: ReadonlySet<string>;
-  /** Shows it what it has not seen. A container comes after its members, and only if it is no trap. */
-  show(content: Blob, path: MemberPath): void;
+  /**
+   * Shows it what it has not seen. A container comes after its members, and only if it is no trap. `decrypted`: something
+   * encrypted is in it that has been opened.
+   */
+  show(content: Blob, path: MemberPath, decrypted?: boolean): void;
 }
 
 export interface WalkTools {
@@ -37,6 +44,12 @@ export interface WalkTools {
   folder: string;
   /** Kinds that are no reason to doubt when they cannot be opened. */
   ignored: ReadonlySet<string>;
+}
+
+export interface Walked {
+  doubt?: Doubt;
+  /** Something encrypted was in it, and has been opened. */
+  decrypted: boolean;
 }
 
 /** Something in the file could not be looked at. */
@@ -77,12 +90,12 @@ interface Account {
  * Goes through a file and everything in it, a tree of members. A part that cannot be looked at does not end it: what comes
  * after it may be infected, which is the worse news; the first such part is the answer in the end.
  */
-export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Promise<Doubt | undefined> {
+export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Promise<Walked> {
   using store = memberStore(tools.folder);
   const { budget } = tools;
   const { other } = visitor;
   const digests = new Set<string>();
-  let [members, bytes] = [0, 0];
+  let [members, bytes, decrypted] = [0, 0, 0];
   let doubt: Doubt | undefined;
 
   function note(finding: string | undefined, path: MemberPath, why: string): void {
@@ -101,7 +114,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     members += 1;
     bytes += member.size;
     const many = members > CROWD.members || bytes > CROWD.bytes || member.size > CROWD.memberBytes;
-    if (other?.getsFile && (many || layer > CROWD.layers)) throw new Crowded();
+    if (other?.gets === "file" && (many || layer > CROWD.layers)) throw new Crowded();
   }
 
   /** Members that hold others wait in `waiting` until the container is done, so that one is open at a time. */
@@ -152,6 +165,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
+    if (outcome.decrypted) decrypted += 1;
     if (place.start === 0) for (const range of outcome.decoded ?? []) decoded.push(range);
     const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
     return { covered, whole: true };
@@ -168,7 +182,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       note(findings.limitsExceeded, path, "containers in one another");
       return;
     }
-    const before = { members, bytes };
+    const before = { members, bytes, decrypted };
     const accounts: (Account & { archive: boolean })[] = [];
     const decoded: Range[] = [];
     for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
@@ -181,8 +195,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     if (covered.length > 0) await enterRest(entered, covered);
     if (!other || seen) return;
     const crowded = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
-    if (!crowded) other.show(content, path);
-    else if (!archives.some(({ whole }) => whole)) {
+    const isWhole = archives.some(({ whole }) => whole);
+    if (!crowded && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
+    else if (!isWhole) {
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
     }
   }
@@ -208,7 +223,13 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   try {
     visitor.see(file, []);
     // In the second walk nothing is taken for seen, and the file itself is shown only if it is no trap.
-    await enter({ content: file, path: [], layer: 1, seen: other?.getsFile ?? true, found: containersIn(file) });
+    await enter({
+      content: file,
+      path: [],
+      layer: 1,
+      seen: other ? other.gets === "file" : true,
+      found: containersIn(file),
+    });
     visitor.settle();
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
@@ -216,7 +237,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     doubt = { finding: findings.limitsExceeded, path: [], why: error.message };
     settleAtTheLimit(visitor);
   }
-  return doubt;
+  return { ...(doubt && { doubt }), decrypted: decrypted > 0 };
 }
 
 function settleAtTheLimit(visitor: Visitor): void {

@@ -174,7 +174,7 @@ function limitChecks(conf: ClamdConf, settings: Settings): Check[] {
     wrong(warn, detail, `MaxQueue ${connections}`);
   }
   if (conf.number("MaxScanTime") > 60_000) {
-    wrong(warn, "MaxScanTime is longer than the 60 s of a synchronous request", "MaxScanTime 45000");
+    wrong(warn, "MaxScanTime is longer than the 60 s of a synchronous request", "MaxScanTime 30000");
   }
   if (!conf.says("DisableCache")) {
     wrong(warn, "DisableCache is no: clean files are remembered by MD5, which can be forged", "DisableCache yes");

@@ -34,7 +34,7 @@ export interface Clamd extends Engine {
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
 }
 
-/** MaxScanTime is 45 s and checked between layers only, so clamd may need longer than that for its reply. */
+/** MaxScanTime is 30 s and checked between layers only, so clamd may need longer than that for its reply. */
 const REPLY_TIMEOUT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 10_000;

@@ -36,6 +36,16 @@ function verdictOf(name: string): Verdict {
   return { kind: "infected", finding: name.replace(/\.UNOFFICIAL$/, "") };
 }
 
+/** Whether clamd says that it could not look into something encrypted. */
+export function isEncrypted(verdict: Verdict): boolean {
+  return verdict.kind === "unscannable" && verdict.finding.startsWith("Heuristics.Encrypted.");
+}
+
+/** Whether clamd has not looked at everything because of one of its limits, of which the time depends on what else it does. */
+export function isBeyondLimits(verdict: Verdict): boolean {
+  return verdict.kind === "unscannable" && verdict.finding.startsWith("Heuristics.Limits.");
+}
+
 function failure(text: string): Reply {
   const printable = text.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_FAILURE);
   return { kind: "failure", text: printable === "" ? "an empty reply" : printable };

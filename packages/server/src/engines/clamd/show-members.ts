@@ -1,10 +1,18 @@
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Verdict } from "../../model/verdict.ts";
 import { TAR_END, TAR_MEMBERS, tarHeader, tarPadding } from "./canary-files.ts";
+import { isEncrypted } from "./reply.ts";
 import type { Session } from "./session.ts";
 
 /** A member of a file, in memory or somewhere else, from where it may be read more than once. */
-export type ShownMember = Uint8Array | { readonly size: number; read(): AsyncIterable<Uint8Array> };
+export type ShownMember = Uint8Array | StoredMember;
+
+interface StoredMember {
+  readonly size: number;
+  read(): AsyncIterable<Uint8Array>;
+  /** What is encrypted in it has been decrypted and is shown as well: that clamd cannot look into it is no news. */
+  readonly decrypted?: true;
+}
 
 export type ShownVerdict =
   | { kind: "clean" }
@@ -66,6 +74,8 @@ export async function showMembers(members: readonly ShownMember[], options: Show
     } else if (verdict.kind === "infected") {
       infected ??= { kind: "infected", finding: verdict.finding, index };
       stop.abort();
+    } else if (isEncrypted(verdict) && isDecrypted(members[index])) {
+      return;
     } else if (unscannable === undefined || index < unscannable.index) {
       unscannable = { kind: "unscannable", finding: verdict.finding, index };
     }
@@ -114,6 +124,10 @@ function* parcelsOf(members: readonly ShownMember[], byTar: boolean): Generator<
 }
 
 const NOTHING = new Uint8Array();
+
+function isDecrypted(member: ShownMember = NOTHING): boolean {
+  return "decrypted" in member && member.decrypted === true;
+}
 
 function sizeOf(member: ShownMember = NOTHING): number {
   return member instanceof Uint8Array ? member.byteLength : member.size;

@@ -11,7 +11,7 @@ import { CONTROL, type ShownMembers } from "./scan-protocol.ts";
 /** Sends members to the main thread, which shows them to clamd, no faster than clamd takes them. */
 export interface MemberSender {
   /** Copies what is in memory; waits until it has been dealt with where it is in a file, whose room is used again. */
-  add(content: Blob, path: string): void;
+  add(content: Blob, path: string, decrypted?: boolean): void;
   /** Sends what has been added and not been sent yet. */
   finish(): void;
 }
@@ -56,16 +56,21 @@ export function memberSender({ control, budget, send }: SenderOptions): MemberSe
   }
 
   return {
-    add(content, path) {
+    add(content, path, decrypted = false) {
       const { size, file } = content;
       if (file) {
-        post({ kind: "file", descriptor: file.descriptor, start: file.start, size, path }, size, []);
+        post(
+          { kind: "file", descriptor: file.descriptor, start: file.start, size, path, ...(decrypted && { decrypted }) },
+          size,
+          [],
+        );
         waitUntil(0);
         return;
       }
-      if (size > SMALL_MEMBER_BYTES) {
+      if (size > SMALL_MEMBER_BYTES || decrypted) {
         const bytes = Uint8Array.from(content.bytes(0, size));
-        post({ kind: "memory", bytes, lengths: [size], paths: [path] }, size, [bytes.buffer]);
+        const how = decrypted && { decrypted };
+        post({ kind: "memory", bytes, lengths: [size], paths: [path], ...how }, size, [bytes.buffer]);
         waitUntil(MEMBERS_UNDER_WAY_BYTES);
         return;
       }

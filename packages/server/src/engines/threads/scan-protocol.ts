@@ -23,7 +23,8 @@ export const CONTROL = { calledOff: 0, bytesUnderWay: 1, count: 2 } as const;
 
 /** What a thread found out about a file and all that is in it. */
 export type Outcome =
-  | { kind: "clean" }
+  /** `decrypted`: something encrypted was in it, and has been opened. */
+  | { kind: "clean"; decrypted?: true }
   | { kind: "infected"; finding: string; member: string }
   | { kind: "unscannable"; finding: string; detail: string }
   /** More than may be left to clamd's own unpacker: the file has to be looked at again, with every member being shown. */
@@ -39,17 +40,22 @@ export interface ThreadMemory {
   rulesBytes: number;
 }
 
+/** A clamd to show members to: what it gets (see `OtherUnpacker`), and the ways of packing that it opens by itself. */
+export interface OtherEngine {
+  gets: "file" | "contents" | "members";
+  opens: readonly string[];
+}
+
 /** Main thread → scan thread. The next is sent when this one is answered. */
 export type ThreadRequest =
-  /** `other`: there is a clamd to show members to, and these ways of packing it opens by itself. */
-  | { kind: "look"; number: number; file: Spooled; other: { getsFile: boolean; opens: readonly string[] } | undefined }
+  | { kind: "look"; number: number; file: Spooled; other: OtherEngine | undefined }
   /** Small files: which of them are no containers, and certainly match no rule? */
   | { kind: "glance"; number: number; lengths: readonly number[] };
 
-/** Members to be shown to clamd: small ones together, a large one where it lies. */
+/** Members to be shown to clamd: small ones together, a large one where it lies, and one that was decrypted by itself. */
 export type ShownMembers =
-  | { kind: "memory"; bytes: Uint8Array; lengths: readonly number[]; paths: readonly string[] }
-  | { kind: "file"; descriptor: number; start: number; size: number; path: string };
+  | { kind: "memory"; bytes: Uint8Array; lengths: readonly number[]; paths: readonly string[]; decrypted?: true }
+  | { kind: "file"; descriptor: number; start: number; size: number; path: string; decrypted?: true };
 
 /** Scan thread → main thread. */
 export type ThreadMessage =

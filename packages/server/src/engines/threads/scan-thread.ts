@@ -92,16 +92,21 @@ async function outcomeOf(
     settle: () => together?.finish(),
     ...(other && {
       other: {
-        getsFile: other.getsFile,
+        gets: other.gets,
         opens: new Set(other.opens),
-        show: (content, path) => sender.add(content, path.join("/")),
+        show: (content, path, decrypted) => sender.add(content, path.join("/"), decrypted),
       },
     }),
   };
   try {
-    const doubt = await walk(file, visitor, { budget, sevenZip: setup.sevenZip, folder: setup.folder, ignored });
+    const { doubt, decrypted } = await walk(file, visitor, {
+      budget,
+      sevenZip: setup.sevenZip,
+      folder: setup.folder,
+      ignored,
+    });
     sender.finish();
-    if (!doubt) return { kind: "clean" };
+    if (!doubt) return { kind: "clean", ...(decrypted && { decrypted }) };
     const where = doubt.path.length === 0 ? "" : ` in ${doubt.path.join("/")}`;
     return { kind: "unscannable", finding: doubt.finding, detail: `${doubt.why}${where}` };
   } catch (error) {

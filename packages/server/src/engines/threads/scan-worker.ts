@@ -6,6 +6,7 @@ import { JOINED_BYTES, joinedContents } from "../rules/joined-contents.ts";
 import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "./scan-limits.ts";
 import {
   CONTROL,
+  type OtherEngine,
   type Outcome,
   type ShownMembers,
   type ThreadMemory,
@@ -26,11 +27,7 @@ export type Reply =
 type Ended = { kind: "overrun" } | { kind: "lost"; message: string };
 
 /** Where members are shown that clamd has not come across by itself. */
-export interface MemberShow {
-  /** clamd gets the file as it is by another way. */
-  getsFile: boolean;
-  /** The ways of packing that it opens by itself. */
-  opens: readonly string[];
+export interface MemberShow extends OtherEngine {
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
 }
 
@@ -176,7 +173,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
       kind: "look",
       number,
       file,
-      other: other && { getsFile: other.getsFile, opens: other.opens },
+      other: other && { gets: other.gets, opens: other.opens },
     };
     const message = await ask(request, timeLimitMs, {
       signal: stop.signal,
@@ -239,7 +236,12 @@ const PIECE_BYTES = 256 * 1024;
 function asShown(members: ShownMembers): { shown: ShownMember[]; bytes: number } {
   if (members.kind === "file") {
     const { descriptor, start, size } = members;
-    return { shown: [{ size, read: () => stretch(descriptor, start, size) }], bytes: size };
+    const read = (): AsyncIterable<Uint8Array> => stretch(descriptor, start, size);
+    return { shown: [{ size, read, ...(members.decrypted && { decrypted: true }) }], bytes: size };
+  }
+  if (members.decrypted) {
+    const { bytes } = members;
+    return { shown: [{ size: bytes.length, read: () => once(bytes), decrypted: true }], bytes: bytes.length };
   }
   let at = 0;
   const shown = members.lengths.map((length) => {
@@ -247,6 +249,10 @@ function asShown(members: ShownMembers): { shown: ShownMember[]; bytes: number }
     return members.bytes.subarray(at - length, at);
   });
   return { shown, bytes: members.bytes.length };
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
 }
 
 /** The thread, which waits meanwhile, has the file open; so have we. */

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { type TestClamd, testClamd } from "../../test/support/clamd.ts";
+import "../../test/support/leftovers.ts";
+import { deflated, zip } from "../../test/support/zip-writer.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { Engine } from "../scan/engine.ts";
+import { startEngine } from "./variants.ts";
+
+/** Known by its hash only, and only to clamd. */
+const known = Buffer.from("a payload that is known by its hash, and in no other way");
+const ours = fileURLToPath(new URL("../../signatures/lazaret-test.ndb", import.meta.url));
+const signatures = {
+  "eicar.ndb": readFileSync(ours, "utf8"),
+  "known.hsb": `${createHash("sha256").update(known).digest("hex")}:${known.length}:Known.By.Hash\n`,
+};
+
+describe("what is too much for clamd at once", () => {
+  let daemon: TestClamd;
+  let engine: Engine;
+  before(async () => {
+    daemon = await testClamd({ MaxFiles: "60" }, { signatures });
+    engine = await startEngine({
+      variant: "Q",
+      clamd: { kind: "unix", path: daemon.socketPath },
+      concurrency: 2,
+    });
+  });
+  after(async () => {
+    await engine.close();
+    await daemon[Symbol.asyncDispose]();
+  });
+
+  const scan = (file: Buffer): Promise<Verdict> => engine.scan(once(file), new AbortController().signal);
+  const members = Array.from({ length: 100 }, (_, index) => deflated(`${index}.txt`, Buffer.from(`member ${index}`)));
+
+  test("is shown to it part by part, and is clean if all of them are", async () => {
+    assert.deepEqual(await scan(zip(members)), { kind: "clean" });
+    assert.deepEqual(await scan(gzipSync(zip(members))), { kind: "clean" });
+  });
+
+  test("is infected if one of the parts that it did not get to is", async () => {
+    const verdict = await scan(zip([...members, deflated("last.txt", known)]));
+    assert.deepEqual([verdict.kind, verdict.kind === "infected" && verdict.finding], ["infected", "Known.By.Hash"]);
+  });
+
+  test("is not clean if it is a part by itself", async () => {
+    // A mail is no archive: what stands around its parts is in no member.
+    const parts = members.map(
+      ({ name }) => `--b\r\nContent-Disposition: attachment; filename=${name}\r\n\r\n${name}\r\n`,
+    );
+    const mail = Buffer.from(
+      `From: a@b.example\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join("")}--b--\r\n`,
+    );
+    const verdict = await scan(zip([deflated("mail.eml", mail)]));
+    assert.equal(verdict.kind, "unscannable");
+    assert.match(verdict.kind === "unscannable" ? verdict.finding : "", /^Heuristics\.Limits\./);
+  });
+});
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}
