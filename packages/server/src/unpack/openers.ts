@@ -8,9 +8,11 @@ import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
+import { endsAtBack } from "./archives/zip-directory.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { mail } from "./documents/mail.ts";
+import { embeddedOle, ole } from "./documents/ole.ts";
 import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
@@ -46,6 +48,7 @@ const OPENERS: readonly Opener[] = [
   pdf,
   rtf,
   tnef,
+  ole,
   oleNative,
   powerPoint,
   vba,
@@ -61,7 +64,7 @@ const OPENERS: readonly Opener[] = [
 const IN_TEXT: readonly Opener[] = [encodedRuns, numberLists, hexRecords];
 
 /** The same: what may stand anywhere in a program, a picture, or the rest of something. */
-const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];
+const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedOle, embeddedGzip, embeddedZstd, embeddedTar];
 
 /** Asked when nobody else knows what it is. */
 const LAST: readonly Opener[] = [brotli];
@@ -73,11 +76,24 @@ export interface Found {
 
 /** In how many ways a content is a container, and where. */
 export function containersIn(content: Blob): Found[] {
-  const found = ask(OPENERS, content);
+  const found = withoutPieces(ask(OPENERS, content), content);
   if (found.some(({ opener, place }) => place.sure && opener.archive)) return found;
   found.push(...ask(IN_TEXT, content), ...ask(EMBEDDED, content));
   if (found.length === 0) found.push(...ask(LAST, content));
   return found;
+}
+
+/**
+ * An archive that seems to begin somewhere in a content whose members lie in pieces is one of its members, or a piece of it. To
+ * programs that look for an archive from the back it may be one all the same, as a second reading.
+ */
+function withoutPieces(found: Found[], content: Blob): Found[] {
+  const isScattered = found.some(({ opener, place }) => opener.scattered && place.sure);
+  if (!isScattered || found.length === 1) return found;
+  const atBack = endsAtBack(content).length > 0;
+  return found
+    .filter(({ place }) => place.start === 0 || atBack)
+    .map(({ opener, place }) => ({ opener, place: { ...place, sure: place.sure && place.start === 0 } }));
 }
 
 function ask(openers: readonly Opener[], content: Blob): Found[] {

@@ -8,6 +8,7 @@ import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
+import { ole } from "./documents/ole.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
 import { signedMessage } from "./documents/signed-message.ts";
@@ -44,6 +45,7 @@ const BY_HEAD: readonly Opener[] = [
   lzop,
   snappy,
   tnef,
+  ole,
   signedMessage,
   openPgp,
   oneNote,

@@ -64,6 +64,8 @@ interface Content {
   layer: number;
   /** The other unpacker has come across it by itself. */
   seen: boolean;
+  /** It is what nothing uses any more, or came out of that. */
+  leftover: boolean;
   found: readonly Found[];
 }
 
@@ -108,14 +110,15 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   function sinkFor(parent: Content, { opener, place }: Found, waiting: (Content & { release(): void })[]): MemberSink {
     // The other one opens what a content begins with, and nothing in the middle of it.
     const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
-    let [path, seen] = [parent.path, false];
+    let [path, seen, leftover] = [parent.path, false, parent.leftover];
     return {
       folder: budget.check,
-      begin(name, way) {
+      begin(name, way, options) {
         budget.addMember();
         store.begin();
         path = [...parent.path, nameOf(name) || opener.kind];
         seen = likewise && way !== undefined && (other?.opens.has(way) ?? false);
+        leftover = parent.leftover || (options?.leftover ?? false);
       },
       write(piece) {
         budget.addBytes(piece.length);
@@ -132,7 +135,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
           if (!seen) other?.show(content, path);
-        } else waiting.push({ path, layer, seen, found, ...store.keep() });
+        } else waiting.push({ path, layer, seen, leftover, found, ...store.keep() });
       },
     };
   }
@@ -146,7 +149,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
     if (!tools.ignored.has(opener.kind))
-      note(doubtOf(outcome, place.sure), parent.path, `${opener.kind}: ${outcome.kind}`);
+      note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     for (const member of waiting) {
       await enter(member);
       member.release();
@@ -188,7 +191,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** What no container has accounted for is a member of its own. */
-  async function enterRest({ content, path, layer }: Content, covered: readonly Range[]): Promise<void> {
+  async function enterRest({ content, path, layer, leftover }: Content, covered: readonly Range[]): Promise<void> {
     for (const { start, end } of gaps(covered, content.size).flatMap((gap) => withoutLead(content, gap))) {
       const rest = content.slice(start, end);
       if (rest.size < REST_BYTES || isPadding(rest)) continue;
@@ -199,7 +202,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       count(rest, layer + 1);
       visitor.see(rest, restPath);
       const found = containersIn(rest);
-      if (found.length > 0) await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, found });
+      if (found.length > 0)
+        await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, leftover, found });
       else other?.show(rest, restPath);
     }
     visitor.settle();
@@ -208,7 +212,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   try {
     visitor.see(file, []);
     // In the second walk nothing is taken for seen, and the file itself is shown only if it is no trap.
-    await enter({ content: file, path: [], layer: 1, seen: other?.getsFile ?? true, found: containersIn(file) });
+    const seen = other?.getsFile ?? true;
+    await enter({ content: file, path: [], layer: 1, seen, leftover: false, found: containersIn(file) });
     visitor.settle();
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;

@@ -9,6 +9,7 @@ interface OpenedMember {
   name: string;
   content: Buffer;
   way?: string;
+  leftover?: boolean;
 }
 
 export interface Opened {
@@ -44,9 +45,9 @@ export async function openContainer(
   };
   const sink: MemberSink = {
     folder() {},
-    begin(name, way) {
+    begin(name, way, options) {
       pieces = [];
-      members.push({ name, content: Buffer.alloc(0), ...(way !== undefined && { way }) });
+      members.push({ name, content: Buffer.alloc(0), ...(way !== undefined && { way }), ...options });
     },
     write: (bytes) => void pieces.push(Buffer.from(bytes)),
     end() {

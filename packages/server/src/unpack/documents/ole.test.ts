@@ -3,32 +3,12 @@ import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateSync } from "node:zlib";
 import { openContainer } from "../../../test/support/open-container.ts";
-import { canaryFiles } from "../../engines/clamd/canary-files.ts";
-import { sevenZipKinds } from "../archives/seven-zip-kinds.ts";
 import { memoryBlob } from "../blob.ts";
-import type { Opener } from "../opener.ts";
 import { oleNative } from "./ole-native.ts";
 import { powerPoint } from "./powerpoint.ts";
 
 const u16 = (value: number): Buffer => Buffer.of(value & 0xff, value >> 8);
 const u32 = (value: number): Buffer => Buffer.of(value & 0xff, (value >> 8) & 0xff, (value >> 16) & 0xff, value >>> 24);
-
-describe("the streams of a compound file", () => {
-  const compound = sevenZipKinds.find(({ kind }) => kind === "ole") as Opener;
-  const waysOf = async (file: Buffer): Promise<(string | undefined)[] | undefined> =>
-    (await openContainer(compound, file))?.members.map(({ way }) => way);
-
-  test("are by the book if its header is", async () => {
-    assert.deepEqual(await waysOf(canaryFiles.ole()), ["ole"]);
-  });
-  test("come out but are not, if there is something where zeros should be", async () => {
-    for (const at of [34, 36, 39]) {
-      const file = canaryFiles.ole();
-      file[at] = 7;
-      assert.deepEqual(await waysOf(file), [undefined], String(at));
-    }
-  });
-});
 
 describe("a stream of PowerPoint's", () => {
   const record = (instance: number, type: number, content: Uint8Array): Buffer =>

@@ -1,4 +1,5 @@
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { compoundFile } from "../compound-writer.ts";
 import { deflated, zip } from "../zip-writer.ts";
 import {
   be32,
@@ -17,7 +18,6 @@ import {
   u64,
   type Wrap,
 } from "./container.ts";
-import { compoundFile } from "./documents.ts";
 import { base64, hex } from "./encodings.ts";
 import { mail } from "./mails.ts";
 import { ascii85 } from "./old-coders.ts";
