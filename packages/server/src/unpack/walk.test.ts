@@ -241,15 +241,15 @@ describe("a compound file", () => {
   });
 
   test("an archive whose sectors are in another order is opened as a stream, and in the raw bytes is none", async () => {
-    const members = Array.from({ length: 30 }, (_, index) => deflated(`${index}.bin`, randomBytes(600)));
-    const content = zip([...members, deflated("a.txt", payload)]);
+    const content = zip([deflated("a.bin", randomBytes(6000)), deflated("a.txt", payload)]);
     const { seen, doubt } = await walked(compoundFile([filler, { name: "A", content }], { backwards: true }));
     assert.equal(doubt, undefined);
     assert.ok(has(seen, payload));
   });
 
   test("is a zip too, if programs find one from its end", async () => {
-    const content = Buffer.concat([randomBytes(4096), zip([deflated("a.txt", payload)])]);
+    const large = randomBytes(5000);
+    const content = zip([deflated("a.bin", large)]);
     const pieces = Array.from({ length: Math.ceil(content.length / 512) }, (_, at) =>
       content.subarray(at * 512, at * 512 + 512),
     );
@@ -258,7 +258,7 @@ describe("a compound file", () => {
       pieces.map((piece) => Buffer.concat([piece, Buffer.alloc(512 - piece.length)])).reverse(),
     );
     const file = compoundFile([{ name: "A", content: turned }], { backwards: true });
-    assert.ok(has((await walked(file)).seen, payload));
+    assert.ok(has((await walked(file)).seen, large));
   });
 });
 
