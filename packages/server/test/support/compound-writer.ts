@@ -7,8 +7,8 @@ interface Stream {
 }
 
 interface Shape {
-  /** Puts the sectors of each stream in reverse, so that only who follows the chain has the content in one piece. */
-  backwards?: boolean;
+  /** In which order the sectors of a stream are written: only who follows the chain has the content in one piece. */
+  order?: "forwards" | "backwards" | "even first";
   /** 512 in version 3, 4096 in version 4. */
   sectorBytes?: 512 | 4096;
   /** Stands behind the end of the streams, where there is room for it in their last sector. */
@@ -25,7 +25,7 @@ const [FREE, CHAIN_END, TABLE_SECTOR, LIST_SECTOR] = [0xffffffff, 0xfffffffe, 0x
 /** A compound file (OLE); short streams lie in its mini stream, as they should. */
 export function compoundFile(
   streams: readonly Stream[],
-  { backwards = false, sectorBytes = 512, slack = Buffer.alloc(0), free = Buffer.alloc(0) }: Shape = {},
+  { order = "forwards", sectorBytes = 512, slack = Buffer.alloc(0), free = Buffer.alloc(0) }: Shape = {},
 ): Buffer {
   const table: number[] = [];
   const sectors: Buffer[] = [];
@@ -41,14 +41,15 @@ export function compoundFile(
     );
     if (count > 0 && content.length + slack.length <= count * size)
       slack.copy(parts.at(-1) as Buffer, content.length % size);
-    if (backwards) parts.reverse();
-    for (let index = 0; index < count; index += 1) {
-      const last = backwards ? index === 0 : index === count - 1;
-      into.push(last ? CHAIN_END : first + index + (backwards ? -1 : 1));
+    const written = [...parts.keys()];
+    if (order === "backwards") written.reverse();
+    if (order === "even first") written.sort((a, b) => (a % 2) - (b % 2) || a - b);
+    const placeOf = new Map(written.map((index, place) => [index, first + place]));
+    for (const index of written) {
+      into.push(placeOf.get(index + 1) ?? CHAIN_END);
+      pieces.push(parts[index] as Buffer);
     }
-    for (const part of parts) pieces.push(part);
-    if (count === 0) return CHAIN_END;
-    return backwards ? first + count - 1 : first;
+    return placeOf.get(0) ?? CHAIN_END;
   };
 
   const entries = directoryOf(streams);

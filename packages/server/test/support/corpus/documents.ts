@@ -54,7 +54,7 @@ const OLE = { extension: ".doc", readers: ["7z-twice", "7z"], ordinary: true };
 
 const compounds = containers("OLE compound", OLE, {
   "a stream": (content) => compoundFile([WORD, { name: "Data", content }]),
-  "a stream, backwards": (content) => compoundFile([WORD, { name: "Data", content }], { backwards: true }),
+  "a stream, backwards": (content) => compoundFile([WORD, { name: "Data", content }], { order: "backwards" }),
   "a file dragged into a document": {
     readers: ["python-ole"],
     wrap: (content, name) => compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }]),
@@ -62,7 +62,7 @@ const compounds = containers("OLE compound", OLE, {
   "a file dragged into a document, backwards": {
     readers: ["python-ole"],
     wrap: (content, name) =>
-      compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }], { backwards: true }),
+      compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }], { order: "backwards" }),
   },
   "an installer's stream": {
     extension: ".msi",
