@@ -64,7 +64,7 @@ interface Content {
   layer: number;
   /** The other unpacker has come across it by itself. */
   seen: boolean;
-  /** It is what nothing uses any more, or came out of that. */
+  /** It may be pieces of different things: what nothing uses any more, or what a wrong guess took out. */
   leftover: boolean;
   found: readonly Found[];
 }
@@ -150,8 +150,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     visitor.settle();
     if (!tools.ignored.has(opener.kind))
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
+    const isWrong = !place.sure && outcome.kind !== "opened";
     for (const member of waiting) {
-      await enter(member);
+      await enter(isWrong ? { ...member, leftover: true } : member);
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
