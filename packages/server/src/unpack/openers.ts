@@ -8,9 +8,10 @@ import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
-import { endsAtBack } from "./archives/zip-directory.ts";
+import { endsAtBack, startOfArchive } from "./archives/zip-directory.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
+import { lockedDocuments } from "./documents/locked-documents.ts";
 import { mail } from "./documents/mail.ts";
 import { embeddedOle, ole } from "./documents/ole.ts";
 import { oleNative } from "./documents/ole-native.ts";
@@ -23,6 +24,7 @@ import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
+import { workbook } from "./documents/workbook.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
@@ -51,6 +53,8 @@ const OPENERS: readonly Opener[] = [
   ole,
   oleNative,
   powerPoint,
+  workbook,
+  ...lockedDocuments,
   vba,
   signedMessage,
   openPgp,
@@ -84,16 +88,15 @@ export function containersIn(content: Blob): Found[] {
 }
 
 /**
- * An archive that seems to begin somewhere in a content whose members lie in pieces is one of its members, or a piece of it. To
- * programs that look for an archive from the back it may be one all the same, as a second reading.
+ * A zip that seems to begin somewhere in a content whose members lie in pieces is one of its members, or a piece of it. Only the
+ * one that programs find which look for it from the back may be one all the same, as a second reading.
  */
 function withoutPieces(found: Found[], content: Blob): Found[] {
   const isScattered = found.some(({ opener, place }) => opener.scattered && place.sure);
-  if (!isScattered || found.length === 1) return found;
-  const atBack = endsAtBack(content).length > 0;
-  return found
-    .filter(({ place }) => place.start === 0 || atBack)
-    .map(({ opener, place }) => ({ opener, place: { ...place, sure: place.sure && place.start === 0 } }));
+  if (!isScattered || !found.some(({ opener }) => opener === zip)) return found;
+  const starts = endsAtBack(content).flatMap((at) => startOfArchive(content, at) ?? []);
+  const atBack = starts.slice(0, 1).map((start) => ({ opener: zip, place: { start, end: content.size, sure: false } }));
+  return [...found.filter(({ opener }) => opener !== zip), ...atBack];
 }
 
 function ask(openers: readonly Opener[], content: Blob): Found[] {

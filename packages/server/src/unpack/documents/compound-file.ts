@@ -21,7 +21,7 @@ export interface CompoundFile {
   unused(): { sectors: Range[]; rest: Range[] };
 }
 
-interface CompoundStream {
+export interface CompoundStream {
   /** The names of the storages around it and its own. */
   path: string;
   name: string;

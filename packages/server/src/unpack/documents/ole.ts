@@ -1,9 +1,12 @@
 import type { Blob } from "../blob.ts";
+import { type Budget, LimitExceeded } from "../budget.ts";
 import { beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
-import { type CompoundFile, readCompoundFile } from "./compound-file.ts";
+import { type CompoundFile, type CompoundStream, readCompoundFile } from "./compound-file.ts";
+import { packageCipher } from "./office-crypto.ts";
 
 /**
  * Compound files (OLE): .doc, .xls, .ppt, .msg, .msi. Every stream is a member, named as 7-Zip names it. What no stream uses
@@ -34,16 +37,15 @@ export const embeddedOle: Opener = {
 const SIGNATURE = bytePattern("d0 cf 11 e0 a1 b1 1a e1");
 const HEADER_BYTES = 512;
 
-/** In these streams Office keeps what it has encrypted. */
-const LOCKED: readonly string[] = ["EncryptedPackage", "[9]DRMContent"];
-
 /** By the book as far as clamd is concerned: version 3, sectors of 512 and 64 bytes, and zeros where it insists on them. */
 const PLAIN = bytePattern("03 00 fe ff 09 00 06 00 00 00 00 00 00 00");
 
 function open(container: Blob, tools: Tools): Outcome {
-  const file = readCompoundFile(container, tools.budget);
+  const { budget, sink } = tools;
+  const file = readCompoundFile(container, budget);
   if (!file) return { kind: "unreadable" };
   const isPlain = PLAIN(container.bytes(26, 14)) && !looksLikeAnother(container, "ole");
+  const isHwp = file.streams.some(({ path }) => path === "FileHeader") && hasHwpHeader(container, file, budget);
   let isDamaged = file.damaged;
   const taken = new Set<string>();
   for (const stream of file.streams) {
@@ -53,14 +55,87 @@ function open(container: Blob, tools: Tools): Outcome {
     const missing = stream.size - file.sizeOf(stream);
     if (missing > 0 && stream.listed) isDamaged = true;
     const way = isPlain && stream.listed && missing === 0 ? "ole" : undefined;
-    tools.sink.begin(stream.path, way);
+    sink.begin(stream.path, way);
     write(container, file.placesOf(stream), tools);
-    tools.sink.end();
+    sink.end();
+    if (isHwp && HWP_DEFLATED.test(stream.path)) takeDeflated(container, file, { stream, tools });
   }
   giveUnused(container, file, tools);
-  if (file.streams.some(({ name }) => LOCKED.includes(name))) return { kind: "encrypted" };
+  if (file.streams.some(({ name }) => name === RIGHTS_MANAGED)) return { kind: "encrypted" };
+  if (!takePackages(container, file, tools)) return { kind: "encrypted" };
   if (isDamaged) return { kind: "unreadable" };
   return { kind: "opened", covered: [{ start: 0, end: file.end() }] };
+}
+
+/** A stream in one piece, or as much of it as one may have in memory. */
+function contentOf(
+  container: Blob,
+  file: CompoundFile,
+  { stream, most }: { stream: CompoundStream; most: number },
+): Buffer {
+  const pieces: Buffer[] = [];
+  let left = most;
+  for (const { start, end } of file.placesOf(stream)) {
+    pieces.push(container.bytes(start, Math.min(left, end - start)));
+    left -= end - start;
+    if (left <= 0) break;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** In this stream Office keeps what only some people may read. */
+const RIGHTS_MANAGED = "[9]DRMContent";
+
+/** The documents of today in here, which Office has encrypted. False if one could not be decrypted. */
+function takePackages(container: Blob, file: CompoundFile, { sink, budget }: Tools): boolean {
+  const most = budget.limits.memberInMemoryBytes;
+  const info = file.streams.find(({ name }) => name === "EncryptionInfo");
+  for (const stream of file.streams) {
+    if (stream.name !== "EncryptedPackage") continue;
+    const cipher = info && packageCipher(contentOf(container, file, { stream: info, most: INFO_BYTES }), budget);
+    if (!cipher || stream.size > most) return false;
+    const packed = contentOf(container, file, { stream, most });
+    budget.addWork(packed.length);
+    if (packed.length < 8) return false;
+    sink.begin("decrypted");
+    // The size stands in front. Whoever goes by it cuts what was filled up.
+    let left = Math.min(packed.length - 8, packed.readUInt32LE(0));
+    for (let at = 8, number = 0; at < packed.length && left > 0; at += cipher.segmentBytes, number += 1) {
+      const segment = cipher.decrypt(packed.subarray(at, at + cipher.segmentBytes), number).subarray(0, left);
+      left -= segment.length;
+      sink.write(segment);
+    }
+    sink.end();
+  }
+  return true;
+}
+
+const INFO_BYTES = 64 * 1024;
+
+/** Hangul Word Processor deflates the streams with these names, if its header says so. */
+const HWP_DEFLATED = /^(DocInfo$|(BodyText|BinData|Scripts|DocHistory|XMLTemplate)\/)/;
+
+function hasHwpHeader(container: Blob, file: CompoundFile, budget: Budget): boolean {
+  const stream = file.streams.find(({ path }) => path === "FileHeader");
+  const header = stream ? contentOf(container, file, { stream, most: HEADER_BYTES }) : Buffer.alloc(0);
+  budget.addWork(header.length);
+  return (
+    header.length >= 40 &&
+    header.toString("latin1", 0, 17) === "HWP Document File" &&
+    (header.readUInt32LE(36) & 1) === 1
+  );
+}
+
+/** As it is without compression; some are not compressed, whatever the header says. */
+function takeDeflated(
+  container: Blob,
+  file: CompoundFile,
+  { stream, tools }: { stream: CompoundStream; tools: Tools },
+): void {
+  const packed = contentOf(container, file, { stream, most: tools.budget.limits.memberInMemoryBytes });
+  const inflated = inflateRaw(packed, tools.budget);
+  if (inflated.kind === "too-large") throw new LimitExceeded("unpacked bytes of one member");
+  if (inflated.content.length > 0) emit(tools.sink, { name: `${stream.path} inflated`, content: inflated.content });
 }
 
 function write(container: Blob, places: Iterable<Range>, { sink, budget }: Tools): void {
