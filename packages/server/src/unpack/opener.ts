@@ -15,6 +15,8 @@ export interface Opener {
   readonly kind: string;
   /** All of it is members, structure and padding: whoever has seen the members has seen all there is. A text is not like that. */
   readonly archive?: true;
+  /** Its members lie in it in pieces: what its bytes look like, one behind the other, is no proof of anything. */
+  readonly scattered?: true;
   /** For each byte, whether a content may begin with it; nothing else is asked about. All, where this is missing. */
   readonly beginnings?: Uint8Array;
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
@@ -67,9 +69,10 @@ export interface MemberSink {
   folder(): void;
   /**
    * `way` says how the member was packed (`zip/deflated`) if that was done in the ordinary way, by the book, so that
-   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt.
+   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt. A `leftover` is
+   * what nothing in the container uses, parts of what once was there: that it cannot be read is no reason to doubt.
    */
-  begin(name: string, way?: string): void;
+  begin(name: string, way?: string, options?: { leftover?: boolean }): void;
   write(bytes: Uint8Array): void;
   end(): void;
 }

@@ -8,9 +8,12 @@ import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
+import { endsAtBack, startOfArchive } from "./archives/zip-directory.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
+import { lockedDocuments } from "./documents/locked-documents.ts";
 import { mail } from "./documents/mail.ts";
+import { embeddedOle, ole } from "./documents/ole.ts";
 import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
@@ -21,6 +24,7 @@ import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
+import { workbook } from "./documents/workbook.ts";
 import { binHex } from "./encodings/binhex.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
@@ -48,8 +52,11 @@ const OPENERS: readonly Opener[] = [
   pdf,
   rtf,
   tnef,
+  ole,
   oleNative,
   powerPoint,
+  workbook,
+  ...lockedDocuments,
   vba,
   signedMessage,
   openPgp,
@@ -63,7 +70,7 @@ const OPENERS: readonly Opener[] = [
 const IN_TEXT: readonly Opener[] = [encodedRuns, numberLists, hexRecords];
 
 /** The same: what may stand anywhere in a program, a picture, or the rest of something. */
-const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedGzip, embeddedZstd, embeddedTar];
+const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedOle, embeddedGzip, embeddedZstd, embeddedTar];
 
 /** Asked when nobody else knows what it is. */
 const LAST: readonly Opener[] = [brotli];
@@ -75,11 +82,23 @@ export interface Found {
 
 /** In how many ways a content is a container, and where. */
 export function containersIn(content: Blob): Found[] {
-  const found = ask(OPENERS, content);
+  const found = withoutPieces(ask(OPENERS, content), content);
   if (found.some(({ opener, place }) => place.sure && opener.archive)) return found;
   found.push(...ask(IN_TEXT, content), ...ask(EMBEDDED, content));
   if (found.length === 0) found.push(...ask(LAST, content));
   return found;
+}
+
+/**
+ * A zip that seems to begin somewhere in a content whose members lie in pieces is one of its members, or a piece of it. Only the
+ * one that programs find which look for it from the back may be one all the same, as a second reading.
+ */
+function withoutPieces(found: Found[], content: Blob): Found[] {
+  const isScattered = found.some(({ opener, place }) => opener.scattered && place.sure);
+  if (!isScattered || !found.some(({ opener }) => opener === zip)) return found;
+  const starts = endsAtBack(content).flatMap((at) => startOfArchive(content, at) ?? []);
+  const atBack = starts.slice(0, 1).map((start) => ({ opener: zip, place: { start, end: content.size, sure: false } }));
+  return [...found.filter(({ opener }) => opener !== zip), ...atBack];
 }
 
 function ask(openers: readonly Opener[], content: Blob): Found[] {

@@ -8,10 +8,13 @@ import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
+import { lockedDocuments } from "./documents/locked-documents.ts";
+import { ole } from "./documents/ole.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
+import { isWorkbook } from "./documents/workbook.ts";
 import type { Opener } from "./opener.ts";
 import { unopenable } from "./programs/packed.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
@@ -25,7 +28,7 @@ export function mayHoldMembers(file: Blob): boolean {
   // What is on disk is not read here: it would hold up everybody else.
   if (!file.inMemory) return true;
   const head = headOf(file);
-  if (isProgram(head) || mayBeLzma(head) || holdsText(file.bytes(0, file.size))) return true;
+  if (isProgram(head) || mayBeLzma(head) || isWorkbook(head) || holdsText(file.bytes(0, file.size))) return true;
   if (BY_HEAD.some((opener) => opener.find(file).length > 0)) return true;
   const found = [...signaturesIn(file).keys()];
   return found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0);
@@ -44,6 +47,8 @@ const BY_HEAD: readonly Opener[] = [
   lzop,
   snappy,
   tnef,
+  ole,
+  ...lockedDocuments,
   signedMessage,
   openPgp,
   oneNote,

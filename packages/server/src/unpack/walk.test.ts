@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { compoundFile } from "../../test/support/compound-writer.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { tar } from "../../test/support/tar-writer.ts";
 import { deflated, stored, withZip64, zip } from "../../test/support/zip-writer.ts";
@@ -219,6 +220,50 @@ describe("containers in the middle of something else", () => {
       Buffer.concat([beginning, ...Array.from({ length: 300 }, () => fake), gzipSync(payload)]),
     );
     assert.equal(doubt?.finding, "scanner:limits-exceeded");
+  });
+});
+
+describe("a compound file", () => {
+  const damaged = Buffer.from(zip([stored("a.txt", payload), deflated("b.txt", Buffer.concat([payload, other]))]));
+  damaged.fill(0xaa, damaged.indexOf("b.txt") + 5, damaged.indexOf("b.txt") + 60);
+  const filler = { name: "WordDocument", content: randomBytes(5000) };
+
+  test("an archive in sectors that nothing uses is opened, and no reason to doubt if it is damaged", async () => {
+    const archive = zip([deflated("a.txt", payload)]);
+    assert.ok(has((await walked(compoundFile([filler], { free: archive }))).seen, payload));
+    assert.ok(has((await walked(compoundFile([filler], { slack: gzipSync(other) }))).seen, other));
+    const { seen, doubt } = await walked(compoundFile([filler], { free: damaged }));
+    assert.ok(has(seen, payload));
+    assert.equal(doubt, undefined);
+    assert.equal(
+      (await walked(compoundFile([filler, { name: "A", content: damaged }]))).doubt?.finding,
+      "scanner:unsupported-archive",
+    );
+    assert.equal(
+      (await walked(Buffer.concat([compoundFile([filler]), damaged]))).doubt?.finding,
+      "scanner:unsupported-archive",
+    );
+  });
+
+  test("an archive whose sectors are in another order is opened as a stream, and in the raw bytes is none", async () => {
+    const content = zip([deflated("a.bin", randomBytes(6200)), deflated("a.txt", payload)]);
+    const { seen, doubt } = await walked(compoundFile([filler, { name: "A", content }], { order: "even first" }));
+    assert.equal(doubt, undefined);
+    assert.ok(has(seen, payload));
+  });
+
+  test("is a zip too, if programs find one from its end", async () => {
+    const large = randomBytes(5000);
+    const content = zip([deflated("a.bin", large)]);
+    const pieces = Array.from({ length: Math.ceil(content.length / 512) }, (_, at) =>
+      content.subarray(at * 512, at * 512 + 512),
+    );
+    // Its sectors are written backwards: in the stream there is no archive, in the file there is.
+    const turned = Buffer.concat(
+      pieces.map((piece) => Buffer.concat([piece, Buffer.alloc(512 - piece.length)])).reverse(),
+    );
+    const file = compoundFile([{ name: "A", content: turned }], { order: "backwards" });
+    assert.ok(has((await walked(file)).seen, large));
   });
 });
 

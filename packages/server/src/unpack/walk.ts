@@ -77,6 +77,8 @@ interface Content {
   layer: number;
   /** The other unpacker has come across it by itself. */
   seen: boolean;
+  /** It may be pieces of different things: what nothing uses any more, or what a wrong guess took out. */
+  leftover: boolean;
   found: readonly Found[];
 }
 
@@ -121,14 +123,15 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   function sinkFor(parent: Content, { opener, place }: Found, waiting: (Content & { release(): void })[]): MemberSink {
     // The other one opens what a content begins with, and nothing in the middle of it.
     const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
-    let [path, seen] = [parent.path, false];
+    let [path, seen, leftover] = [parent.path, false, parent.leftover];
     return {
       folder: budget.check,
-      begin(name, way) {
+      begin(name, way, options) {
         budget.addMember();
         store.begin();
         path = [...parent.path, nameOf(name) || opener.kind];
         seen = likewise && way !== undefined && (other?.opens.has(way) ?? false);
+        leftover = parent.leftover || (options?.leftover ?? false);
       },
       write(piece) {
         budget.addBytes(piece.length);
@@ -145,7 +148,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
           if (!seen) other?.show(content, path);
-        } else waiting.push({ path, layer, seen, found, ...store.keep() });
+        } else waiting.push({ path, layer, seen, leftover, found, ...store.keep() });
       },
     };
   }
@@ -159,9 +162,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
     if (!tools.ignored.has(opener.kind))
-      note(doubtOf(outcome, place.sure), parent.path, `${opener.kind}: ${outcome.kind}`);
+      note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
+    const isWrong = !place.sure && outcome.kind !== "opened";
     for (const member of waiting) {
-      await enter(member);
+      await enter(isWrong ? { ...member, leftover: true } : member);
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
@@ -203,7 +207,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** What no container has accounted for is a member of its own. */
-  async function enterRest({ content, path, layer }: Content, covered: readonly Range[]): Promise<void> {
+  async function enterRest({ content, path, layer, leftover }: Content, covered: readonly Range[]): Promise<void> {
     for (const { start, end } of gaps(covered, content.size).flatMap((gap) => withoutLead(content, gap))) {
       const rest = content.slice(start, end);
       if (rest.size < REST_BYTES || isPadding(rest)) continue;
@@ -214,7 +218,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       count(rest, layer + 1);
       visitor.see(rest, restPath);
       const found = containersIn(rest);
-      if (found.length > 0) await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, found });
+      if (found.length > 0)
+        await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, leftover, found });
       else other?.show(rest, restPath);
     }
     visitor.settle();
@@ -223,13 +228,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   try {
     visitor.see(file, []);
     // In the second walk nothing is taken for seen, and the file itself is shown only if it is no trap.
-    await enter({
-      content: file,
-      path: [],
-      layer: 1,
-      seen: other ? other.gets === "file" : true,
-      found: containersIn(file),
-    });
+    const seen = other ? other.gets === "file" : true;
+    await enter({ content: file, path: [], layer: 1, seen, leftover: false, found: containersIn(file) });
     visitor.settle();
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;

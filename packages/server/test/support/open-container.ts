@@ -9,6 +9,7 @@ interface OpenedMember {
   name: string;
   content: Buffer;
   way?: string;
+  leftover?: boolean;
 }
 
 export interface Opened {
@@ -44,9 +45,9 @@ export async function openContainer(
   };
   const sink: MemberSink = {
     folder() {},
-    begin(name, way) {
+    begin(name, way, options) {
       pieces = [];
-      members.push({ name, content: Buffer.alloc(0), ...(way !== undefined && { way }) });
+      members.push({ name, content: Buffer.alloc(0), ...(way !== undefined && { way }), ...options });
     },
     write: (bytes) => void pieces.push(Buffer.from(bytes)),
     end() {
@@ -55,7 +56,7 @@ export async function openContainer(
     },
   };
   const container = blob.slice(place.start, place.end);
-  const outcome = await opener.open(container, { sink, budget: counted, sevenZip: program });
+  const outcome = await opener.open(container, { sink, budget: counted, sevenZip: program }, place);
   const rest = outcome.kind === "opened" ? gaps(outcome.covered, container.size) : [];
   return { place, outcome: outcome.kind, members, rest, work };
 }

@@ -1,8 +1,7 @@
 import { crc32 } from "node:zlib";
 import { type Blob, watchedBlob } from "../blob.ts";
 import { beginningsOf, bytePattern } from "../byte-pattern.ts";
-import { looksLikeAnother } from "../look-alikes.ts";
-import { type MemberSink, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
+import { type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip/seven-zip.ts";
 import { headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
 import { streamEnd } from "./stream-end.ts";
@@ -30,7 +29,6 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
   begins("chm", "Chm", "'ITSF' 03 00 00 00"),
   begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
-  begins("ole", "Compound", "d0 cf 11 e0 a1 b1 1a e1"),
   {
     kind: "cpio",
     type: "Cpio",
@@ -98,7 +96,6 @@ const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
   embedded("rar", "Rar", "rar", (from) => from[6] === 0 && from[9] === 0x73),
   embedded("rar", "Rar5", "rar", (from) => from[6] === 1 && from[7] === 0),
   embedded("cab", "Cab", "cab", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
-  embedded("ole", "Compound", "compound", (from) => from.length >= 512 && from.readUInt16LE(28) === 0xfffe),
   embedded("xz", "xz", "xz", (from) => from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8)),
   EMBEDDED_ARJ,
   { ...embedded("nsis", "Nsis", "nsis", () => true), before: 8 },
@@ -129,26 +126,15 @@ function embeddedOpener({ kind, type, needle, before, likely }: EmbeddedKind): O
 }
 
 const LIKELY_BYTES = 4096;
-/** The stream that Office puts an encrypted document in. */
-const ENCRYPTED_DOCUMENT = "EncryptedPackage";
 /** Of these 7-Zip reads exactly what belongs to the archive: what it did not read is something else. */
 const READ_IN_FULL: readonly string[] = ["7z", "Cpio"];
 
 /** Opens a container as what 7-Zip calls `type`. */
 export async function openBy7z(container: Blob, type: string, tools: Tools): Promise<Outcome> {
   const { budget, sevenZip } = tools;
-  let encryptedDocument = false;
-  const sink: MemberSink = {
-    ...tools.sink,
-    begin(name) {
-      if (type === "Compound" && name === ENCRYPTED_DOCUMENT) encryptedDocument = true;
-      tools.sink.begin(name, type === "Compound" && isPlainCompound(container) ? "ole" : undefined);
-    },
-  };
   const { blob, read } = watchedBlob(container);
-  const outcome = await unpack(blob, sink, { program: sevenZip, type, memoryBytes: budget.limits.unpackerBytes });
+  const outcome = await unpack(blob, tools.sink, { program: sevenZip, type, memoryBytes: budget.limits.unpackerBytes });
   budget.addWork(read().reduce((sum, { start, end }) => sum + end - start, 0));
-  if (encryptedDocument) return { kind: "encrypted" };
   if (outcome.kind !== "unpacked") return outcome;
   if (outcome.dataAfterEnd) {
     const end = streamEnd(container, type, budget);
@@ -156,11 +142,6 @@ export async function openBy7z(container: Blob, type: string, tools: Tools): Pro
   }
   return { kind: "opened", covered: coveredBy(container, type, { tailBytes: outcome.tailBytes, read: read() }) };
 }
-
-/** By the book as far as 7-Zip tells: version 3, sectors of 512 and 64 bytes, and zeros where clamd, for one, insists on them. */
-const isPlainCompound = (container: Blob): boolean =>
-  PLAIN_COMPOUND(container.bytes(26, 14)) && !looksLikeAnother(container, "ole");
-const PLAIN_COMPOUND = bytePattern("03 00 fe ff 09 00 06 00 00 00 00 00 00 00");
 
 function coveredBy(
   container: Blob,

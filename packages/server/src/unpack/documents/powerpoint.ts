@@ -1,21 +1,26 @@
+import { findAll } from "../archives/find-bytes.ts";
 import { type Blob, piecesOf } from "../blob.ts";
 import { emit, type Opener, type Tools, whole } from "../opener.ts";
 import { inflateLeniently } from "./pdf-inflate.ts";
 
 /**
  * Embedded objects and macros in the stream `PowerPoint Document`, and vector pictures in `Pictures`, which are compressed
- * one by one. 7-Zip takes the compound file apart, so that a stream comes as a content without its name.
+ * one by one; and the many small zips that PowerPoint keeps there for its newer versions. A stream comes as a content, without
+ * its name.
  *
- * PowerPoint finds its records by a table of offsets and not one behind the other; so we look for them anywhere.
+ * PowerPoint finds its records by a table of offsets and not one behind the other; so we look for compressed ones anywhere.
  */
 export const powerPoint: Opener = {
   kind: "powerpoint",
+  scattered: true,
   find(content) {
+    if (isTiled(content)) return [{ start: 0, end: content.size, sure: true }];
     const types = isRecordStream(content) ? WITH_PICTURES : OBJECTS_ONLY;
     const { done } = recordsIn(content, types, () => {}).next();
     return done ? [] : [{ start: 0, end: content.size, sure: false }];
   },
-  open(container, tools) {
+  open(container, tools, place) {
+    if (place?.sure) takeZips(container, tools);
     let isTooLarge = false;
     for (const record of recordsIn(container, WITH_PICTURES, (bytes) => tools.budget.addWork(bytes))) {
       if (!takeRecord(container, record, tools)) isTooLarge = true;
@@ -53,6 +58,55 @@ function isRecordStream(content: Blob): boolean {
   return (
     ((type >= 0x3e8 && type < 0x3000) || (type >= 0xf000 && type <= 0xf200)) && head.readUInt32LE(4) <= content.size
   );
+}
+
+/** Whether records stand one behind the other from the first byte to the last; behind them there may be zeros. */
+function isTiled(content: Blob): boolean {
+  if (!isRecordStream(content)) return false;
+  let at = 0;
+  while (at + HEADER <= content.size) {
+    const header = content.bytes(at, HEADER);
+    const next = at + HEADER + header.readUInt32LE(4);
+    if (next > content.size || (header.readUInt32LE(0) === 0 && next === at + HEADER)) break;
+    at = next;
+  }
+  return content.bytes(at, WINDOW_BYTES).every((byte) => byte === 0);
+}
+
+const ZIP = Buffer.from("PK\x03\x04", "latin1");
+const CONTAINER = 0xf;
+/** What the look at a record costs, where they stand every few bytes. */
+const RECORD_WORK = 64;
+
+/** The zips in records, wherever in the tree of records these stand. */
+function takeZips(container: Blob, { sink, budget }: Tools): void {
+  const limit = budget.limits.memberInMemoryBytes;
+  /** Where the records around this one end. */
+  const ends = [container.size];
+  for (let at = 0; at + HEADER <= container.size; ) {
+    while (ends.length > 1 && at >= (ends.at(-1) as number)) ends.pop();
+    const header = container.bytes(at, HEADER);
+    const start = at + HEADER;
+    const end = Math.min(ends.at(-1) as number, start + header.readUInt32LE(4));
+    budget.addWork(RECORD_WORK);
+    at = start;
+    if ((header.readUInt16LE(0) & 0xf) === CONTAINER && holdsRecords(container.slice(start, end))) {
+      ends.push(end);
+      continue;
+    }
+    for (const hit of findAll(container.slice(start, end), ZIP, budget)) {
+      const zip = start + hit;
+      emit(sink, { name: `record-${start - HEADER}`, content: container.bytes(zip, Math.min(limit, end - zip)) });
+      break;
+    }
+    at = Math.max(start, end);
+  }
+}
+
+/** Some records that hold no others are marked as if they did. */
+function holdsRecords(content: Blob): boolean {
+  const first = content.bytes(0, HEADER);
+  return first.length === HEADER && !first.subarray(0, 4).equals(ZIP) && HEADER + first.readUInt32LE(4) <= content.size;
 }
 
 /** One pass for each type; a record's type stands two bytes behind its beginning. */

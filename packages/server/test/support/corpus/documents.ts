@@ -1,4 +1,5 @@
 import { deflateSync } from "node:zlib";
+import { compoundFile } from "../compound-writer.ts";
 import { deflated, stored, zip } from "../zip-writer.ts";
 import {
   bytes,
@@ -9,7 +10,6 @@ import {
   latin1,
   lines,
   noise,
-  padTo,
   u16,
   u32,
   type Wrap,
@@ -18,100 +18,6 @@ import { hex } from "./encodings.ts";
 import { lzmaRaw } from "./lzma-writer.ts";
 
 /** Office documents, RTF and Flash that carry a file. */
-
-interface Stream {
-  name: string;
-  content: Buffer;
-}
-
-const SECTOR = 512;
-const MINI = 64;
-const CUTOFF = 4096;
-const [FREE, CHAIN_END, TABLE_SECTOR] = [0xffffffff, 0xfffffffe, 0xfffffffd];
-
-/**
- * A compound file (OLE) whose root has these streams; short ones lie in its mini stream as they should. `backwards` puts
- * the sectors of each stream in reverse, so that only who follows the chain has the content in one piece.
- */
-export function compoundFile(streams: readonly Stream[], { backwards = false } = {}): Buffer {
-  const table: number[] = [];
-  const sectors: Buffer[] = [];
-  const miniTable: number[] = [];
-  const mini: Buffer[] = [];
-
-  const chain = (into: number[], pieces: Buffer[], content: Buffer, size: number): number => {
-    const count = Math.ceil(content.length / size);
-    const first = into.length;
-    const parts = Array.from({ length: count }, (_, index) =>
-      padTo(content.subarray(index * size, index * size + size), size),
-    );
-    if (backwards) parts.reverse();
-    for (let index = 0; index < count; index += 1) {
-      const last = backwards ? index === 0 : index === count - 1;
-      into.push(last ? CHAIN_END : first + index + (backwards ? -1 : 1));
-    }
-    pieces.push(...parts);
-    if (count === 0) return CHAIN_END;
-    return backwards ? first + count - 1 : first;
-  };
-
-  const entries = streams.map(({ name, content }) => {
-    const small = content.length < CUTOFF;
-    const start = small ? chain(miniTable, mini, content, MINI) : chain(table, sectors, content, SECTOR);
-    return { name, kind: 2, start, size: content.length };
-  });
-  const miniContent = Buffer.concat(mini);
-  const miniStart = chain(table, sectors, miniContent, SECTOR);
-  const miniTableBytes = Buffer.concat(miniTable.map((entry) => u32(entry)));
-  const miniTableStart = chain(table, sectors, padWith(miniTableBytes, SECTOR, 0xff), SECTOR);
-
-  const root = { name: "Root Entry", kind: 5, start: miniStart, size: miniContent.length };
-  const directory = padTo(
-    Buffer.concat([root, ...entries].map((entry, index) => directoryEntry(entry, index, entries.length))),
-    SECTOR,
-  );
-  const directoryStart = chain(table, sectors, directory, SECTOR);
-  const tableSectors = Math.ceil((table.length + Math.ceil(table.length / 127) + 1) / 128);
-  const tableStart = table.length;
-  for (let index = 0; index < tableSectors; index += 1) table.push(TABLE_SECTOR);
-  const tableBytes = padWith(Buffer.concat(table.map((entry) => u32(entry))), SECTOR, 0xff);
-
-  const places = Array.from({ length: 109 }, (_, index) => u32(index < tableSectors ? tableStart + index : FREE));
-  const header = glue(
-    ...[latin1("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), Buffer.alloc(16), u16(0x3e), u16(3), u16(0xfffe), u16(9), u16(6)],
-    ...[Buffer.alloc(10), u32(tableSectors), u32(directoryStart), u32(0), u32(CUTOFF)],
-    ...[u32(miniTableStart), u32(miniTable.length > 0 ? Math.ceil(miniTable.length / 128) : 0), u32(CHAIN_END), u32(0)],
-    ...places,
-  );
-  return glue(header, ...sectors, tableBytes);
-}
-
-function padWith(content: Buffer, multiple: number, byte: number): Buffer {
-  return Buffer.concat([content, Buffer.alloc((multiple - (content.length % multiple)) % multiple, byte)]);
-}
-
-/** The streams hang on each other to the right, which is a tree that every reader takes. */
-function directoryEntry(
-  entry: { name: string; kind: number; start: number; size: number },
-  index: number,
-  count: number,
-): Buffer {
-  const name = Buffer.from(`${entry.name}\0`, "utf16le");
-  const right = index > 0 && index < count ? index + 1 : FREE;
-  const child = index === 0 && count > 0 ? 1 : FREE;
-  return glue(
-    ...[
-      name,
-      Buffer.alloc(64 - name.length),
-      u16(name.length),
-      bytes(entry.kind, 1),
-      u32(FREE),
-      u32(right),
-      u32(child),
-    ],
-    ...[Buffer.alloc(36), u32(entry.start), u32(entry.size), u32(0)],
-  );
-}
 
 /** The stream in which a file lies that was dragged into a document. */
 function ole10Native(content: Buffer, name: string): Buffer {
@@ -148,7 +54,7 @@ const OLE = { extension: ".doc", readers: ["7z-twice", "7z"], ordinary: true };
 
 const compounds = containers("OLE compound", OLE, {
   "a stream": (content) => compoundFile([WORD, { name: "Data", content }]),
-  "a stream, backwards": (content) => compoundFile([WORD, { name: "Data", content }], { backwards: true }),
+  "a stream, backwards": (content) => compoundFile([WORD, { name: "Data", content }], { order: "backwards" }),
   "a file dragged into a document": {
     readers: ["python-ole"],
     wrap: (content, name) => compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }]),
@@ -156,7 +62,7 @@ const compounds = containers("OLE compound", OLE, {
   "a file dragged into a document, backwards": {
     readers: ["python-ole"],
     wrap: (content, name) =>
-      compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }], { backwards: true }),
+      compoundFile([WORD, { name: NATIVE, content: ole10Native(content, name) }], { order: "backwards" }),
   },
   "an installer's stream": {
     extension: ".msi",

@@ -1,5 +1,6 @@
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { binHexText } from "../binhex-writer.ts";
+import { compoundFile } from "../compound-writer.ts";
 import { deflated, zip } from "../zip-writer.ts";
 import {
   be32,
@@ -18,7 +19,6 @@ import {
   u64,
   type Wrap,
 } from "./container.ts";
-import { compoundFile } from "./documents.ts";
 import { base64, hex } from "./encodings.ts";
 import { mail } from "./mails.ts";
 import { ascii85 } from "./old-coders.ts";

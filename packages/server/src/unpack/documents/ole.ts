@@ -1,0 +1,188 @@
+import type { Blob } from "../blob.ts";
+import { type Budget, LimitExceeded } from "../budget.ts";
+import { beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { inflateRaw } from "../inflate.ts";
+import { looksLikeAnother } from "../look-alikes.ts";
+import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { headOf, openWithin, placesWithin } from "../signature-search.ts";
+import { type CompoundFile, type CompoundStream, readCompoundFile } from "./compound-file.ts";
+import { packageCipher } from "./office-crypto.ts";
+
+/**
+ * Compound files (OLE): .doc, .xls, .ppt, .msg, .msi. Every stream is a member, named as 7-Zip names it. What no stream uses
+ * comes out too: sectors that are free by the table, and what stands behind the end of a stream in its last sector. Programs
+ * leave parts of older versions of the document there.
+ */
+export const ole: Opener = {
+  kind: "ole",
+  archive: true,
+  scattered: true,
+  beginnings: beginningsOf(["d0"]),
+  find: (content) => (SIGNATURE(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open,
+};
+
+/** The same anywhere in another content. */
+export const embeddedOle: Opener = {
+  kind: "ole",
+  archive: true,
+  find: (content) =>
+    placesWithin(content, "compound", (position) => {
+      const header = content.bytes(position, HEADER_BYTES);
+      return header.length === HEADER_BYTES && header.readUInt16LE(28) === 0xfffe ? position : undefined;
+    }),
+  open: openWithin(open),
+};
+
+const SIGNATURE = bytePattern("d0 cf 11 e0 a1 b1 1a e1");
+const HEADER_BYTES = 512;
+
+/** By the book as far as clamd is concerned: version 3, sectors of 512 and 64 bytes, and zeros where it insists on them. */
+const PLAIN = bytePattern("03 00 fe ff 09 00 06 00 00 00 00 00 00 00");
+
+function open(container: Blob, tools: Tools): Outcome {
+  const { budget, sink } = tools;
+  const file = readCompoundFile(container, budget);
+  if (!file) return { kind: "unreadable" };
+  const isPlain = PLAIN(container.bytes(26, 14)) && !looksLikeAnother(container, "ole");
+  const isHwp = file.streams.some(({ path }) => path === "FileHeader") && hasHwpHeader(container, file, budget);
+  let isDamaged = file.damaged;
+  const taken = new Set<string>();
+  for (const stream of file.streams) {
+    const key = `${stream.start} ${stream.size} ${stream.mini}`;
+    if (taken.has(key)) continue;
+    taken.add(key);
+    const missing = stream.size - file.sizeOf(stream);
+    if (missing > 0 && stream.listed) isDamaged = true;
+    const way = isPlain && stream.listed && missing === 0 ? "ole" : undefined;
+    sink.begin(stream.path, way);
+    write(container, file.placesOf(stream), tools);
+    sink.end();
+    if (isHwp && HWP_DEFLATED.test(stream.path)) takeDeflated(container, file, { stream, tools });
+  }
+  giveUnused(container, file, tools);
+  if (file.streams.some(({ name }) => name === RIGHTS_MANAGED)) return { kind: "encrypted" };
+  if (!takePackages(container, file, tools)) return { kind: "encrypted" };
+  if (isDamaged) return { kind: "unreadable" };
+  return { kind: "opened", covered: [{ start: 0, end: file.end() }] };
+}
+
+/** A stream in one piece, or as much of it as one may have in memory. */
+function contentOf(
+  container: Blob,
+  file: CompoundFile,
+  { stream, most }: { stream: CompoundStream; most: number },
+): Buffer {
+  const pieces: Buffer[] = [];
+  let left = most;
+  for (const { start, end } of file.placesOf(stream)) {
+    pieces.push(container.bytes(start, Math.min(left, end - start)));
+    left -= end - start;
+    if (left <= 0) break;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** In this stream Office keeps what only some people may read. */
+const RIGHTS_MANAGED = "[9]DRMContent";
+
+/** The documents of today in here, which Office has encrypted. False if one could not be decrypted. */
+function takePackages(container: Blob, file: CompoundFile, { sink, budget }: Tools): boolean {
+  const most = budget.limits.memberInMemoryBytes;
+  const info = file.streams.find(({ name }) => name === "EncryptionInfo");
+  for (const stream of file.streams) {
+    if (stream.name !== "EncryptedPackage") continue;
+    const cipher = info && packageCipher(contentOf(container, file, { stream: info, most: INFO_BYTES }), budget);
+    if (!cipher || stream.size > most) return false;
+    const packed = contentOf(container, file, { stream, most });
+    budget.addWork(packed.length);
+    if (packed.length < 8) return false;
+    sink.begin("decrypted");
+    // The size stands in front. Whoever goes by it cuts what was filled up.
+    let left = Math.min(packed.length - 8, packed.readUInt32LE(0));
+    for (let at = 8, number = 0; at < packed.length && left > 0; at += cipher.segmentBytes, number += 1) {
+      const segment = cipher.decrypt(packed.subarray(at, at + cipher.segmentBytes), number).subarray(0, left);
+      left -= segment.length;
+      sink.write(segment);
+    }
+    sink.end();
+  }
+  return true;
+}
+
+const INFO_BYTES = 64 * 1024;
+
+/** Hangul Word Processor deflates the streams with these names, if its header says so. */
+const HWP_DEFLATED = /^(DocInfo$|(BodyText|BinData|Scripts|DocHistory|XMLTemplate)\/)/;
+
+function hasHwpHeader(container: Blob, file: CompoundFile, budget: Budget): boolean {
+  const stream = file.streams.find(({ path }) => path === "FileHeader");
+  const header = stream ? contentOf(container, file, { stream, most: HEADER_BYTES }) : Buffer.alloc(0);
+  budget.addWork(header.length);
+  return (
+    header.length >= 40 &&
+    header.toString("latin1", 0, 17) === "HWP Document File" &&
+    (header.readUInt32LE(36) & 1) === 1
+  );
+}
+
+/** As it is without compression; some are not compressed, whatever the header says. */
+function takeDeflated(
+  container: Blob,
+  file: CompoundFile,
+  { stream, tools }: { stream: CompoundStream; tools: Tools },
+): void {
+  const packed = contentOf(container, file, { stream, most: tools.budget.limits.memberInMemoryBytes });
+  const inflated = inflateRaw(packed, tools.budget);
+  if (inflated.kind === "too-large") throw new LimitExceeded("unpacked bytes of one member");
+  if (inflated.content.length > 0) emit(tools.sink, { name: `${stream.path} inflated`, content: inflated.content });
+}
+
+function write(container: Blob, places: Iterable<Range>, { sink, budget }: Tools): void {
+  for (const { start, end } of places) {
+    budget.addWork(end - start);
+    sink.write(container.bytes(start, end - start));
+  }
+}
+
+/** So many stretches of unused sectors are members of their own, as they were when they belonged to something. */
+const STRETCHES_AT_MOST = 64;
+const PIECE_BYTES = 64 * 1024;
+const LEAST_BYTES = 16;
+
+function giveUnused(container: Blob, file: CompoundFile, tools: Tools): void {
+  const unused = file.unused();
+  const stretches = unused.sectors.flatMap((range) => withoutPadding(container, range, tools) ?? []);
+  const rest = unused.rest.filter((range) => withoutPadding(container, range, tools));
+  const groups = stretches.length > STRETCHES_AT_MOST ? [stretches] : stretches.map((range) => [range]);
+  for (const group of [...groups, rest]) {
+    if (group.length === 0) continue;
+    tools.sink.begin(group === rest ? "slack" : `unused from ${group[0]?.start}`, undefined, { leftover: true });
+    for (const range of group) write(container, piecesOf(range), tools);
+    tools.sink.end();
+  }
+}
+
+function* piecesOf({ start, end }: Range): Generator<Range> {
+  for (let at = start; at < end; at += PIECE_BYTES) yield { start: at, end: Math.min(end, at + PIECE_BYTES) };
+}
+
+/**
+ * From the first sector on that has something in it: empty ones hold zeros, or ones where sectors are numbered. Nothing if
+ * there is less in all of it than anything could be made of.
+ */
+function withoutPadding(container: Blob, range: Range, { budget }: Tools): Range | undefined {
+  let first: number | undefined;
+  let count = 0;
+  for (const { start, end } of piecesOf(range)) {
+    const piece = container.bytes(start, end - start);
+    budget.addWork(piece.length);
+    for (let at = 0; at < piece.length; at += 1) {
+      if (piece[at] === 0 || piece[at] === 0xff) continue;
+      first ??= start + at - ((start + at - range.start) % HEADER_BYTES);
+      count += 1;
+      if (count === LEAST_BYTES) return { start: first, end: range.end };
+    }
+  }
+  return undefined;
+}
