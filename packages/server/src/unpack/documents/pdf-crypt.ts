@@ -50,7 +50,7 @@ function oldKey(dictionary: EncryptionDictionary, identifiers: readonly Buffer[]
   const { revision, lengths } = dictionary;
   const sizes = revision === 2 ? [5, ...keySizes(lengths)] : [...keySizes(lengths), 16, 5];
   for (const size of new Set(sizes)) {
-    const passwords = [PADDING, userPasswordOf(dictionary, size)];
+    const passwords = [PADDING, ...userPasswords(dictionary, size)];
     for (const identifier of identifiers) {
       for (const password of passwords) {
         for (const metadata of revision >= 4 ? [true, false] : [true]) {
@@ -95,13 +95,16 @@ function isUserKey({ revision, user }: EncryptionDictionary, key: Buffer, identi
   return check.equals(user.subarray(0, 16));
 }
 
-/** The user's password, which the owner's opens: here the empty one. */
-function userPasswordOf({ owner, revision }: EncryptionDictionary, size: number): Buffer {
-  const key = stretched(createHash("md5").update(PADDING).digest(), revision).subarray(0, size);
-  let password = owner.subarray(0, 32);
-  if (revision === 2) return rc4(key, password);
-  for (let round = 19; round >= 0; round -= 1) password = rc4(xored(key, round), password);
-  return password;
+/** The user's password, which the owner's opens: here the empty one. Some hash all of it again and again, some only the key. */
+function userPasswords({ owner, revision }: EncryptionDictionary, size: number): Buffer[] {
+  const digest = createHash("md5").update(PADDING).digest();
+  return [...new Set([size, digest.length])].map((hashed) => {
+    const key = stretched(digest.subarray(0, hashed), revision).subarray(0, size);
+    let password = owner.subarray(0, 32);
+    if (revision === 2) return rc4(key, password);
+    for (let round = 19; round >= 0; round -= 1) password = rc4(xored(key, round), password);
+    return password;
+  });
 }
 
 function xored(key: Buffer, value: number): Buffer {

@@ -29,7 +29,6 @@ const TRAILERS_AT_MOST = 1000;
 const DICTIONARIES_AT_MOST = 8;
 const IDENTIFIERS_AT_MOST = 4;
 const TARGETS_AT_MOST = 1000;
-const LONGEST_WORD = "trailer".length;
 const TEXT_BYTES = 4096;
 /** Checking a password takes as long as reading so many bytes, about. */
 const CHECK_WORK = 64 * 1024;
@@ -126,8 +125,7 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
     }
     const { id } = objectNumber(at, position);
     if (id) addPlace(places, id.number, from);
-    // The word that ends an object may be the one that begins what is behind it.
-    within = Math.max(within, end - LONGEST_WORD);
+    within = Math.max(within, end);
     for (const { at: stream, entries } of streams) {
       if (isXref(entries)) add({ at: position, entries, inside });
       const start = dataStart(at, stream);
