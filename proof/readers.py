@@ -12,6 +12,7 @@ import mailbox
 import os
 import re
 import struct
+import subprocess
 import sys
 import tarfile
 import urllib.parse
@@ -258,6 +259,18 @@ def read_zip_of_ole():
             read_ole(archive.read(name))
 
 
+def read_pdf_string():
+    shown = subprocess.run(["qpdf", "--show-object=7", path], stdout=subprocess.PIPE, check=False).stdout
+    written = shown[shown.index(b"/JS ") + 4:]
+    if written[:1] == b"<":
+        put(bytes.fromhex(written[1: written.index(b">")].decode()))
+        return
+    escapes = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
+    literal = re.match(rb"\(((?:[^\\()]|\\.)*)\)", written, re.DOTALL).group(1)
+    put(re.sub(rb"\\([0-7]{3}|.)", lambda found: bytes([int(found[1], 8)]) if len(found[1]) == 3
+               else escapes.get(found[1], found[1]), literal, flags=re.DOTALL))
+
+
 modes = {
     "zip": lambda: read_zip(data),
     "gzip": lambda: put(gzip.decompress(data)),
@@ -287,6 +300,7 @@ modes = {
     "mso": lambda: [put(stream) for stream in streams(zlib.decompress(data[50:]))],
     "numbers": read_numbers,
     "a85": read_a85,
+    "pdf-string": read_pdf_string,
     "qp": lambda: put(binascii.a2b_qp(data)),
 }
 modes[mode]()

@@ -1,4 +1,5 @@
 import { type Decoded, type InflateOptions, inflateBytes, output } from "./pdf-inflate.ts";
+import type { Entries, Value } from "./pdf-objects.ts";
 
 /** One step of how a stream is packed, with what it needs to know. */
 export interface Filter {
@@ -11,13 +12,60 @@ export interface Filter {
   earlyChange: number;
 }
 
-export const PLAIN_FILTER: Omit<Filter, "name"> = {
+const PLAIN_FILTER: Omit<Filter, "name"> = {
   predictor: 1,
   colors: 1,
   bitsPerComponent: 8,
   columns: 1,
   earlyChange: 1,
 };
+
+/** Objects that streams may refer to, by number: lengths, filters and their parameters; several if they were revised. */
+export type Objects = Map<number, Value[]>;
+
+const READINGS_AT_MOST = 4;
+
+/** What a stream's dictionary says about it, in all the ways it can be read; undefined while it refers to what is not known. */
+export function chainsOf(objects: Objects, entries: Entries): Filter[][] | undefined {
+  const all = (...keys: string[]): Value[] => keys.flatMap((key) => entries.get(key) ?? []);
+  const named = all("Filter", "F").filter(({ kind }) => kind !== "dictionary" && kind !== "string" && kind !== "other");
+  const filters = named.flatMap((value) => resolve(objects, value));
+  if (named.length > 0 && filters.length === 0) return undefined;
+  const given = all("DecodeParms", "DP").filter(({ kind }) => kind !== "string" && kind !== "other");
+  const parameters = given.flatMap((value) => resolve(objects, value));
+  if (given.length > 0 && parameters.length === 0) return undefined;
+  if (filters.length === 0) return [[]];
+  return filters
+    .flatMap((filter) =>
+      (parameters.length > 0 ? parameters : [undefined]).map((parameter) => chainOf(objects, filter, parameter)),
+    )
+    .slice(0, READINGS_AT_MOST);
+}
+
+function chainOf(objects: Objects, filters: Value, parameters: Value | undefined): Filter[] {
+  const names = filters.kind === "list" ? filters.items.flatMap((item) => resolve(objects, item)) : [filters];
+  return names.map((name, index) => {
+    const given = parameters?.kind === "list" ? parameters.items[index] : parameters;
+    const [own] = given ? resolve(objects, given) : [];
+    const entries = own?.kind === "dictionary" ? own.entries : undefined;
+    const number = (key: string, otherwise: number): number => {
+      const [value] = (entries?.get(key) ?? []).flatMap((one) => resolve(objects, one));
+      return value?.kind === "number" ? value.value : otherwise;
+    };
+    return {
+      name: name.kind === "name" ? name.name : "",
+      predictor: number("Predictor", PLAIN_FILTER.predictor),
+      colors: number("Colors", PLAIN_FILTER.colors),
+      bitsPerComponent: number("BitsPerComponent", PLAIN_FILTER.bitsPerComponent),
+      columns: number("Columns", PLAIN_FILTER.columns),
+      earlyChange: number("EarlyChange", PLAIN_FILTER.earlyChange),
+    };
+  });
+}
+
+export function resolve(objects: Objects, value: Value): Value[] {
+  return value.kind === "reference" ? (objects.get(value.object) ?? []) : [value];
+}
 
 /**
  * Undoes one step. Codings of pictures, and what nobody knows, give nothing back: such bytes are seen as they are.

@@ -9,6 +9,8 @@ export type Value =
   | { kind: "reference"; object: number }
   | { kind: "list"; items: Value[] }
   | { kind: "dictionary"; entries: Entries }
+  /** Where it stands, without its brackets. */
+  | { kind: "string"; range: Range; hex: boolean }
   | { kind: "other" };
 
 /** The keys that matter here, each with all the values that were given to it: readers differ in which one they take. */
@@ -29,12 +31,17 @@ export interface ParseOptions {
   string(range: Range, hex: boolean): void;
   /** The content of an object stream: values one after the other, where no word ends anything. */
   sequence?: boolean;
+  /** Not only the keys that matter to streams. */
+  allKeys?: boolean;
 }
 
 const KEYS = new Set([
   ...["Filter", "F", "DecodeParms", "DP", "Length", "Type", "N", "First", "Encrypt", "Root", "Size"],
   ...["Predictor", "Colors", "BitsPerComponent", "Columns", "EarlyChange"],
 ]);
+
+/** Taking words apart is so much slower than searching for some, or than zlib. */
+export const PARSING = 4;
 
 const VALUES_PER_KEY = 4;
 const ITEMS_AT_MOST = 64;
@@ -91,11 +98,13 @@ export function parseObject(at: (position: number) => number, start: number, opt
   let foreign = 0;
   let position = start;
 
+  const finish = (frame: Frame): void => finishEntry(frame, options.allKeys ?? false);
+
   function add(value: Value): void {
     const frame = frames.at(-1);
     if (!frame || tooDeep > 0) return;
     if (frame.entries && value.kind === "name" && (frame.key === undefined || frame.values.length > 0)) {
-      finishEntry(frame);
+      finish(frame);
       frame.key = value.name;
       return;
     }
@@ -118,7 +127,7 @@ export function parseObject(at: (position: number) => number, start: number, opt
     if (frames.length === 1) return;
     const frame = frames.pop();
     if (!frame) return;
-    finishEntry(frame);
+    finish(frame);
     if (frame.entries && frames.length === 1) dictionary = frame.entries;
     else if (frame.entries?.has("Filter")) stray = frame.entries;
     add(frame.entries ? { kind: "dictionary", entries: frame.entries } : { kind: "list", items: frame.values });
@@ -140,16 +149,18 @@ export function parseObject(at: (position: number) => number, start: number, opt
       }
     }
     // One that never ends is nobody's string.
-    if (depth === 0) options.string({ start: from, end: position - 1 }, false);
-    add({ kind: "other" });
+    const range = { start: from, end: position - 1 };
+    if (depth === 0) options.string(range, false);
+    add({ kind: "string", range, hex: false });
   }
 
   function skipHexString(): void {
     const from = position;
     for (let byte = at(position); byte >= 0 && byte !== GREATER; byte = at(position)) position += 1;
-    options.string({ start: from, end: position }, true);
+    const range = { start: from, end: position };
+    options.string(range, true);
     position += 1;
-    add({ kind: "other" });
+    add({ kind: "string", range, hex: true });
   }
 
   function skipComment(): void {
@@ -179,7 +190,7 @@ export function parseObject(at: (position: number) => number, start: number, opt
       // What follows belongs to the stream, even if nothing stands between.
       position = from + "stream".length;
       const outermost = frames[1]?.entries;
-      if (frames[1]) finishEntry(frames[1]);
+      if (frames[1]) finish(frames[1]);
       streams.push({ at: from, entries: outermost ?? dictionary ?? new Map() });
       if (outermost && stray) streams.push({ at: from, entries: stray });
       return frames.length === 1 || streams.length >= STREAMS_AT_MOST;
@@ -245,10 +256,10 @@ const GREATER = 0x3e;
 const LEFT = 0x5b;
 const RIGHT = 0x5d;
 
-function finishEntry(frame: Frame): void {
+function finishEntry(frame: Frame, allKeys: boolean): void {
   if (!frame.entries) return;
   const [value] = frame.values;
-  if (frame.key !== undefined && value && KEYS.has(frame.key)) {
+  if (frame.key !== undefined && value && (allKeys || KEYS.has(frame.key))) {
     const all = frame.entries.get(frame.key) ?? [];
     if (all.length < VALUES_PER_KEY) frame.entries.set(frame.key, [...all, value]);
   }

@@ -1,29 +1,31 @@
 import { type Blob, memoryBlob } from "../blob.ts";
 import { emit, type Range, type Tools } from "../opener.ts";
+import type { ObjectNumber } from "./pdf-crypt.ts";
 import {
   decodeFilter,
-  decodeHex,
   type Filter,
   isDecodable,
   isFlate,
-  PLAIN_FILTER,
+  type Objects,
+  resolve,
   undoPredictor,
 } from "./pdf-filters.ts";
 import { type InflateOptions, inflateBytes, inflateLeniently, looksCompressed } from "./pdf-inflate.ts";
-import { byteReader, decodeString, type Entries, isObjectStream, parseObject, type Value } from "./pdf-objects.ts";
+import { byteReader, type Entries, isObjectStream, parseObject, type Value } from "./pdf-objects.ts";
+import { takeString } from "./pdf-strings.ts";
 
 /** What is known about a document while its streams are decoded. */
 export interface PdfDocument {
   content: Blob;
   tools: Pick<Tools, "sink" | "budget">;
   at(position: number): number;
-  /** Objects that streams may refer to, by number: lengths, filters and their parameters; several if they were revised. */
-  objects: Map<number, Value[]>;
+  objects: Objects;
   /** Where the next `endstream` stands, or the end of the document. */
   nextEnd(position: number): number;
   /** These bytes came out as members. */
   cover(start: number, end: number): void;
-  tooLarge: boolean;
+  /** Something in it has not come out, because it is too large. */
+  markTooLarge(): void;
   /** Whether so many bytes have come out more than once that these must not. */
   isTooMuch(range: Range): boolean;
 }
@@ -32,64 +34,20 @@ export interface PdfStream {
   /** Where the word `stream` stands. */
   at: number;
   entries: Entries;
+  /** The object that it belongs to. */
+  id: ObjectNumber | undefined;
   /** Where its object begins, if nothing about that is odd: only then another reader is sure to find it too. */
   ordinaryFrom: number | undefined;
 }
 
-/** Strings up to this size are structure: names, dates, titles. */
-const LONG_STRING = 64;
 const PIECE_BYTES = 1024 * 1024;
-/** Taking words apart is so much slower than searching for some, or than zlib. */
-export const PARSING = 4;
 const READINGS_AT_MOST = 4;
 /** Less than this that comes out of bytes that merely look compressed is chance. */
 const SNIFFED_BYTES = 16;
 
-/** What a stream's dictionary says about it, in all the ways it can be read; undefined while it refers to what is not known. */
-export function chainsOf(document: PdfDocument, entries: Entries): Filter[][] | undefined {
-  const all = (...keys: string[]): Value[] => keys.flatMap((key) => entries.get(key) ?? []);
-  const named = all("Filter", "F").filter(({ kind }) => kind !== "dictionary" && kind !== "other");
-  const filters = named.flatMap((value) => resolve(document, value));
-  if (named.length > 0 && filters.length === 0) return undefined;
-  const given = all("DecodeParms", "DP").filter(({ kind }) => kind !== "other");
-  const parameters = given.flatMap((value) => resolve(document, value));
-  if (given.length > 0 && parameters.length === 0) return undefined;
-  if (filters.length === 0) return [[]];
-  return filters
-    .flatMap((filter) =>
-      (parameters.length > 0 ? parameters : [undefined]).map((parameter) => chainOf(document, filter, parameter)),
-    )
-    .slice(0, READINGS_AT_MOST);
-}
-
-function chainOf(document: PdfDocument, filters: Value, parameters: Value | undefined): Filter[] {
-  const names = filters.kind === "list" ? filters.items.flatMap((item) => resolve(document, item)) : [filters];
-  return names.map((name, index) => {
-    const given = parameters?.kind === "list" ? parameters.items[index] : parameters;
-    const [own] = given ? resolve(document, given) : [];
-    const entries = own?.kind === "dictionary" ? own.entries : undefined;
-    const number = (key: string, otherwise: number): number => {
-      const [value] = (entries?.get(key) ?? []).flatMap((one) => resolve(document, one));
-      return value?.kind === "number" ? value.value : otherwise;
-    };
-    return {
-      name: name.kind === "name" ? name.name : "",
-      predictor: number("Predictor", PLAIN_FILTER.predictor),
-      colors: number("Colors", PLAIN_FILTER.colors),
-      bitsPerComponent: number("BitsPerComponent", PLAIN_FILTER.bitsPerComponent),
-      columns: number("Columns", PLAIN_FILTER.columns),
-      earlyChange: number("EarlyChange", PLAIN_FILTER.earlyChange),
-    };
-  });
-}
-
-function resolve({ objects }: PdfDocument, value: Value): Value[] {
-  return value.kind === "reference" ? (objects.get(value.object) ?? []) : [value];
-}
-
 /** Takes one stream out by one reading of its dictionary. Ends in `seen` have come out already. */
 export function takeStream(document: PdfDocument, stream: PdfStream, chain: Filter[], seen: Set<number>): void {
-  const start = dataStart(document, stream.at);
+  const start = dataStart(document.at, stream.at);
   const { ends, likelyEnd } = endsOf(document, stream, start);
   const [first, ...rest] = chain;
   if (first && isFlate(first)) {
@@ -105,9 +63,36 @@ export function takeStream(document: PdfDocument, stream: PdfStream, chain: Filt
   }
 }
 
+/** Takes out what a stream was before it was encrypted, and says whether it can have been that. */
+export function takeDecrypted(document: PdfDocument, stream: PdfStream, { bytes, chain }: Plain): boolean {
+  const content = memoryBlob(bytes);
+  const inner: PdfDocument = {
+    ...document,
+    content,
+    at: byteReader(content),
+    nextEnd: () => content.size,
+    cover() {},
+    isTooMuch: () => false,
+  };
+  const { at, entries } = stream;
+  const range = { start: 0, end: bytes.length };
+  const [first, ...rest] = chain;
+  if (first && isFlate(first)) {
+    return takeCompressed(inner, { stream, start: 0, likelyEnd: range.end, ends: [range.end], first, rest });
+  }
+  sniff(inner, at, range);
+  takeCoded(inner, { at, entries, range, chain });
+  return true;
+}
+
+interface Plain {
+  bytes: Buffer;
+  chain: readonly Filter[];
+}
+
 /** A word that no object leads to. Someone may still take it for a stream, so its data decides. */
 export function takeOrphan(document: PdfDocument, at: number): void {
-  const start = dataStart(document, at);
+  const start = dataStart(document.at, at);
   const end = document.nextEnd(start);
   if (sniff(document, at, { start, end }) || start === at + WORD) return;
   takeRaw(document, at, { start, end: withoutLineEnd(document, start, end) });
@@ -116,7 +101,7 @@ export function takeOrphan(document: PdfDocument, at: number): void {
 const WORD = "stream".length;
 
 /** Behind the word stands a line end, if the writer kept to the rules; some write blanks before it, or nothing at all. */
-function dataStart({ at }: PdfDocument, word: number): number {
+export function dataStart(at: PdfDocument["at"], word: number): number {
   let position = word + WORD;
   while (position < word + WORD + 64 && (at(position) === 0x20 || at(position) === 0x09)) position += 1;
   if (at(position) === 0x0d) return position + (at(position + 1) === 0x0a ? 2 : 1);
@@ -124,21 +109,25 @@ function dataStart({ at }: PdfDocument, word: number): number {
 }
 
 /** The stated length, if it is in the document, and the next `endstream`: both are right for some reader. */
-function endsOf(document: PdfDocument, { entries }: PdfStream, start: number): { ends: number[]; likelyEnd: number } {
+export function endsOf(
+  document: PdfDocument,
+  { entries }: PdfStream,
+  start: number,
+): { ends: number[]; likelyEnd: number } {
   const word = document.nextEnd(start);
   const trimmed = withoutLineEnd(document, start, word);
   const stated = (entries.get("Length") ?? [])
-    .flatMap((value) => resolve(document, value))
+    .flatMap((value) => resolve(document.objects, value))
     .flatMap((value) => (value.kind === "number" && value.value >= 0 ? [start + Math.floor(value.value)] : []))
     .filter((end) => end <= document.content.size)
     .slice(0, READINGS_AT_MOST);
-  const confirmed = stated.find((end) => isAtEnd(document, end));
+  const confirmed = stated.find((end) => isAtEnd(document.content, end));
   const ends = new Set(stated);
   if (!stated.some((end) => end >= trimmed && end <= word)) ends.add(trimmed);
   return { ends: [...ends], likelyEnd: confirmed ?? word };
 }
 
-function isAtEnd({ content }: PdfDocument, end: number): boolean {
+export function isAtEnd(content: Blob, end: number): boolean {
   return /^[\0\t\n\f\r ]{0,16}endstream/.test(content.bytes(end, 32).toString("latin1"));
 }
 
@@ -162,16 +151,17 @@ interface Compressed {
   rest: readonly Filter[];
 }
 
-function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends, first, rest }: Compressed): void {
+/** Whether it is compressed data at all, and not noise. */
+function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends, first, rest }: Compressed): boolean {
   const result = inflateLeniently(document.content, { start, likelyEnd }, inflateOptions(document));
   if (result.tooLarge) {
-    document.tooLarge = true;
+    document.markTooLarge();
     document.cover(start, likelyEnd);
-    return;
+    return true;
   }
   if (!result.whole) for (const end of ends) takeRaw(document, stream.at, { start, end });
   else document.cover(start, start + result.consumed);
-  if (result.bytes.length === 0) return;
+  if (result.bytes.length === 0) return result.whole;
   const ordinary =
     result.byTheBook === true &&
     rest.length === 0 &&
@@ -181,6 +171,7 @@ function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends,
     chain: rest,
     ...(ordinary ? { way: "pdf/flate" } : {}),
   });
+  return result.whole || looksCompressed(document.content.bytes(start, 2));
 }
 
 /** One plain filter, a short dictionary, the right length, `endstream` right behind: every reader reads it so. */
@@ -215,7 +206,7 @@ function isByTheBook(document: PdfDocument, stream: PdfStream, { start, end }: R
 /** Streams whose packing does not say where it ends, pictures, and those that are not packed. */
 function takeCoded(
   document: PdfDocument,
-  { at, entries, range, chain }: { at: number; entries: Entries; range: Range; chain: Filter[] },
+  { at, entries, range, chain }: { at: number; entries: Entries; range: Range; chain: readonly Filter[] },
 ): void {
   const { budget } = document.tools;
   const [first, ...rest] = chain;
@@ -223,14 +214,14 @@ function takeCoded(
   if (first && document.isTooMuch(range)) return;
   if (!first || !isDecodable(first) || !fits) {
     // What is not decoded may have any size.
-    if (first && isDecodable(first)) document.tooLarge = true;
+    if (first && isDecodable(first)) document.markTooLarge();
     takeRaw(document, at, range, first ? undefined : entries);
     return;
   }
   const packed = document.content.bytes(range.start, range.end - range.start);
   budget.addWork(packed.length);
   const result = decodeFilter(packed, first, inflateOptions(document));
-  if (result?.tooLarge) document.tooLarge = true;
+  if (result?.tooLarge) document.markTooLarge();
   if (!result?.whole || result.bytes.length === 0) takeRaw(document, at, range);
   else document.cover(range.start, range.start + result.consumed);
   if (result && !result.tooLarge) runChain(document, { at, entries }, { bytes: result.bytes, chain: rest });
@@ -248,7 +239,7 @@ function runChain(
   for (const filter of chain) {
     budget.addWork(current.length);
     const result = decodeFilter(current, filter, inflateOptions(document));
-    if (result?.tooLarge) document.tooLarge = true;
+    if (result?.tooLarge) document.markTooLarge();
     if (!result || result.tooLarge) break;
     if (!result.whole || result.bytes.length === 0) emit(sink, { name, content: current });
     current = result.bytes;
@@ -283,7 +274,7 @@ function sniff(document: PdfDocument, at: number, { start, end }: Range): boolea
   if (!looksCompressed(head.subarray(blanks))) return false;
   const range = { start: start + blanks, likelyEnd: Math.max(end, start + blanks) };
   const result = inflateLeniently(document.content, range, inflateOptions(document));
-  if (result.tooLarge) document.tooLarge = true;
+  if (result.tooLarge) document.markTooLarge();
   if (result.whole) document.cover(start, start + blanks + result.consumed);
   return takeSniffed(document, at, result.bytes) && result.whole;
 }
@@ -315,35 +306,12 @@ function takeObjects(document: PdfDocument, entries: Entries, content: Buffer): 
   });
 }
 
-/** Scripts are kept in strings too. */
-export function takeString(
-  document: PdfDocument,
-  { content, range, hex }: { content: Blob; range: Range; hex: boolean },
-): void {
-  if (range.end - range.start <= LONG_STRING) return;
-  const { sink, budget } = document.tools;
-  if (range.end - range.start > budget.limits.memberInMemoryBytes) {
-    document.tooLarge = true;
-    return;
-  }
-  budget.addWork((range.end - range.start) * PARSING);
-  const written = content.bytes(range.start, range.end - range.start);
-  const text = hex ? decodeHex(written).bytes : decodeString(written);
-  if (text.length <= LONG_STRING) return;
-  const name = `string-${range.start}`;
-  emit(sink, { name, content: text });
-  if (text[0] === 0xfe && text[1] === 0xff) {
-    const even = Buffer.from(text.subarray(2, text.length & ~1));
-    emit(sink, { name, content: Buffer.from(even.swap16().toString("utf16le")) });
-  }
-}
-
 const REVISIONS_AT_MOST = 4;
 const OBJECTS_AT_MOST = 200_000;
 const OBJECT_TABLE_BYTES = 4 * 1024 * 1024;
 
 /** The last few revisions of an object: which one counts depends on tables that may be broken on purpose. */
-export function remember(objects: Map<number, Value[]>, number: number, value: Value): void {
+export function remember(objects: Objects, number: number, value: Value): void {
   const all = objects.get(number);
   if (all) objects.set(number, [...all, value].slice(-REVISIONS_AT_MOST));
   else if (objects.size < OBJECTS_AT_MOST) objects.set(number, [value]);

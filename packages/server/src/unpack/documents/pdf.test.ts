@@ -3,59 +3,10 @@ import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
 import { ascii85 } from "../../../test/support/corpus/old-coders.ts";
+import { openPdf as open } from "../../../test/support/open-pdf.ts";
 import { memoryBlob } from "../blob.ts";
-import { type Budget, LimitExceeded, type UnpackLimits, unpackBudget } from "../budget.ts";
-import type { MemberSink, Outcome, Tools } from "../opener.ts";
+import { LimitExceeded } from "../budget.ts";
 import { pdf } from "./pdf.ts";
-
-const LIMITS: UnpackLimits = {
-  layers: 17,
-  members: 1000,
-  unpackedBytes: 1e9,
-  ratio: 1e9,
-  ratioFromBytes: 1e9,
-  workRatio: 40,
-  workFromBytes: 1e7,
-  unpackerBytes: 1e9,
-  memberInMemoryBytes: 4_000_000,
-  milliseconds: 1e9,
-};
-
-interface Opened {
-  members: { name: string; way: string | undefined; content: Buffer }[];
-  outcome: Outcome;
-  work: number;
-}
-
-function open(file: Uint8Array): Opened {
-  const members: Opened["members"] = [];
-  let work = 0;
-  const counted = unpackBudget(LIMITS, file.length, () => false);
-  const budget: Budget = {
-    ...counted,
-    addWork(count) {
-      work += count;
-      counted.addWork(count);
-    },
-  };
-  let current = { name: "", way: undefined as string | undefined, pieces: [] as Buffer[] };
-  const sink: MemberSink = {
-    folder() {},
-    begin(name, way) {
-      budget.addMember();
-      current = { name, way, pieces: [] };
-    },
-    write(bytes) {
-      budget.addBytes(bytes.length);
-      current.pieces.push(Buffer.from(bytes));
-    },
-    end: () => void members.push({ name: current.name, way: current.way, content: Buffer.concat(current.pieces) }),
-  };
-  const content = memoryBlob(file);
-  assert.deepEqual(pdf.find(content), [{ start: 0, end: file.length, sure: true }]);
-  const outcome = pdf.open(content, { sink, budget } as Tools) as Outcome;
-  return { members, outcome, work };
-}
 
 const contents = (file: Uint8Array): string[] => open(file).members.map(({ content }) => content.toString("latin1"));
 

@@ -2,18 +2,13 @@ import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import type { Opener, Outcome, Range, Tools } from "../opener.ts";
-import { type Filter, isFlate } from "./pdf-filters.ts";
-import { byteReader, type Entries, parseObject, type Value } from "./pdf-objects.ts";
-import {
-  chainsOf,
-  PARSING,
-  type PdfDocument,
-  type PdfStream,
-  remember,
-  takeOrphan,
-  takeStream,
-  takeString,
-} from "./pdf-streams.ts";
+import type { ObjectNumber } from "./pdf-crypt.ts";
+import { type EncryptedDocument, takeAnyStream, takeAnyString } from "./pdf-encrypted.ts";
+import { chainsOf, type Filter, isFlate } from "./pdf-filters.ts";
+import { byteReader, PARSING, parseObject, type Value } from "./pdf-objects.ts";
+import { type PdfStream, remember, takeOrphan } from "./pdf-streams.ts";
+import { type Encryption, encryptionOf, isXref, mentionsEncryption, namedBy } from "./pdf-trailers.ts";
+import { objectNumber, wordFinder, wordsOf } from "./pdf-words.ts";
 
 /**
  * Every stream of a PDF, as any reader might decode it.
@@ -38,41 +33,66 @@ const POSTSCRIPT_MARK = /%!PS-Adobe-\d\.\d PDF-/;
 const WAITING_AT_MOST = 100_000;
 
 function openPdf(content: Blob, tools: Tools): Outcome {
+  const mentioned = mentionsEncryption(content, tools.budget);
+  const known = mentioned ? encryptionOf(content, tools.budget) : NOT_ENCRYPTED;
+  let read = readPdf(content, tools, known);
+  if (read.encrypted && !mentioned) {
+    // Written with escapes, so that only reading it has shown it.
+    const hidden = encryptionOf(content, tools.budget);
+    if (hidden.keys.length === 0) return hidden.locked ? { kind: "encrypted" } : read.outcome;
+    read = readPdf(content, tools, hidden);
+  }
+  return read.outcome;
+}
+
+const NOT_ENCRYPTED: Encryption = { keys: [], locked: false };
+
+/** One pass. `encrypted`: some trailer says so. */
+function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { outcome: Outcome; encrypted: boolean } {
   const { budget } = tools;
   const coverage = coverageOf(content, budget);
-  const document: PdfDocument = {
+  const isTooOften = repetition(content.size);
+  let [tooLarge, undecrypted, encrypted] = [false, locked, false];
+  const markTooLarge = (): void => {
+    tooLarge = true;
+  };
+  const document: EncryptedDocument = {
     content,
     tools,
     at: byteReader(content),
     objects: new Map(),
     nextEnd: wordFinder(content, "endstream", budget),
     cover: coverage.cover,
-    tooLarge: false,
+    markTooLarge,
     isTooMuch(range) {
       const tooOften = isTooOften(range);
-      document.tooLarge ||= tooOften;
+      if (tooOften) markTooLarge();
       return tooOften;
     },
+    keys,
+    markUndecrypted() {
+      undecrypted = true;
+    },
   };
-  const isTooOften = repetition(content.size);
   const isOrdinary =
-    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) && !looksLikeAnother(content, "pdf");
+    keys.length === 0 &&
+    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) &&
+    !looksLikeAnother(content, "pdf");
   /** Streams that an object has led to, by where they stand, with the readings that have been taken. */
   const reached = new Map<number, Set<string>>();
   const waiting: { stream: PdfStream; chain?: Filter[]; seen: Set<number> }[] = [];
-  let encrypted = false;
   let lastEnd = 0;
 
-  const parse = (start: number): ReturnType<typeof parseObject> => {
+  const parse = (start: number, id?: ObjectNumber): ReturnType<typeof parseObject> => {
     const object = parseObject(document.at, start, {
-      string: (range, hex) => takeString(document, { content, range, hex }),
+      string: (range, hex) => takeAnyString(document, { content, range, hex }, id),
     });
     budget.addWork((object.end - start) * PARSING);
     return object;
   };
 
   function take(stream: PdfStream, isLast: boolean): void {
-    const chains = chainsOf(document, stream.entries);
+    const chains = chainsOf(document.objects, stream.entries);
     const taken = reached.get(stream.at) ?? new Set();
     reached.set(stream.at, taken);
     if (!chains && !isLast && waiting.length < WAITING_AT_MOST) {
@@ -81,11 +101,11 @@ function openPdf(content: Blob, tools: Tools): Outcome {
     }
     for (const chain of chains ?? [[]]) {
       const lengths = stream.entries.get("Length") ?? [];
-      const reading = JSON.stringify([chain, lengths]);
+      const reading = JSON.stringify([chain, lengths, stream.id]);
       if (taken.has(reading)) continue;
       taken.add(reading);
       const seen = new Set<number>();
-      takeStream(document, stream, chain, seen);
+      takeAnyStream(document, stream, { chain, seen });
       // Compressed data says itself where it ends.
       const isOpen = lengths.some(({ kind }) => kind === "reference") && !isFlate(chain[0]);
       if (isOpen && !isLast && waiting.length < WAITING_AT_MOST) waiting.push({ stream, chain, seen });
@@ -93,16 +113,14 @@ function openPdf(content: Blob, tools: Tools): Outcome {
   }
 
   function takeObject(word: number): void {
-    const { number, start } = objectNumber(document.at, word);
+    const { id, start } = objectNumber(document.at, word);
     const isOverlapping = start < coverage.to();
-    const { value, streams, end, plain } = parse(word + "obj".length);
+    const { value, streams, end, plain } = parse(word + "obj".length, id);
     if (plain) coverage.cover(start, end);
-    if (value && streams.length === 0 && number !== undefined && isReferredTo(value)) {
-      remember(document.objects, number, value);
-    }
+    if (value && streams.length === 0 && id && isReferredTo(value)) remember(document.objects, id.number, value);
     for (const stream of streams) {
-      encrypted ||= isXref(stream.entries) && isEncrypted(stream.entries);
-      take({ ...stream, ordinaryFrom: isOrdinary && plain && !isOverlapping ? start : undefined }, false);
+      encrypted ||= isXref(stream.entries) && namedBy(stream.entries).length > 0;
+      take({ ...stream, id, ordinaryFrom: isOrdinary && plain && !isOverlapping ? start : undefined }, false);
     }
   }
 
@@ -111,7 +129,7 @@ function openPdf(content: Blob, tools: Tools): Outcome {
     else if (word === "trailer") {
       const { value, end, plain } = parse(at + word.length);
       if (plain) coverage.cover(at, end);
-      if (value?.kind === "dictionary") encrypted ||= isEncrypted(value.entries);
+      if (value?.kind === "dictionary") encrypted ||= namedBy(value.entries).length > 0;
     } else if (word === "%%EOF") lastEnd = at + word.length;
     else {
       if (!reached.has(at)) takeOrphan(document, at);
@@ -120,11 +138,12 @@ function openPdf(content: Blob, tools: Tools): Outcome {
   }
   for (const { stream, chain, seen } of waiting) {
     if (!chain) take(stream, true);
-    else takeStream(document, stream, chain, seen);
+    else takeAnyStream(document, stream, { chain, seen });
   }
-  if (encrypted) return { kind: "encrypted" };
-  if (document.tooLarge) return { kind: "too-large" };
-  return { kind: "opened", covered: coverage.ranges(lastEnd) };
+  const ended = (outcome: Outcome): { outcome: Outcome; encrypted: boolean } => ({ outcome, encrypted });
+  if (undecrypted) return ended({ kind: "encrypted" });
+  if (tooLarge) return ended({ kind: "too-large" });
+  return ended({ kind: "opened", covered: coverage.ranges(lastEnd) });
 }
 
 /**
@@ -149,92 +168,13 @@ function isReferredTo(value: Value): boolean {
   return value.kind === "number" || value.kind === "name" || value.kind === "list";
 }
 
-function isXref(entries: Entries): boolean {
-  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "XRef");
-}
-
-/** A trailer, or the table that takes its place, names the encryption. The word alone says nothing. */
-function isEncrypted(entries: Entries): boolean {
-  const given = entries.get("Encrypt") ?? [];
-  return (
-    given.some(({ kind }) => kind === "reference" || kind === "dictionary") &&
-    (entries.has("Root") || entries.has("Size"))
-  );
-}
-
-/** `12 0 obj`: the number, and where it begins. */
-function objectNumber(at: (position: number) => number, word: number): { number: number | undefined; start: number } {
-  const from = Math.max(0, word - 32);
-  let text = "";
-  for (let position = from; position < word; position += 1) text += String.fromCharCode(at(position));
-  const written = /(\d{1,10})[\0\t\n\f\r ]{1,8}\d{1,5}[\0\t\n\f\r ]{0,8}$/.exec(text);
-  return written ? { number: Number(written[1]), start: from + written.index } : { number: undefined, start: word };
-}
-
-const WINDOW_BYTES = 1024 * 1024;
-const WORDS = ["obj", "stream", "trailer", "%%EOF"] as const;
-const LONGEST_WORD = 7;
-
-/** All places where one of the words stands, in order. `endobj` and `endstream` are other words. */
-function* wordsOf(content: Blob, budget: Budget): Generator<{ word: (typeof WORDS)[number]; at: number }> {
-  for (let start = 0; start < content.size; start += WINDOW_BYTES) {
-    // Three bytes more in front, to see what stands before a word, and some behind for a word across the end.
-    const before = Math.min(3, start);
-    const window = content.bytes(start - before, before + WINDOW_BYTES + LONGEST_WORD);
-    budget.addWork(Math.max(0, window.length - before - LONGEST_WORD));
-    const next = WORDS.map((word) => window.indexOf(word, before));
-    for (;;) {
-      let first = -1;
-      for (let i = 0; i < next.length; i += 1) {
-        const position = next[i] ?? -1;
-        if (position >= 0 && (first < 0 || position < (next[first] ?? 0))) first = i;
-      }
-      const word = WORDS[first];
-      const position = next[first] ?? -1;
-      if (word === undefined || position >= before + WINDOW_BYTES) break;
-      next[first] = window.indexOf(word, position + 1);
-      if (word === "obj" && !mayPrecedeObject(window[position - 1])) continue;
-      if (word === "stream" && window.toString("latin1", position - 3, position) === "end") continue;
-      yield { word, at: start - before + position };
-    }
-  }
-}
-
-/** A blank, a digit, or the end of a comment. */
-function mayPrecedeObject(byte: number | undefined): boolean {
-  return byte !== undefined && (byte <= 0x20 || (byte >= 0x30 && byte <= 0x39));
-}
-
-/** Finds the next place of a word from any position on. What was read last is kept: the next question is about it most of the time. */
-function wordFinder(content: Blob, word: string, budget: Budget): (position: number) => number {
-  let from = 0;
-  let found = -1;
-  let window: { start: number; bytes: Buffer } = { start: 0, bytes: Buffer.alloc(0) };
-  const windowEnd = (): number => window.start + window.bytes.length;
-  return (position) => {
-    if (found >= 0 && position >= from && position <= found) return found;
-    from = position;
-    found = content.size;
-    for (let start = position; start + word.length <= content.size; start = windowEnd() - word.length + 1) {
-      if (start < window.start || start + word.length > windowEnd())
-        window = { start, bytes: content.bytes(start, WINDOW_BYTES) };
-      const at = window.bytes.indexOf(word, start - window.start);
-      budget.addWork((at < 0 ? windowEnd() : window.start + at) - start);
-      if (at >= 0) {
-        found = window.start + at;
-        break;
-      }
-    }
-    return found;
-  };
-}
-
 interface Coverage {
   cover(start: number, end: number): void;
   to(): number;
   ranges(lastEnd: number): Range[];
 }
 
+const WINDOW_BYTES = 1024 * 1024;
 const GAPS_AT_MOST = 256;
 /** The line of foreign letters behind the first line has four; compressed data of any use has more. */
 const FOREIGN_AT_MOST = 8;

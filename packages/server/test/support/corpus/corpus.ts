@@ -3,6 +3,7 @@ import { archives } from "./archives.ts";
 import type { Container } from "./container.ts";
 import { documents } from "./documents.ts";
 import { encodings } from "./encodings.ts";
+import { encryptedPdfs } from "./encrypted-pdfs.ts";
 import { made } from "./made.ts";
 import { mails } from "./mails.ts";
 import { more } from "./more.ts";
@@ -18,7 +19,7 @@ import { zips } from "./zips.ts";
 /** Every way to put a content into a file that we know of. */
 export const containersOfAllKinds: readonly Container[] = [
   ...[...zips, ...zipOddities, ...streams, ...tars, ...rarAnd7z, ...archives],
-  ...[...encodings, ...mails, ...pdfs, ...documents, ...polyglots, ...made, ...more],
+  ...[...encodings, ...mails, ...pdfs, ...encryptedPdfs, ...documents, ...polyglots, ...made, ...more],
 ];
 
 /** A file with a payload inside; made when it is asked for, the same in every run. */

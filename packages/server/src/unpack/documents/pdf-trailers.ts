@@ -1,0 +1,309 @@
+import type { Blob } from "../blob.ts";
+import type { Budget } from "../budget.ts";
+import { type EncryptionDictionary, type FileKey, keyWithoutPassword, type Method } from "./pdf-crypt.ts";
+import { decodeHex } from "./pdf-filters.ts";
+import { byteReader, decodeString, type Entries, PARSING, parseObject, type Value } from "./pdf-objects.ts";
+import { dataStart, isAtEnd } from "./pdf-streams.ts";
+import { objectNumber, wordFinder, wordsOf } from "./pdf-words.ts";
+
+/** How a document is encrypted, by all the ways in which readers find that out. */
+export interface Encryption {
+  /** What opens it without a password. Several, if it was revised or pretends to be. */
+  keys: readonly FileKey[];
+  /** Somebody would have to type a password, or to have a certificate. */
+  locked: boolean;
+}
+
+/** The end of a table of objects, or a stream that takes the place of both. */
+interface Trailer {
+  /** Where its word stands: `trailer`, or `obj`. */
+  at: number;
+  entries: Entries;
+  /** It stands in a string, a comment or a stream. */
+  inside: boolean;
+}
+
+const PLACES_PER_NUMBER = 4;
+const NUMBERS_AT_MOST = 200_000;
+const TRAILERS_AT_MOST = 1000;
+const DICTIONARIES_AT_MOST = 8;
+const IDENTIFIERS_AT_MOST = 4;
+const TARGETS_AT_MOST = 1000;
+const TEXT_BYTES = 4096;
+/** Checking a password takes as long as reading so many bytes, about. */
+const CHECK_WORK = 64 * 1024;
+
+/** Whether the name is in the document at all, written as it usually is: if not, nothing is encrypted or somebody hides it. */
+export function mentionsEncryption(content: Blob, budget: Budget): boolean {
+  return wordFinder(content, "Encrypt", budget)(0) < content.size;
+}
+
+/**
+ * Looks for the trailers of a document, wherever they stand, and for the encryption that they name.
+ *
+ * A trailer in a string, a comment or a stream is somebody's text, or belongs to a document that is embedded in this one,
+ * unless a table leads to it, or the tables are damaged: then readers search for trailers themselves.
+ */
+export function encryptionOf(content: Blob, budget: Budget): Encryption {
+  const at = byteReader(content);
+  const parse = (start: number): ReturnType<typeof parseObject> => {
+    const parsed = parseObject(at, start, { string() {}, allKeys: true });
+    budget.addWork((parsed.end - start) * PARSING);
+    return parsed;
+  };
+  const { trailers, places, open } = survey(content, { at, parse, budget });
+  const encrypting = trailers.filter(({ entries }) => namedBy(entries).length > 0);
+  if (encrypting.length === 0) return { keys: [], locked: false };
+
+  const objects = (object: number): Value[] =>
+    (places.get(object) ?? []).flatMap((place) => {
+      const { value } = parse(place);
+      return value ? [value] : [];
+    });
+  const resolve = (value: Value | undefined): Value[] =>
+    value?.kind === "reference" ? objects(value.object) : value ? [value] : [];
+  markInside(encrypting, open, ({ start, object }) => {
+    const ends = objects(object).map((length) => (length.kind === "number" ? start + length.value : 0));
+    return Math.max(0, ...ends.filter((end) => end <= content.size && isAtEnd(content, end)));
+  });
+  const tables = encrypting.some(({ inside }) => inside) ? tablesOf(content, trailers, budget) : undefined;
+  const counted = encrypting.filter(({ at, inside }) => !inside || !tables?.intact || tables.trailers.has(at));
+  const text = (value: Value | undefined): Buffer => textOf(content, value);
+  const identifiers = identifiersOf(trailers.flatMap(({ entries }) => entries.get("ID") ?? []).flatMap(resolve), text);
+  return keysOf(counted, { identifiers, resolve, text, budget });
+}
+
+interface Survey {
+  trailers: Trailer[];
+  /** Where objects begin, by number. */
+  places: Map<number, number[]>;
+  open: OpenStream[];
+}
+
+/** A stream whose length stands in another object. */
+interface OpenStream {
+  start: number;
+  object: number;
+}
+
+/** Both lists are in the order of the document. */
+function markInside(trailers: Trailer[], open: readonly OpenStream[], endOf: (stream: OpenStream) => number): void {
+  let [within, next] = [0, 0];
+  for (const trailer of trailers) {
+    for (let stream = open[next]; stream && stream.start < trailer.at; stream = open[next]) {
+      within = Math.max(within, endOf(stream));
+      next += 1;
+    }
+    trailer.inside ||= trailer.at < within;
+  }
+}
+
+interface Reading {
+  at(position: number): number;
+  parse(start: number): ReturnType<typeof parseObject>;
+  budget: Budget;
+}
+
+function survey(content: Blob, { at, parse, budget }: Reading): Survey {
+  const trailers: Trailer[] = [];
+  const places: Survey["places"] = new Map();
+  const open: OpenStream[] = [];
+  let within = 0;
+  const add = (trailer: Trailer): void => {
+    // Whatever is beyond the limit, the last ones are those that readers begin with.
+    if (trailers.length >= TRAILERS_AT_MOST) trailers.splice(TRAILERS_AT_MOST / 2, 1);
+    trailers.push(trailer);
+  };
+  for (const { word, at: position } of wordsOf(content, budget)) {
+    if (word !== "obj" && word !== "trailer") continue;
+    const from = position + word.length;
+    const { value, streams, end } = parse(from);
+    const inside = position < within || isCommented(at, position);
+    if (word === "trailer") {
+      if (value?.kind === "dictionary") add({ at: position, entries: value.entries, inside });
+      continue;
+    }
+    const { id } = objectNumber(at, position);
+    if (id) addPlace(places, id.number, from);
+    within = Math.max(within, end);
+    for (const { at: stream, entries } of streams) {
+      if (isXref(entries)) add({ at: position, entries, inside });
+      const start = dataStart(at, stream);
+      for (const length of entries.get("Length") ?? []) {
+        if (length.kind === "reference") open.push({ start, object: length.object });
+        const dataEnd = length.kind === "number" ? start + length.value : 0;
+        if (dataEnd > within && isAtEnd(content, dataEnd)) within = dataEnd;
+      }
+    }
+  }
+  return { trailers, places, open };
+}
+
+function addPlace(places: Survey["places"], number: number, place: number): void {
+  const all = places.get(number);
+  if (!all) {
+    if (places.size < NUMBERS_AT_MOST) places.set(number, [place]);
+  } else if (all.length < PLACES_PER_NUMBER) all.push(place);
+  else all[PLACES_PER_NUMBER - 1] = place;
+}
+
+function isCommented(at: (position: number) => number, position: number): boolean {
+  for (let before = position - 1; before >= Math.max(0, position - 256); before -= 1) {
+    const byte = at(before);
+    if (byte === 0x0a || byte === 0x0d) return false;
+    if (byte === 0x25) return true;
+  }
+  return false;
+}
+
+export function isXref(entries: Entries): boolean {
+  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "XRef");
+}
+
+/** The encryption that a trailer names. The word alone says nothing. */
+export function namedBy(entries: Entries): Value[] {
+  return (entries.get("Encrypt") ?? []).filter(({ kind }) => kind === "reference" || kind === "dictionary");
+}
+
+/** Which trailers the tables lead to, and whether the last `startxref` leads to a table at all. */
+function tablesOf(
+  content: Blob,
+  trailers: readonly Trailer[],
+  budget: Budget,
+): { trailers: ReadonlySet<number>; intact: boolean } {
+  const header = Math.max(0, content.bytes(0, 1024 + 5).indexOf("%PDF-"));
+  const nextStart = wordFinder(content, "startxref", budget);
+  const nextTrailer = wordFinder(content, "trailer", budget);
+  const targets: number[] = [];
+  for (let at = nextStart(0); at < content.size; at = nextStart(at + 1)) {
+    const written = /^startxref\s*(\d{1,15})/.exec(content.bytes(at, 64).toString("latin1"))?.[1];
+    if (written !== undefined) targets.push(Number(written));
+  }
+  const [last = -1] = targets.slice(-1);
+  for (const { entries } of trailers) {
+    for (const value of ["Prev", "XRefStm"].flatMap((key) => entries.get(key) ?? [])) {
+      if (value.kind === "number") targets.push(value.value);
+    }
+  }
+  const found = new Set<number>();
+  const follow = (target: number): boolean => {
+    const positions = [target, target + header].filter((position) => position < content.size);
+    const places = positions.flatMap((position) => tableAt(content, position, nextTrailer) ?? []);
+    for (const place of places) found.add(place);
+    return places.length > 0;
+  };
+  const distinct = [...new Set(targets)];
+  for (const target of distinct.slice(0, TARGETS_AT_MOST)) follow(target);
+  return { trailers: found, intact: distinct.length <= TARGETS_AT_MOST && follow(last) };
+}
+
+/** The trailer of the table at a position, or behind a few blanks. */
+function tableAt(content: Blob, position: number, nextTrailer: (position: number) => number): number | undefined {
+  if (position < 0) return undefined;
+  const text = content.bytes(position, 64).toString("latin1");
+  if (/^\s*xref/.test(text)) return nextTrailer(position);
+  const word = /^\s*\d+\s+\d+\s+obj/.exec(text)?.[0];
+  return word === undefined ? undefined : position + word.length - "obj".length;
+}
+
+function textOf(content: Blob, value: Value | undefined): Buffer {
+  if (value?.kind !== "string" || value.range.end - value.range.start > TEXT_BYTES) return Buffer.alloc(0);
+  const written = content.bytes(value.range.start, value.range.end - value.range.start);
+  return value.hex ? decodeHex(written).bytes : decodeString(written);
+}
+
+/** The first half of a document's identifier is part of its key. Some have none. */
+function identifiersOf(lists: readonly Value[], text: (value: Value | undefined) => Buffer): Buffer[] {
+  const all = lists.flatMap((list) => (list.kind === "list" ? [text(list.items[0])] : []));
+  const distinct = new Map([...all, Buffer.alloc(0)].map((identifier) => [identifier.toString("hex"), identifier]));
+  return [...distinct.values()].slice(-IDENTIFIERS_AT_MOST);
+}
+
+interface Resolving {
+  identifiers: readonly Buffer[];
+  resolve(value: Value | undefined): Value[];
+  text(value: Value | undefined): Buffer;
+  budget: Budget;
+}
+
+/** Each trailer has to name at least one encryption that opens; objects that were revised have several. */
+function keysOf(trailers: readonly Trailer[], tools: Resolving): Encryption {
+  const keys = new Map<string, FileKey>();
+  const known = new Map<string, boolean>();
+  const opens = (entries: Entries, order: number): boolean => {
+    const dictionary = encryptionDictionary(entries, order, tools);
+    if (!dictionary) return false;
+    const name = JSON.stringify(dictionary);
+    const before = known.get(name);
+    if (before !== undefined || known.size >= DICTIONARIES_AT_MOST) return before ?? false;
+    tools.budget.addWork(CHECK_WORK);
+    const key = keyWithoutPassword(dictionary, tools.identifiers);
+    if (key) keys.set(JSON.stringify(key), key);
+    known.set(name, key !== undefined || dictionary.methods.length === 0);
+    return known.get(name) ?? false;
+  };
+  const locked = trailers.filter(({ entries }) => {
+    const candidates = namedBy(entries).flatMap(tools.resolve);
+    const tried = candidates.map(
+      (value) => value.kind === "dictionary" && [0, -1].map((order) => opens(value.entries, order)).includes(true),
+    );
+    return !tried.includes(true);
+  });
+  return { keys: [...keys.values()].filter(({ methods }) => methods.length > 0), locked: locked.length > 0 };
+}
+
+/** What the standard handler wants to know; undefined for other handlers and for methods that nobody knows. */
+function encryptionDictionary(entries: Entries, order: number, tools: Resolving): EncryptionDictionary | undefined {
+  const one = (key: string, from = entries): Value | undefined =>
+    (from.get(key) ?? []).flatMap(tools.resolve).at(order);
+  const number = (key: string, from = entries): number => {
+    const value = one(key, from);
+    return value?.kind === "number" ? value.value : 0;
+  };
+  const handler = one("Filter");
+  const [version, revision] = [number("V"), number("R")];
+  if (handler?.kind !== "name" || handler.name !== "Standard" || revision < 2 || revision > 6) return undefined;
+  const filters = one("CF");
+  const crypt = [...(filters?.kind === "dictionary" ? filters.entries : new Map<string, Value[]>())].flatMap(
+    ([name, values]) =>
+      values
+        .flatMap(tools.resolve)
+        .flatMap((value) => (value.kind === "dictionary" ? [[name, value.entries] as const] : [])),
+  );
+  const methods = version < 4 ? (["V2"] as const) : methodsOf({ crypt, one });
+  if (!methods) return undefined;
+  return {
+    revision,
+    permissions: number("P"),
+    lengths: [number("Length"), ...crypt.map(([, filter]) => number("Length", filter))],
+    owner: tools.text(one("O")),
+    user: tools.text(one("U")),
+    ownerKey: tools.text(one("OE")),
+    userKey: tools.text(one("UE")),
+    methods,
+  };
+}
+
+interface CryptFilters {
+  crypt: readonly (readonly [name: string, entries: Entries])[];
+  one(key: string, from?: Entries): Value | undefined;
+}
+
+/** All that are in use or may be: a stream can ask for any of them. */
+function methodsOf({ crypt, one }: CryptFilters): Method[] | undefined {
+  const methods = new Map(
+    crypt.flatMap(([name, filter]) => {
+      const method = one("CFM", filter);
+      return method?.kind === "name" && isMethod(method.name) ? [[name, method.name] as const] : [];
+    }),
+  );
+  const inUse = ["StmF", "StrF", "EFF"].flatMap((key) => one(key) ?? []);
+  const isKnown = inUse.every(
+    (value) => value.kind === "name" && (value.name === "Identity" || methods.has(value.name)),
+  );
+  return isKnown ? [...new Set(methods.values())] : undefined;
+}
+
+function isMethod(name: string): name is Method {
+  return name === "V2" || name === "AESV2" || name === "AESV3";
+}
