@@ -1,4 +1,4 @@
-import type { Blob } from "./blob.ts";
+import { type Blob, piecesOf } from "./blob.ts";
 import type { Budget } from "./budget.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
@@ -78,6 +78,15 @@ export function emit(sink: MemberSink, member: { name: string; content: Uint8Arr
   sink.write(member.content);
   sink.end();
 }
+
+/** One that stands somewhere as it is, however large. */
+export function emitStored(sink: MemberSink, member: { name: string; content: Blob; way?: string | undefined }): void {
+  sink.begin(member.name, member.way);
+  for (const { bytes } of piecesOf(member.content, PIECE_BYTES)) sink.write(bytes);
+  sink.end();
+}
+
+const PIECE_BYTES = 1024 * 1024;
 
 /** All of a container: nothing is left over. */
 export function whole(container: Blob): readonly Range[] {

@@ -1,11 +1,16 @@
+import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
+import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
-import { lz4 } from "./archives/lz4.ts";
+import { lz4, mozLz4 } from "./archives/lz4.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
+import { appleDouble, binHex, macBinary } from "./archives/macintosh.ts";
+import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
+import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
 import type { Blob } from "./blob.ts";
@@ -27,17 +32,25 @@ import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
 import { unopenable } from "./programs/packed.ts";
 
+/** Known by what they begin with. */
+export const smallKinds: readonly Opener[] = [
+  ...[asar, romfs, lbr, androidBackup, gitPack, mozLz4],
+  ...[appleDouble, macBinary, binHex, png, woff, woff2, zisofs],
+];
+
 /** Asked about every content. A content may be several of these at once, and is then opened in each way. */
 const OPENERS: readonly Opener[] = [
   zip,
   gzip,
   zstd,
   tar,
+  ...unopenedKinds,
   ...sevenZipKinds,
   iso,
   warc,
   lzip,
   lzmaAlone,
+  ...smallKinds,
   lz4,
   lzop,
   snappy,

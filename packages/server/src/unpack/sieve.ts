@@ -6,6 +6,7 @@ import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
+import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { oneNote } from "./documents/onenote.ts";
@@ -13,6 +14,7 @@ import { openPgp } from "./documents/openpgp.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { tnef } from "./documents/tnef.ts";
 import type { Opener } from "./opener.ts";
+import { smallKinds } from "./openers.ts";
 import { unopenable } from "./programs/packed.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
 
@@ -38,6 +40,7 @@ const BY_HEAD: readonly Opener[] = [
   zstd,
   tar,
   ...sevenZipKinds,
+  ...smallKinds,
   zlib,
   lzip,
   lz4,
@@ -50,6 +53,7 @@ const BY_HEAD: readonly Opener[] = [
   activeMime,
   brotli,
   ...unopenable,
+  ...unopenedKinds,
 ];
 
 /** The shortest line by which an encoded file is known: `=ybegin line=128 size=60`. */

@@ -16,7 +16,7 @@ const AT_ONCE = 4;
 /** Kinds that we know and do not open, and what is too damaged to be opened: `no` is a true answer for these. */
 const MAY_BE_NO = [
   /zip: methods\/(zstd by its old number|reduce)/,
-  /lrzip|zpaq|BinHex/,
+  /lrzip|zpaq/,
   /a zip that looks like a tar|the flag of (strong encryption|hidden headers)/,
   /tar: ends and gaps\/(a wrong checksum of its own|cut in the last member)/,
 ];

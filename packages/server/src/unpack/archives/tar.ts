@@ -1,6 +1,6 @@
 import type { Blob } from "../blob.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
@@ -76,7 +76,8 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
   for (const { members, byTheBook } of walks) {
     for (const { name, content, plain, sparse } of members) {
       const stored = container.slice(content.start, content.end);
-      copy(stored, name, { way: byTheBook && plain && !isMistakable ? "tar" : undefined, tools });
+      const way = byTheBook && plain && !isMistakable ? "tar" : undefined;
+      emitStored(tools.sink, { name, content: stored, way });
       if (sparse) fill(stored, sparse, { name, tools });
     }
   }
@@ -295,10 +296,4 @@ const ZEROS = Buffer.alloc(BLOCK);
 
 function padded(size: number): number {
   return Math.ceil(size / BLOCK) * BLOCK;
-}
-
-function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
-  tools.sink.begin(name, way);
-  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
-  tools.sink.end();
 }

@@ -3,7 +3,7 @@ import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
 import { gaps } from "../ranges.ts";
 import { signaturesIn } from "../signature-search.ts";
 import { findAll } from "./find-bytes.ts";
@@ -155,12 +155,12 @@ function emitReading(
   if (reading.method === METHOD.stored) {
     const packedBytes = Math.min(rest, reading.packedBytes ?? storedBytes(container, header, tools));
     const way = member.byTheBook && packedBytes === reading.unpackedBytes ? "zip/stored" : undefined;
-    copy(container.slice(header.start, header.start + packedBytes), name, { way, tools });
+    emitStored(sink, { name, content: container.slice(header.start, header.start + packedBytes), way });
     // Some programs go by the one size, some by the other.
     const { unpackedBytes } = reading;
     if (reading.packedBytes !== undefined && unpackedBytes > 0 && unpackedBytes !== reading.packedBytes) {
       const other = container.slice(header.start, header.start + Math.min(rest, unpackedBytes));
-      copy(other, name, { way: undefined, tools });
+      emitStored(sink, { name, content: other });
     }
     return packedBytes;
   }
@@ -187,13 +187,6 @@ function emitReading(
   return right || member.listed.length === 0 ? inflated.taken : "inconsistent";
 }
 
-function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
-  tools.sink.begin(name, way);
-  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
-  tools.sink.end();
-}
-
-const PIECE_BYTES = 1024 * 1024;
 const DESCRIPTOR = Buffer.from("PK\x07\x08", "latin1");
 const SIGNATURE = Buffer.from("PK", "latin1");
 const NEXT_RECORDS: readonly string[] = ["PK\x01\x02", "PK\x03\x04", "PK\x05\x06"];
