@@ -65,16 +65,20 @@ export interface MemberSink {
   folder(): void;
   /**
    * `way` says how the member was packed (`zip/deflated`) if that was done in the ordinary way, by the book, so that
-   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt.
+   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt. `isPart` if the
+   * member is a piece of another one that comes out as well: where that is whole, the piece need not be.
    */
-  begin(name: string, way?: string): void;
+  begin(name: string, way?: string, options?: { isPart: boolean }): void;
   write(bytes: Uint8Array): void;
   end(): void;
 }
 
 /** One member, given as a whole. */
-export function emit(sink: MemberSink, member: { name: string; content: Uint8Array; way?: string }): void {
-  sink.begin(member.name, member.way);
+export function emit(
+  sink: MemberSink,
+  member: { name: string; content: Uint8Array; way?: string; isPart?: boolean },
+): void {
+  sink.begin(member.name, member.way, { isPart: member.isPart ?? false });
   sink.write(member.content);
   sink.end();
 }

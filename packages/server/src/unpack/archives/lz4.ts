@@ -105,7 +105,7 @@ export function openFrames(container: Blob, { sink }: Tools, read: FrameReader):
   const [first] = starts;
   for (const start of starts.length > FRAMES_AT_MOST ? [first as number] : starts.slice(starts.length > 1 ? 0 : 1)) {
     const pieces = slidingOutput(sink.write);
-    sink.begin("frame");
+    sink.begin("frame", undefined, { isPart: true });
     read(start, pieces);
     pieces.end();
     sink.end();

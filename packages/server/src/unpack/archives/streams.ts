@@ -48,6 +48,7 @@ async function openStreams(
     emit(tools.sink, {
       name: step.name,
       content: step.content,
+      isPart: !alone,
       ...(alone && step.exact && format.way && { way: format.way }),
     });
     contents.push(step.content);
