@@ -24,6 +24,7 @@ import { pdf } from "./documents/pdf.ts";
 import { powerPoint } from "./documents/powerpoint.ts";
 import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
+import { sqlite } from "./documents/sqlite.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
 import { encodedRuns } from "./encodings/encoded-runs.ts";
@@ -67,6 +68,7 @@ const OPENERS: readonly Opener[] = [
   signedText,
   oneNote,
   activeMime,
+  sqlite,
   ...unopenable,
 ];
 

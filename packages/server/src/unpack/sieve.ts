@@ -12,6 +12,7 @@ import { activeMime } from "./documents/activemime.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
 import { signedMessage } from "./documents/signed-message.ts";
+import { sqlite } from "./documents/sqlite.ts";
 import { tnef } from "./documents/tnef.ts";
 import type { Opener } from "./opener.ts";
 import { smallKinds } from "./openers.ts";
@@ -51,6 +52,7 @@ const BY_HEAD: readonly Opener[] = [
   openPgp,
   oneNote,
   activeMime,
+  sqlite,
   brotli,
   ...unopenable,
   ...unopenedKinds,

@@ -55,7 +55,7 @@ export async function openContainer(
     },
   };
   const container = blob.slice(place.start, place.end);
-  const outcome = await opener.open(container, { sink, budget: counted, sevenZip: program });
+  const outcome = await opener.open(container, { sink, budget: counted, sevenZip: program }, place);
   const rest = outcome.kind === "opened" ? gaps(outcome.covered, container.size) : [];
   return { place, outcome: outcome.kind, members, rest, work };
 }
