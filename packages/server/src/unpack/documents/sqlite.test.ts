@@ -67,5 +67,6 @@ describe("a zip that pages cut apart", () => {
     return (await openContainer(zip, value ?? Buffer.alloc(0)))?.outcome;
   };
   test("is whole as a value", async () => assert.equal(await outcome(stored("noise", noise)), "opened"));
-  test("is encrypted as a value", async () => assert.equal(await outcome(encrypted("noise", noise, "password")), "encrypted"));
+  test("is encrypted as a value", async () =>
+    assert.equal(await outcome(encrypted("noise", noise, "password")), "encrypted"));
 });
