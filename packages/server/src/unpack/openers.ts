@@ -2,6 +2,7 @@ import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
 import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
+import { lzh } from "./archives/lzh.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { appleDouble, binHex, macBinary } from "./archives/macintosh.ts";
@@ -35,7 +36,7 @@ import { unopenable } from "./programs/packed.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
-  ...[asar, romfs, lbr, androidBackup, gitPack, mozLz4],
+  ...[asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
   ...[appleDouble, macBinary, binHex, png, woff, woff2, zisofs],
 ];
 

@@ -25,7 +25,6 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("bzip2", "bzip2", "'BZh' 31-39 '1AY&SY'", "'BZh' 31-39 17 72 45 38 50 90"),
   begins("xz", "xz", "fd '7zXZ' 00"),
   begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
-  begins("lzh", "Lzh", "..*2 '-lh' 30-39 '-'", "..*2 '-lz' 30-39 '-'", "..*2 '-lh' 64 '-'", "..*2 '-lzs-'"),
   { kind: "arj", type: "Arj", sure: true, beginnings: beginningsOf(["60"]), fits: isArj },
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
   begins("chm", "Chm", "'ITSF' 03 00 00 00"),
