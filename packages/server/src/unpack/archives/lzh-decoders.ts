@@ -4,7 +4,7 @@ import { adaptiveTree, type Bits, bitsOf } from "./lzh-tree.ts";
  * How LHA and its forerunners pack: references to what came out before, and letters and lengths as Huffman codes. What is
  * before the beginning counts as well: spaces, or in the oldest a fixed pattern. Each gives what it could, and whether it was all.
  */
-export interface Unpacked {
+interface Unpacked {
   content: Buffer;
   isWhole: boolean;
 }
