@@ -1,4 +1,4 @@
-import type { Blob } from "./blob.ts";
+import { type Blob, piecesOf } from "./blob.ts";
 import type { Budget } from "./budget.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
@@ -69,20 +69,38 @@ export interface MemberSink {
   folder(): void;
   /**
    * `way` says how the member was packed (`zip/deflated`) if that was done in the ordinary way, by the book, so that
-   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt. A `leftover` is
-   * what nothing in the container uses, parts of what once was there: that it cannot be read is no reason to doubt.
+   * another unpacker who has shown to know that way has found this member too. Left out in case of doubt.
    */
-  begin(name: string, way?: string, options?: { leftover?: boolean }): void;
+  begin(name: string, way?: string, options?: MemberOptions): void;
   write(bytes: Uint8Array): void;
   end(): void;
 }
 
+interface MemberOptions {
+  /** What nothing in the container uses, parts of what once was there: that it cannot be read is no reason to doubt. */
+  leftover?: boolean;
+  /** A piece of another member that comes out as well: where that is whole, the piece need not be. */
+  isPart?: boolean;
+}
+
 /** One member, given as a whole. */
-export function emit(sink: MemberSink, member: { name: string; content: Uint8Array; way?: string }): void {
-  sink.begin(member.name, member.way);
+export function emit(
+  sink: MemberSink,
+  member: { name: string; content: Uint8Array; way?: string; isPart?: boolean },
+): void {
+  sink.begin(member.name, member.way, { isPart: member.isPart ?? false });
   sink.write(member.content);
   sink.end();
 }
+
+/** One that stands somewhere as it is, however large. */
+export function emitStored(sink: MemberSink, member: { name: string; content: Blob; way?: string | undefined }): void {
+  sink.begin(member.name, member.way);
+  for (const { bytes } of piecesOf(member.content, PIECE_BYTES)) sink.write(bytes);
+  sink.end();
+}
+
+const PIECE_BYTES = 1024 * 1024;
 
 /** All of a container: nothing is left over. */
 export function whole(container: Blob): readonly Range[] {

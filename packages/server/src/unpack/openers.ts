@@ -1,11 +1,17 @@
+import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
+import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
-import { lz4 } from "./archives/lz4.ts";
+import { lz4, mozLz4 } from "./archives/lz4.ts";
+import { lzh } from "./archives/lzh.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
+import { appleDouble, macBinary } from "./archives/macintosh.ts";
+import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
+import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
 import { endsAtBack, startOfArchive } from "./archives/zip-directory.ts";
@@ -22,6 +28,7 @@ import { pdf } from "./documents/pdf.ts";
 import { powerPoint } from "./documents/powerpoint.ts";
 import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
+import { sqlite } from "./documents/sqlite.ts";
 import { tnef } from "./documents/tnef.ts";
 import { vba } from "./documents/vba-source.ts";
 import { workbook } from "./documents/workbook.ts";
@@ -32,17 +39,25 @@ import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
 import { unopenable } from "./programs/packed.ts";
 
+/** Known by what they begin with. */
+export const smallKinds: readonly Opener[] = [
+  ...[asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
+  ...[appleDouble, macBinary, png, woff, woff2, zisofs],
+];
+
 /** Asked about every content. A content may be several of these at once, and is then opened in each way. */
 const OPENERS: readonly Opener[] = [
   zip,
   gzip,
   zstd,
   tar,
+  ...unopenedKinds,
   ...sevenZipKinds,
   iso,
   warc,
   lzip,
   lzmaAlone,
+  ...smallKinds,
   lz4,
   lzop,
   snappy,
@@ -63,6 +78,7 @@ const OPENERS: readonly Opener[] = [
   signedText,
   oneNote,
   activeMime,
+  sqlite,
   ...unopenable,
 ];
 

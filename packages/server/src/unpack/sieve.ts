@@ -6,6 +6,7 @@ import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
+import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
@@ -13,9 +14,11 @@ import { ole } from "./documents/ole.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
 import { signedMessage } from "./documents/signed-message.ts";
+import { sqlite } from "./documents/sqlite.ts";
 import { tnef } from "./documents/tnef.ts";
 import { isWorkbook } from "./documents/workbook.ts";
 import type { Opener } from "./opener.ts";
+import { smallKinds } from "./openers.ts";
 import { unopenable } from "./programs/packed.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
 
@@ -41,6 +44,7 @@ const BY_HEAD: readonly Opener[] = [
   zstd,
   tar,
   ...sevenZipKinds,
+  ...smallKinds,
   zlib,
   lzip,
   lz4,
@@ -53,8 +57,10 @@ const BY_HEAD: readonly Opener[] = [
   openPgp,
   oneNote,
   activeMime,
+  sqlite,
   brotli,
   ...unopenable,
+  ...unopenedKinds,
 ];
 
 /** The shortest line by which an encoded file is known: `=ybegin line=128 size=60`. */

@@ -194,6 +194,25 @@ describe("what could not be looked at is in doubt", () => {
   });
 });
 
+describe("a file in several streams", () => {
+  const file = tar([{ name: "a", content: Buffer.concat(Array(20).fill(payload)) }]);
+  const inHalves = Buffer.concat([gzipSync(file.subarray(0, 1500)), gzipSync(file.subarray(1500))]);
+  test("is whole, although none of the streams is", async () => {
+    assert.equal((await walked(inHalves)).doubt, undefined);
+  });
+  test("is in doubt where it is cut off itself", async () => {
+    const cut = Buffer.concat([gzipSync(file.subarray(0, 1500)), gzipSync(file.subarray(1500, 2500))]);
+    assert.equal((await walked(cut)).doubt?.finding, "scanner:unsupported-archive");
+  });
+  test("is in doubt where one of them is something else that cannot be opened", async () => {
+    const broken = packedBy7z(other, "7z").subarray(0, 90);
+    assert.equal(
+      (await walked(Buffer.concat([inHalves, gzipSync(broken)]))).doubt?.finding,
+      "scanner:unsupported-archive",
+    );
+  });
+});
+
 test("a walk that was called off ends", async () => {
   let asked = 0;
   const cancelled = (): boolean => {

@@ -80,6 +80,14 @@ interface Content {
   /** It may be pieces of different things: what nothing uses any more, or what a wrong guess took out. */
   leftover: boolean;
   found: readonly Found[];
+  /** It is a piece of something else that came out: containers of these kinds are whole there, or in doubt there. */
+  partOf?: ReadonlySet<string>;
+}
+
+/** A member that is opened when its container is done with. */
+interface Waiting extends Content {
+  isPart: boolean;
+  release(): void;
 }
 
 /** Which stretches of a content have been accounted for, and whether all that is in them came out. */
@@ -120,13 +128,14 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** Members that hold others wait in `waiting` until the container is done, so that one is open at a time. */
-  function sinkFor(parent: Content, { opener, place }: Found, waiting: (Content & { release(): void })[]): MemberSink {
+  function sinkFor(parent: Content, { opener, place }: Found, waiting: Waiting[]): MemberSink {
     // The other one opens what a content begins with, and nothing in the middle of it.
     const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
-    let [path, seen, leftover] = [parent.path, false, parent.leftover];
+    let [path, seen, leftover, isPart] = [parent.path, false, parent.leftover, false];
     return {
       folder: budget.check,
       begin(name, way, options) {
+        isPart = options?.isPart ?? false;
         budget.addMember();
         store.begin();
         path = [...parent.path, nameOf(name) || opener.kind];
@@ -148,7 +157,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
           if (!seen) other?.show(content, path);
-        } else waiting.push({ path, layer, seen, leftover, found, ...store.keep() });
+        } else waiting.push({ path, layer, seen, leftover, found, isPart, ...store.keep() });
       },
     };
   }
@@ -156,16 +165,19 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   /** Opens one container, and then what waits in it. `decoded` is what has been decoded of the content so far. */
   async function open(parent: Content, found: Found, decoded: Range[]): Promise<Account | undefined> {
     const { opener, place } = found;
-    const waiting: (Content & { release(): void })[] = [];
+    const waiting: Waiting[] = [];
     const sink = sinkFor(parent, found, waiting);
     const container = parent.content.slice(place.start, place.end);
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
-    if (!tools.ignored.has(opener.kind))
+    const isExcused = outcome.kind === "unreadable" && parent.partOf?.has(opener.kind);
+    if (!tools.ignored.has(opener.kind) && !isExcused)
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     const isWrong = !place.sure && outcome.kind !== "opened";
+    const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
-      await enter(isWrong ? { ...member, leftover: true } : member);
+      const leftover = member.leftover || isWrong;
+      await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
@@ -259,6 +271,10 @@ function doubtOf(outcome: Outcome, sure: boolean): string | undefined {
   if (outcome.kind === "encrypted") return findings.encrypted;
   if (outcome.kind === "too-large") return findings.limitsExceeded;
   return outcome.kind === "unreadable" && sure ? findings.unsupportedArchive : undefined;
+}
+
+function sureKinds({ found }: Content): string[] {
+  return found.flatMap(({ opener, place }) => (place.sure && place.start === 0 ? [opener.kind] : []));
 }
 
 /** A gap as it is, and without the zeros or the line break that it begins with: these may belong to what is before it. */

@@ -1,4 +1,5 @@
 import type { Blob } from "../blob.ts";
+import { bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
 import { rangeRecorder } from "../ranges.ts";
 import { headOf } from "../signature-search.ts";
@@ -13,6 +14,23 @@ export const lz4: Opener = {
   find: (content) => (isLz4(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: openLz4,
 };
+
+/** A block of lz4 as Firefox keeps bookmarks and sessions: a word, the size, the block. */
+export const mozLz4: Opener = {
+  kind: "mozlz4",
+  archive: true,
+  find: (content) => (isMozLz4(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open: (container, tools) =>
+    openFrames(container, tools, (at, output) => {
+      if (at > 0) return undefined;
+      const block = container.bytes(MOZ_HEADER, tools.budget.limits.memberInMemoryBytes);
+      tools.budget.addWork(block.length);
+      return { kind: "frame", at: container.size, damaged: !readBlock(block, output) };
+    }),
+};
+
+const isMozLz4 = bytePattern("'mozLz40' 00 ..*4");
+const MOZ_HEADER = 12;
 
 const FRAME = 0x184d2204;
 const OLD_FRAME = 0x184c2102;
@@ -87,7 +105,7 @@ export function openFrames(container: Blob, { sink }: Tools, read: FrameReader):
   const [first] = starts;
   for (const start of starts.length > FRAMES_AT_MOST ? [first as number] : starts.slice(starts.length > 1 ? 0 : 1)) {
     const pieces = slidingOutput(sink.write);
-    sink.begin("frame");
+    sink.begin("frame", undefined, { isPart: true });
     read(start, pieces);
     pieces.end();
     sink.end();

@@ -9,14 +9,14 @@ import { streamEnd } from "./stream-end.ts";
 /** How one kind of archive is recognised by what it begins with. */
 interface KnownKind {
   kind: string;
-  /** 7-Zip's name of the format; none if nothing we have opens it. */
-  type?: string;
+  /** 7-Zip's name of the format. */
+  type: string;
   sure: boolean;
   beginnings?: Uint8Array;
   fits(head: Buffer, content: Blob): boolean;
 }
 
-/** Those of 7-Zip's formats that are no programs or media and that we have no opener of our own for; then others that it cannot open. */
+/** Those of 7-Zip's formats that are no programs or media and that we have no opener of our own for. */
 const KNOWN_KINDS: readonly KnownKind[] = [
   begins("7z", "7z", "'7z' bc af 27 1c"),
   begins("rar", "Rar", "'Rar!' 1a 07 00"),
@@ -24,7 +24,6 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("bzip2", "bzip2", "'BZh' 31-39 '1AY&SY'", "'BZh' 31-39 17 72 45 38 50 90"),
   begins("xz", "xz", "fd '7zXZ' 00"),
   begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
-  begins("lzh", "Lzh", "..*2 '-lh' 30-39 '-'", "..*2 '-lz' 30-39 '-'", "..*2 '-lh' 64 '-'", "..*2 '-lzs-'"),
   { kind: "arj", type: "Arj", sure: true, beginnings: beginningsOf(["60"]), fits: isArj },
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
   begins("chm", "Chm", "'ITSF' 03 00 00 00"),
@@ -41,7 +40,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   { kind: "udf", type: "Udf", sure: true, fits: hasUdfDescriptor },
   begins("wim", "wim", "'MSWIM' 00 00 00"),
   begins("xar", "Xar", "'xar!' 00"),
-  begins("squashfs", "SquashFS", "'hsqs'", "'sqsh'"),
+  begins("squashfs", "SquashFS", "'hsqs'", "'sqsh'", "'shsq'", "'qshs'"),
   has("cramfs", "CramFS", 16, "'Compressed ROMFS'"),
   begins("szdd", "MsLZ", "'SZDD' 88 f0 27 33"),
   begins("swf", "SWFc", "'CWS' 05-40", "'ZWS' 0d-40"),
@@ -52,22 +51,16 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   has("ntfs", "NTFS", 3, "'NTFS    ' 00"),
   has("apfs", "APFS", 32, "'NXSB' 00"),
   has("gpt", "GPT", 512, "'EFI PART' 00 00 01 00"),
-  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05", "'BD' ..*8 00 03"),
+  // A volume of HFS may be a shell around one of HFS+.
+  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05", "'BD' ..*122 'H+'", "'BD' ..*122 'HX'"),
+  has("apple-partitions", "APM", 512, "'PM' 00 00 00"),
+  has("android-partitions", "LP", 4096, "'gDla4' 00*3"),
   begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
   ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
   ends("vhd", "VHD", "'conectix' 00 00"),
   { kind: "ext", type: "Ext", sure: true, fits: isExt },
   { kind: "fat", type: "FAT", sure: false, fits: isFat },
   { kind: "disk", type: "MBR", sure: true, fits: hasPartitions },
-  // lrzip, rzip, zpaq.
-  // A file of a disc that is packed by itself (zisofs).
-  begins("zisofs", undefined, "37 e4 53 96 c9 db d6 07"),
-  begins("unknown", undefined, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01"),
-  // Microsoft, StuffIt, ALZip, ACE, ZOO.
-  begins("unknown", undefined, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'SIT!' ..*6 'rLau'"),
-  begins("unknown", undefined, "'ALZ' 01", "'EGGA' 00 01"),
-  has("unknown", undefined, 7, "'**ACE**'"),
-  has("unknown", undefined, 20, "dc a7 c4 fd"),
 ];
 
 /** What 7-Zip opens, by what the content begins with. */
@@ -76,7 +69,7 @@ export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, s
   archive: true,
   ...(beginnings && { beginnings }),
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
-  open: (container, tools) => (type === undefined ? { kind: "unreadable" } : openBy7z(container, type, tools)),
+  open: (container, tools) => openBy7z(container, type, tools),
 }));
 
 interface EmbeddedKind {
@@ -153,15 +146,15 @@ function coveredBy(
   return tailBytes === 0 ? whole(container) : [{ start: 0, end }];
 }
 
-function begins(kind: string, type: string | undefined, ...spelled: string[]): KnownKind {
+function begins(kind: string, type: string, ...spelled: string[]): KnownKind {
   return { ...has(kind, type, 0, ...spelled), beginnings: beginningsOf(spelled) };
 }
 
-function has(kind: string, type: string | undefined, offset: number, ...spelled: string[]): KnownKind {
+function has(kind: string, type: string, offset: number, ...spelled: string[]): KnownKind {
   const patterns = spelled.map(bytePattern);
   return {
     kind,
-    ...(type === undefined ? {} : { type }),
+    type,
     sure: true,
     fits: (head) => patterns.some((fits) => fits(head, offset)),
   };

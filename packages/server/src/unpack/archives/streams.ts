@@ -1,9 +1,9 @@
 import { brotliDecompressSync, constants, crc32, zstdDecompressSync } from "node:zlib";
-import { type Blob, piecesOf } from "../blob.ts";
+import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
@@ -39,9 +39,7 @@ async function openStreams(
     }
     if (step.kind === "none") break;
     if (step.kind === "passed") {
-      tools.sink.begin("skipped");
-      for (const { bytes } of piecesOf(step.content, PIECE_BYTES)) tools.sink.write(bytes);
-      tools.sink.end();
+      emitStored(tools.sink, { name: "skipped", content: step.content });
       covered.push({ start: at, end: step.end });
       at = step.end;
       continue;
@@ -50,6 +48,7 @@ async function openStreams(
     emit(tools.sink, {
       name: step.name,
       content: step.content,
+      isPart: !alone,
       ...(alone && step.exact && format.way && { way: format.way }),
     });
     contents.push(step.content);

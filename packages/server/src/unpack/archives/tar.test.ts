@@ -57,6 +57,14 @@ describe("members come out whole", () => {
     "with a size in a PAX record": [first, pax({ size: String(payload.length) }), header("a", 0), padded(payload), END],
     "behind the end of the archive": [first, END, member, END],
     "behind a header with a wrong checksum": [header("bad", other.length, () => {}, 1), padded(other), member, END],
+    "behind a first header that is damaged and has no magic number": [
+      header("bad", other.length, (block) => block.fill(0, 257, 265), 1),
+      padded(other),
+      member,
+      END,
+    ],
+    "cut off in what fills up the last block": [first, header("a", payload.length), payload, Buffer.alloc(3)],
+    "behind a file with a folder's name": [header("a", 0, (block) => block.write("5", 156)), member, END],
     "behind a damaged block": [first, Buffer.alloc(BLOCK, "damage"), member, END],
     "with a header that has no magic number": [
       header("a", payload.length, (block) => block.fill(0, 257, 265)),
@@ -87,6 +95,58 @@ describe("members come out whole", () => {
     assert.ok(members.some(({ content }) => content.equals(short)));
     assert.ok(members.some(({ content }) => content.equals(other)));
   });
+});
+
+/** A number as old GNU tars write it. */
+const octal = (value: number): string => `${value.toString(8).padStart(11, "0")}\0`;
+
+test("a file with holes comes out with them, as many as there are", async () => {
+  const stretches = Array.from({ length: 30 }, (_, index) => ({ offset: 1000 * index, bytes: 20 }));
+  const map = stretches.map(({ offset, bytes }) => octal(offset) + octal(bytes));
+  const head = header("sparse", 600, (block) => {
+    block.write("S", 156);
+    block.write(map.slice(0, 4).join(""), 386);
+    block[482] = 1;
+    block.write(octal(30_000), 483);
+  });
+  const further = [map.slice(4, 25), map.slice(25)].map((some, index) => {
+    const block = Buffer.alloc(BLOCK);
+    block.write(some.join(""));
+    block[504] = index === 0 ? 1 : 0;
+    return block;
+  });
+  const whole = Buffer.alloc(30_000);
+  for (const [index, { offset, bytes }] of stretches.entries())
+    payload.copy(whole, offset, index * bytes, (index + 1) * bytes);
+  const { members, outcome } = await opened(head, ...further, padded(payload.subarray(0, 600)), member, END);
+  assert.equal(outcome, "opened");
+  assert.ok(members.some(({ content }) => content.equals(whole)));
+  assert.ok(
+    members.some(({ content }) => content.equals(payload)),
+    "what follows it",
+  );
+});
+
+test("a file of half a gigabyte of holes comes out without them, and is no bomb", async () => {
+  const head = header("sparse", 100, (block) => {
+    block.write("S", 156);
+    block.write(octal(536_000_000) + octal(100), 386);
+    block.write(octal(536_000_100), 483);
+  });
+  const { members, outcome } = await opened(head, padded(payload.subarray(0, 100)), member, END);
+  assert.equal(outcome, "opened");
+  assert.ok(members.some(({ content }) => content.equals(payload.subarray(0, 100))));
+  assert.ok(members.every(({ content }) => content.length < 1000));
+});
+
+test("a size in a header that leads behind the end does not count where a PAX record says the right one", async () => {
+  const size = String(payload.length);
+  const { outcome } = await opened(pax({ size }), header("a", 99_999), padded(payload), END);
+  assert.equal(outcome, "opened");
+});
+
+test("a magic number alone, without any header, makes no tar", async () => {
+  assert.equal(await openContainer(tar, Buffer.concat([header("a", 0, () => {}, 5), padded(payload)])), undefined);
 });
 
 describe("what is no part of the archive is left over", () => {

@@ -1,8 +1,7 @@
 import type { Blob } from "../blob.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
-import { openBy7z } from "./seven-zip-kinds.ts";
 
 /**
  * Tar of any age. What GNU tar, bsdtar and Python's tarfile get out of it comes out: sizes in octal, in base 256 or from a
@@ -14,9 +13,13 @@ export const tar: Opener = {
   archive: true,
   find(content) {
     const head = headOf(content);
-    const sure =
-      head.length >= BLOCK && (isHeader(head.subarray(0, BLOCK)) || head.toString("latin1", 257, 262) === "ustar");
-    return sure ? [{ start: 0, end: content.size, sure }] : [];
+    const place = { start: 0, end: content.size };
+    if (isHeader(head.subarray(0, BLOCK))) return [{ ...place, sure: true }];
+    // Where the first header is damaged GNU tar goes on to the next one.
+    for (let at = BLOCK; at < head.length; at += BLOCK) {
+      if (isHeader(head.subarray(at, at + BLOCK))) return [{ ...place, sure: false }];
+    }
+    return [];
   },
   open,
 };
@@ -51,7 +54,6 @@ interface Walk {
   disagrees: boolean;
   /** Some size was written in a way that programs read differently. */
   unclear: boolean;
-  sparse: boolean;
   byTheBook: boolean;
   headers: number;
 }
@@ -63,31 +65,28 @@ interface TarMember {
   sparse?: Sparse | undefined;
 }
 
-/** A file with holes, as PAX records describe it: where its stretches go, in version 0.1; in version 1 its data begin with that. */
+/** A file with holes: where its stretches go. In the newest version of PAX records its data begin with that. */
 interface Sparse {
   map?: number[];
   size: number;
 }
 
-async function open(container: Blob, tools: Tools): Promise<Outcome> {
+function open(container: Blob, tools: Tools): Outcome {
   const first = walk(container, tools, { believePax: true });
   const walks = first.disagrees ? [first, walk(container, tools, { believePax: false })] : [first];
   const isMistakable = looksLikeAnother(container, "tar");
   for (const { members, byTheBook } of walks) {
     for (const { name, content, plain, sparse } of members) {
       const stored = container.slice(content.start, content.end);
-      copy(stored, name, { way: byTheBook && plain && !isMistakable ? "tar" : undefined, tools });
+      const way = byTheBook && plain && !isMistakable ? "tar" : undefined;
+      emitStored(tools.sink, { name, content: stored, way });
       if (sparse) fill(stored, sparse, { name, tools });
     }
   }
   if (first.headers === 0) return { kind: "unreadable" };
-  // Files with holes stand here without their holes: 7-Zip fills them.
-  if (first.sparse) {
-    const filled = await openBy7z(container, "tar", tools);
-    if (filled.kind !== "opened") return filled;
-  }
   if (first.unclear) return { kind: "unreadable" };
-  const cut = walks.some(({ members }) => members.some(({ content }) => content.end > container.size));
+  // Where sizes disagree one of them is right.
+  const cut = walks.every(({ members }) => members.some(({ content }) => content.end > container.size));
   return cut ? { kind: "unreadable" } : { kind: "opened", covered: walks.flatMap(({ covered }) => covered) };
 }
 
@@ -98,7 +97,6 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     members: [],
     disagrees: false,
     unclear: false,
-    sparse: false,
     byTheBook: true,
     headers: 0,
   };
@@ -138,15 +136,15 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
       continue;
     }
     if (forNext.size !== undefined && forNext.size !== header.size) found.disagrees = true;
-    if (type === TYPE.gnuSparse) found.sparse = true;
     const size = (believePax ? forNext.size : undefined) ?? header.size;
-    const start = at + BLOCK + (type === TYPE.gnuSparse ? sparseHeaders(container, at) : 0);
+    const gnu = type === TYPE.gnuSparse ? gnuSparse(container, at) : undefined;
+    const start = at + BLOCK + (gnu?.bytes ?? 0);
     // A link says the size of what it leads to, and some programs write that as well.
     const content = NO_CONTENT.includes(type) && !holdsContent(container, start, size) ? 0 : size;
     const name = forNext.name ?? header.name;
     if (content > 0) {
       const plain = PLAIN_FILE.includes(type);
-      found.members.push({ name, content: { start, end: start + content }, plain, sparse: forNext.sparse });
+      found.members.push({ name, content: { start, end: start + content }, plain, sparse: gnu ?? forNext.sparse });
     }
     found.covered.push({ start: at, end: Math.min(container.size, start + padded(content)) });
     at = start + padded(content);
@@ -173,14 +171,20 @@ interface Header {
 
 function readHeader(block: Buffer): Header {
   const field = block.subarray(124, 136);
-  const binary = ((field[0] ?? 0) & 0x80) !== 0;
-  const octal = field.toString("latin1").match(/^[ \0]*([0-7]*)/)?.[1] ?? "";
-  const size = binary ? base256(field) : Number.parseInt(octal || "0", 8);
+  const binary = isBinary(field);
+  const octal = octalIn(field);
+  const size = numberIn(field);
   const name = block.toString("latin1", 0, 100).split("\0")[0] ?? "";
   const type = String.fromCharCode(block[156] ?? 0);
   const unclear = !binary && !/^[ \0]*(?:[0-7]+(?:[ \0]|$)|$)/.test(field.toString("latin1"));
   return { name, size, type, byTheBook: !binary && octal.length >= 11 && name !== "", unclear };
 }
+
+const NUMBER_BYTES = 12;
+const isBinary = (field: Buffer): boolean => ((field[0] ?? 0) & 0x80) !== 0;
+const octalIn = (field: Buffer): string => field.toString("latin1").match(/^[ \0]*([0-7]*)/)?.[1] ?? "";
+const numberIn = (field: Buffer): number =>
+  isBinary(field) ? base256(field) : Number.parseInt(octalIn(field) || "0", 8);
 
 function base256(field: Buffer): number {
   let value = (field[0] ?? 0) & 0x7f;
@@ -259,15 +263,24 @@ function mapInData(stored: Blob): { map: number[]; bytes: number } | undefined {
   return map.every(Number.isFinite) ? { map, bytes: padded(length) } : undefined;
 }
 
-/** An old GNU file with very many holes goes on saying where they are in further blocks. */
-function sparseHeaders(container: Blob, at: number): number {
+/** As old GNU tars say it: four stretches in the header, further ones in as many blocks behind it as it takes. */
+function gnuSparse(container: Blob, at: number): Sparse & { bytes: number } {
+  const header = container.bytes(at, BLOCK);
+  const map: number[] = [];
+  const add = (stretches: Buffer): void => {
+    for (let field = 0; field + NUMBER_BYTES <= stretches.length; field += NUMBER_BYTES) {
+      map.push(numberIn(stretches.subarray(field, field + NUMBER_BYTES)));
+    }
+  };
+  add(header.subarray(386, 482));
   let bytes = 0;
-  let goesOn = container.bytes(at + 482, 1)[0] ?? 0;
-  while (goesOn !== 0 && at + BLOCK + bytes + BLOCK <= container.size) {
-    goesOn = container.bytes(at + BLOCK + bytes + 504, 1)[0] ?? 0;
-    bytes += BLOCK;
+  for (let goesOn = header[482]; goesOn; bytes += BLOCK) {
+    const block = container.bytes(at + BLOCK + bytes, BLOCK);
+    if (block.length < BLOCK) break;
+    add(block.subarray(0, 504));
+    goesOn = block[504];
   }
-  return bytes;
+  return { map, size: numberIn(header.subarray(483, 495)), bytes };
 }
 
 /** A header says its own checksum, which is all that tars of every age have in common. */
@@ -295,10 +308,4 @@ const ZEROS = Buffer.alloc(BLOCK);
 
 function padded(size: number): number {
   return Math.ceil(size / BLOCK) * BLOCK;
-}
-
-function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
-  tools.sink.begin(name, way);
-  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
-  tools.sink.end();
 }

@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import type { Opener, Range, Tools } from "../opener.ts";
+import { emitStored, type Opener, type Range, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**
@@ -25,7 +25,7 @@ export const warc: Opener = {
       const start = at + end + BLANK_LINE;
       const content = container.slice(start, Math.min(container.size, start + Number(length)));
       const name = header.slice(lead, end).match(/^warc-target-uri:[ \t]*(.*?)\r?$/im)?.[1] ?? "";
-      copy(content, name, tools);
+      emitStored(tools.sink, { name, content });
       bodyOf(content, name, tools);
       covered.push({ start: at, end: start + content.size });
       at = start + content.size;
@@ -44,7 +44,7 @@ function bodyOf(content: Blob, name: string, tools: Tools): void {
   const end = head.indexOf("\r\n\r\n");
   if (end < 0 || !/^HTTP\/\d/.test(head)) return;
   const body = content.slice(end + BLANK_LINE, content.size);
-  copy(body, name, tools);
+  emitStored(tools.sink, { name, content: body });
   if (/^transfer-encoding:.*chunked/im.test(head.slice(0, end))) copyChunks(body, name, tools);
 }
 
@@ -67,9 +67,3 @@ function copyChunks(body: Blob, name: string, tools: Tools): void {
 }
 
 const CHUNK_LINE_BYTES = 200;
-
-function copy(content: Blob, name: string, { sink }: Tools): void {
-  sink.begin(name);
-  for (let at = 0; at < content.size; at += PIECE_BYTES) sink.write(content.bytes(at, PIECE_BYTES));
-  sink.end();
-}

@@ -221,3 +221,71 @@ test("members that overlap, and thousands of end records, cost no more than thei
   const { work } = await opened(many);
   assert.ok(work < 20 * many.length, `${work / many.length} times its bytes`);
 });
+
+/** Data of a program in which a header happens to stand: encrypted, or damaged, and no member behind it. */
+const headerInData = (flags: number): Buffer => {
+  const header = Buffer.alloc(30);
+  header.write("PK\x03\x04\x14\0", "latin1");
+  header.writeUInt16LE(flags, 6);
+  header.writeUInt16LE(METHOD_DEFLATED, 8);
+  header.writeUInt32LE(700, 18);
+  return Buffer.concat([Buffer.alloc(500, "data "), header, Buffer.alloc(900, 0xff)]);
+};
+
+describe("a header in the data of a program", () => {
+  for (const [name, flags] of Object.entries({ "that says encrypted": 1, "of something damaged": 0 })) {
+    test(`${name} is no reason for doubt, and what is behind it is left over`, async () => {
+      const data = headerInData(flags);
+      assert.notEqual((await openContainer(zip, data))?.outcome, "encrypted");
+      const archive = zipFile([stored("a", payload)], { prefix: data });
+      const result = await opened(archive);
+      assert.equal(result.outcome, "opened");
+      assert.ok(holds(result, payload));
+      assert.ok(
+        result.rest.some(({ start, end }) => start === 0 && end >= 900),
+        JSON.stringify(result.rest),
+      );
+    });
+  }
+  test("is a member where another one follows it", async () => {
+    const archive = zipFile([encrypted("a", payload, "password"), stored("b", other)]);
+    const cut = Buffer.concat([Buffer.alloc(500, "data "), archive.subarray(0, archive.indexOf("PK\x01\x02"))]);
+    assert.equal((await opened(cut)).outcome, "encrypted");
+  });
+});
+
+describe("documents that say themselves that they are encrypted", () => {
+  const manifest = (content: string): Member => deflated("META-INF/manifest.xml", Buffer.from(content));
+  const odf = (entry: string): string =>
+    `<manifest:manifest><manifest:file-entry>${entry}</manifest:file-entry></manifest:manifest>`;
+  const epub = (algorithm: string): Member =>
+    stored(
+      "META-INF/encryption.xml",
+      Buffer.from(
+        `<encryption><enc:EncryptedData><enc:EncryptionMethod Algorithm="${algorithm}"/></enc:EncryptedData></encryption>`,
+      ),
+    );
+  const files: Record<string, [Member, Opened["outcome"]]> = {
+    OpenDocument: [manifest(odf('<manifest:encryption-data manifest:checksum="x">')), "encrypted"],
+    "OpenDocument in two bytes a letter": [
+      deflated("META-INF/manifest.xml", Buffer.from(odf("<manifest:encryption-data/>"), "utf16le")),
+      "encrypted",
+    ],
+    "OpenDocument with another prefix": [manifest("<m:manifest><m:encryption-data></m:manifest>"), "encrypted"],
+    "OpenDocument that is not encrypted": [manifest(odf("")), "opened"],
+    "a book": [epub("http://www.w3.org/2001/04/xmlenc#aes128-cbc"), "encrypted"],
+    "a book of which only the fonts are made unusable": [epub("http://www.idpf.org/2008/embedding"), "opened"],
+    "a book that does not say how": [
+      stored("META-INF/encryption.xml", Buffer.from('<e><CipherReference URI="a.xhtml"/></e>')),
+      "encrypted",
+    ],
+    Pages: [stored(".iwpv2", other), "encrypted"],
+  };
+  for (const [name, [member, outcome]] of Object.entries(files)) {
+    test(name, async () => {
+      const result = await opened(zipFile([stored("mimetype", other), member]));
+      assert.equal(result.outcome, outcome);
+      assert.ok(holds(result, other));
+    });
+  }
+});

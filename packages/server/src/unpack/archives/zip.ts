@@ -1,12 +1,14 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
+import { isSqlite } from "../documents/sqlite.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
 import { gaps } from "../ranges.ts";
-import { signaturesIn } from "../signature-search.ts";
+import { headOf, signaturesIn } from "../signature-search.ts";
 import { findAll } from "./find-bytes.ts";
+import { manifestWatch } from "./manifests.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 import { endsAtBack, FLAG, type Listed, NAME_BYTES, readDirectories, startOfArchive } from "./zip-directory.ts";
 import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
@@ -31,7 +33,9 @@ export const zip: Opener = {
     const member = headers.find(isMember) ?? (listed ? Math.min(...starts, ...headers.slice(0, 1)) : undefined);
     const place = (start: number, sure: boolean): Place[] => [{ start, end: content.size, sure }];
     // Without a directory it is an archive that was cut off, if the content begins with it; else the signature may be anything.
-    if (member !== undefined) return place(member, member <= SPANNED_MARK_BYTES || listed);
+    // In a database pages may stand between its pieces, and what is cut apart is no damage: there it comes out another way.
+    const isCutApart = isSqlite(headOf(content));
+    if (member !== undefined) return place(member, !isCutApart && (member <= SPANNED_MARK_BYTES || listed));
     return ends.includes(0) ? place(0, true) : [];
   },
   open,
@@ -60,32 +64,48 @@ interface Member {
   byTheBook: boolean;
 }
 
-async function open(container: Blob, tools: Tools): Promise<Outcome> {
-  const { budget } = tools;
+async function open(container: Blob, given: Tools, place?: Place): Promise<Outcome> {
+  const { budget } = given;
+  const manifests = manifestWatch(given.sink);
+  const tools: Tools = { ...given, sink: manifests.sink };
   const directories = readDirectories(container, budget);
   const members = listedMembers(container, directories.listed, budget);
   let problem: Exclude<Outcome["kind"], "opened"> | undefined = directories.damaged ? "unreadable" : undefined;
   const covered: Range[] = [...directories.records];
-  const others: { header: LocalHeader; reading: Reading }[] = [];
+  const others: { header: LocalHeader; reading: Reading; isGuess: boolean }[] = [];
+  const [firstListed = Number.POSITIVE_INFINITY] = members.keys();
+  /** In a program or a picture before the archive, or without any directory, a header may be nothing but four bytes of data. */
+  const isGuess = ({ start, packedBytes = 0 }: LocalHeader): boolean =>
+    (place?.start ?? 0) > 0 && start < firstListed && !(packedBytes > 0 && isRecord(container, start + packedBytes));
 
   /** Where the member ends. */
   function take(member: Member): number {
     budget.check();
     const { header } = member;
-    if (header.encrypted || member.listed.some(({ flags }) => (flags & FLAG.encrypted) !== 0)) problem ??= "encrypted";
+    const guess = isGuess(header);
+    let certain = true;
+    const doubt = (kind: typeof problem): void => {
+      certain = false;
+      if (!guess) problem ??= kind;
+    };
+    if (header.encrypted || member.listed.some(({ flags }) => (flags & FLAG.encrypted) !== 0)) doubt("encrypted");
     let [end, wrong] = [header.start, 0];
     const readings = readingsOf(member);
     for (const reading of readings) {
       const taken = emitReading(container, header, { reading, member, tools });
-      if (taken === "other") others.push({ header, reading });
-      else if (taken === "inconsistent") wrong += 1;
-      else if (typeof taken === "string") problem ??= taken;
+      if (taken === "other") {
+        others.push({ header, reading, isGuess: guess });
+        certain = false;
+      }
+      if (taken === "inconsistent") wrong += 1;
+      else if (typeof taken === "string" && taken !== "other") doubt(taken);
       if (taken !== "inconsistent")
         end = Math.max(end, header.start + (typeof taken === "number" ? taken : (reading.packedBytes ?? 0)));
     }
     // Where headers disagree one of them is right.
-    if (wrong === readings.length) problem ??= "unreadable";
-    return Math.min(end, container.size);
+    if (wrong === readings.length) doubt("unreadable");
+    // What is none after all is left over.
+    return guess && !certain ? 0 : Math.min(end, container.size);
   }
 
   const missing = directories.listed.some(({ position }) => !members.has(position));
@@ -106,7 +126,14 @@ async function open(container: Blob, tools: Tools): Promise<Outcome> {
     }
   }
   for (const gap of gaps(covered, container.size)) if (isStructure(container, gap)) covered.push(gap);
-  if (others.length > 0) problem ??= await openOthers(container, others, tools);
+  for (const [guessed, some] of Map.groupBy(others, (other) => other.isGuess)) {
+    const outcome = await openOthers(container, some, tools);
+    if (!guessed) problem ??= outcome;
+  }
+  if (manifests.isEncrypted()) problem ??= "encrypted";
+  // In the middle of other data it takes a whole archive to know that.
+  const isCertain = place?.sure !== false || (!missing && !directories.damaged);
+  if (problem === "encrypted" && !isCertain) problem = "unreadable";
   return problem === undefined ? { kind: "opened", covered } : { kind: problem };
 }
 
@@ -155,12 +182,12 @@ function emitReading(
   if (reading.method === METHOD.stored) {
     const packedBytes = Math.min(rest, reading.packedBytes ?? storedBytes(container, header, tools));
     const way = member.byTheBook && packedBytes === reading.unpackedBytes ? "zip/stored" : undefined;
-    copy(container.slice(header.start, header.start + packedBytes), name, { way, tools });
+    emitStored(sink, { name, content: container.slice(header.start, header.start + packedBytes), way });
     // Some programs go by the one size, some by the other.
     const { unpackedBytes } = reading;
     if (reading.packedBytes !== undefined && unpackedBytes > 0 && unpackedBytes !== reading.packedBytes) {
       const other = container.slice(header.start, header.start + Math.min(rest, unpackedBytes));
-      copy(other, name, { way: undefined, tools });
+      emitStored(sink, { name, content: other });
     }
     return packedBytes;
   }
@@ -187,13 +214,6 @@ function emitReading(
   return right || member.listed.length === 0 ? inflated.taken : "inconsistent";
 }
 
-function copy(content: Blob, name: string, { way, tools }: { way: string | undefined; tools: Tools }): void {
-  tools.sink.begin(name, way);
-  for (let at = 0; at < content.size; at += PIECE_BYTES) tools.sink.write(content.bytes(at, PIECE_BYTES));
-  tools.sink.end();
-}
-
-const PIECE_BYTES = 1024 * 1024;
 const DESCRIPTOR = Buffer.from("PK\x07\x08", "latin1");
 const SIGNATURE = Buffer.from("PK", "latin1");
 const NEXT_RECORDS: readonly string[] = ["PK\x01\x02", "PK\x03\x04", "PK\x05\x06"];
@@ -206,9 +226,13 @@ function storedBytes(container: Blob, header: LocalHeader, { budget }: Tools): n
     if (fields.length === 4 && fields.readUInt32LE(0) === at) return at;
   }
   for (const at of findAll(content, SIGNATURE, budget)) {
-    if (NEXT_RECORDS.includes(content.bytes(at, 4).toString("latin1"))) return at;
+    if (isRecord(content, at)) return at;
   }
   return content.size;
+}
+
+function isRecord(content: Blob, at: number): boolean {
+  return NEXT_RECORDS.includes(content.bytes(at, 4).toString("latin1"));
 }
 
 /** Members in a gap, found by their headers. One that cannot be read is none, unless the archive begins with it. */
@@ -228,8 +252,9 @@ function* unlisted(
       if (position + HEADER_BYTES > container.size) yield { start: position, end: container.size, cut: true };
       continue;
     }
-    from = take({ header, listed: [], byTheBook: false });
-    yield { start: position, end: from, cut: from >= container.size };
+    const end = take({ header, listed: [], byTheBook: false });
+    from = Math.max(from, end);
+    if (end > position) yield { start: position, end, cut: end >= container.size };
   }
 }
 

@@ -1,0 +1,153 @@
+import type { Blob } from "../blob.ts";
+import { bytePattern } from "../byte-pattern.ts";
+import { emitStored, type Opener, type Outcome, type Range, whole } from "../opener.ts";
+import { headOf } from "../signature-search.ts";
+
+/** Containers in which files stand as they are, behind a list of them: asar of Electron, romfs, LBR of CP/M, backups of Android. */
+export const asar: Opener = {
+  kind: "asar",
+  archive: true,
+  find: (content) => (isAsar(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, tools) {
+    const head = container.bytes(0, ASAR_HEADER);
+    const start = ASAR_LENGTHS + head.readUInt32LE(4);
+    const list = container.bytes(ASAR_HEADER, Math.min(head.readUInt32LE(12), LIST_BYTES));
+    tools.budget.addWork(list.length);
+    const root = parsed(list);
+    if (root === undefined) return { kind: "unreadable" };
+    const covered: Range[] = [{ start: 0, end: start }];
+    let problem: Outcome | undefined;
+    const waiting: { name: string; entry: unknown }[] = [{ name: "", entry: root }];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { files, offset, size } = asRecord(next.entry);
+      for (const [name, entry] of Object.entries(asRecord(files))) waiting.push({ name, entry });
+      tools.budget.check();
+      // One that has no place in here lies beside the archive, or is a link.
+      if (typeof offset !== "string" || typeof size !== "number" || !(size > 0)) continue;
+      const part = { start: start + Number(offset), end: start + Number(offset) + size };
+      const isThere = Number.isSafeInteger(part.start) && Number.isSafeInteger(part.end) && part.start >= start;
+      if (!isThere || part.end > container.size) problem = { kind: "unreadable" };
+      if (!isThere) continue;
+      emitStored(tools.sink, { name: next.name, content: container.slice(part.start, part.end) });
+      covered.push(part);
+    }
+    return problem ?? { kind: "opened", covered };
+  },
+};
+
+/** Four numbers: of the second, the length of what follows; of the fourth, that of the list, which is JSON. */
+const ASAR_HEADER = 16;
+const ASAR_LENGTHS = 8;
+const LIST_BYTES = 64 * 1024 * 1024;
+const IS_ASAR = bytePattern("04 00*3 ..*12 '{'");
+
+function isAsar(head: Buffer, size: number): boolean {
+  if (!IS_ASAR(head)) return false;
+  const [outer, inner, list] = [4, 8, 12].map((at) => head.readUInt32LE(at)) as [number, number, number];
+  return outer >= inner + 4 && inner >= list + 4 && outer <= list + 16 && ASAR_LENGTHS + outer <= size;
+}
+
+function parsed(list: Buffer): unknown {
+  try {
+    return JSON.parse(list.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+export const romfs: Opener = {
+  kind: "romfs",
+  archive: true,
+  find: (content) => (isRomfs(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, tools) {
+    const covered: Range[] = [];
+    const seen = new Set<number>();
+    const waiting = [afterName(container, ROMFS_NAME)];
+    covered.push({ start: 0, end: afterName(container, ROMFS_NAME) });
+    for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+      const header = container.bytes(at, 16);
+      if (at === 0 || header.length < 16 || seen.has(at)) continue;
+      seen.add(at);
+      tools.budget.addWork(header.length);
+      const [next, first, size] = [0, 4, 8].map((field) => header.readUInt32BE(field)) as [number, number, number];
+      waiting.push(next - (next % 16));
+      if ((next & 7) === ROMFS_FOLDER) waiting.push(first - (first % 16));
+      const start = afterName(container, at + 16);
+      covered.push({ start: at, end: start });
+      if ((next & 7) !== ROMFS_FILE) continue;
+      if (start + size > container.size) return { kind: "unreadable" };
+      const name =
+        container
+          .bytes(at + 16, NAME_BYTES)
+          .toString("latin1")
+          .split("\0")[0] ?? "";
+      emitStored(tools.sink, { name, content: container.slice(start, start + size) });
+      covered.push({ start, end: start + size });
+    }
+    return { kind: "opened", covered };
+  },
+};
+
+const isRomfs = bytePattern("'-rom1fs-' ..*8");
+const ROMFS_NAME = 16;
+const ROMFS_FOLDER = 1;
+const ROMFS_FILE = 2;
+const NAME_BYTES = 256;
+
+/** Names end with a zero and are filled up to sixteen bytes. */
+function afterName(container: Blob, at: number): number {
+  const end = container.bytes(at, NAME_BYTES).indexOf(0);
+  return at + Math.ceil(((end < 0 ? NAME_BYTES : end) + 1) / 16) * 16;
+}
+
+export const lbr: Opener = {
+  kind: "lbr",
+  archive: true,
+  find: (content) => (isLbr(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, tools) {
+    const list = container.bytes(0, headOf(container).readUInt16LE(14) * LBR_SECTOR);
+    const covered: Range[] = [{ start: 0, end: list.length }];
+    for (let at = LBR_ENTRY; at + LBR_ENTRY <= list.length; at += LBR_ENTRY) {
+      if (list[at] !== 0) continue;
+      const start = list.readUInt16LE(at + 12) * LBR_SECTOR;
+      const end = Math.min(container.size, start + list.readUInt16LE(at + 14) * LBR_SECTOR);
+      const part = { start, end: end - Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1) };
+      const name = list.toString("latin1", at + 1, at + 12);
+      if (part.end <= start) continue;
+      emitStored(tools.sink, { name, content: container.slice(part.start, part.end) });
+      covered.push(part);
+    }
+    return { kind: "opened", covered };
+  },
+};
+
+const LBR_SECTOR = 128;
+const LBR_ENTRY = 32;
+const LBR_FIRST = bytePattern("00 '           ' 00 00");
+
+/** The first entry is the list itself. */
+function isLbr(head: Buffer, size: number): boolean {
+  if (!LBR_FIRST(head) || head.length < LBR_SECTOR) return false;
+  const sectors = head.readUInt16LE(14);
+  return sectors > 0 && sectors * LBR_SECTOR <= size;
+}
+
+/** A few lines, and behind them a tar, compressed by zlib or not, or all of it encrypted. */
+export const androidBackup: Opener = {
+  kind: "android-backup",
+  archive: true,
+  find: (content) => (BACKUP.test(backupHead(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, tools) {
+    const [lines = "", cipher] = backupHead(container).match(BACKUP) ?? [];
+    if (cipher !== "none") return { kind: "encrypted" };
+    emitStored(tools.sink, { name: "backup", content: container.slice(lines.length, container.size) });
+    return { kind: "opened", covered: whole(container) };
+  },
+};
+
+const BACKUP = /^ANDROID BACKUP\n\d{1,3}\n[01]\n([\w-]{1,20})\n/;
+const backupHead = (content: Blob): string => headOf(content).toString("latin1", 0, 64);

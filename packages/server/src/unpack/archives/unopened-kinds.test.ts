@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { be32, glue, latin1, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { openContainer } from "../../../test/support/open-container.ts";
+import { memoryBlob } from "../blob.ts";
+import { mayHoldMembers } from "../sieve.ts";
+import { unopenedKinds } from "./unopened-kinds.ts";
+
+/** A content with something at one place in it, and zeros elsewhere. */
+function placed(at: number, mark: Buffer | string, size = at + 2048): Buffer {
+  const content = Buffer.alloc(Math.max(size, at + mark.length));
+  content.set(typeof mark === "string" ? latin1(mark) : mark, at);
+  return content;
+}
+
+const hex = (digits: string): Buffer => Buffer.from(digits.replaceAll(" ", ""), "hex");
+const body = noise(600).map((byte) => byte | 0x80);
+
+const arcMember = (name: string, method: number, content: Uint8Array): Buffer =>
+  glue("\x1a", Buffer.of(method), name.padEnd(13, "\0"), u32(content.length), Buffer.alloc(6), u32(9), content);
+
+function minix(): Buffer {
+  const block = glue(u16(96), u16(60), u16(1), u16(1), u16(7), u16(0), u32(268_966_912), u16(0x138f), u16(1));
+  return placed(1024, block, 65_536);
+}
+
+function dump(): Buffer {
+  const record = Buffer.alloc(1024);
+  record.writeInt32LE(1, 0);
+  record.writeInt32LE(60_012, 24);
+  record.writeInt32LE(84_446 - 1 - 60_012, 28);
+  return glue(record, body);
+}
+
+const compactPro = (): Buffer =>
+  glue("\x01\x01\0\0", be32(8 + body.length), body, be32(0), "\0\x01", "\0", "\x05a.txt", Buffer.alloc(45));
+
+const unopened: Record<string, () => Buffer> = {
+  "RAR of before 2.0": () => glue("RE~^", u16(7), "\0", body),
+  ARC: () => glue(arcMember("A.TXT", 8, body), arcMember("B.TXT", 2, body), "\x1a\0"),
+  "ARC cut in its second member": () => glue(arcMember("A.TXT", 8, body), arcMember("B.TXT", 2, body)).subarray(0, 700),
+  pack200: () => glue(hex("cafed00d 07 96"), body),
+  freeze: () => glue(hex("1f9f"), body),
+  "pack of System V": () => glue(hex("1f1e 00000200 03 00 01 04"), body),
+  "compress of SCO": () => glue(hex("1fa0 0100 20"), body),
+  LZFSE: () => glue("bvx2", body),
+  GRZip: () => glue("GRZipII\0", body),
+  lrzip: () => glue("LRZI\0", body),
+  StuffIt: () => glue("SIT!\0\x01", u32(0), "rLau", body),
+  "StuffIt 5": () => glue("StuffIt (c)1997", body),
+  "Compact Pro": compactPro,
+  DiskDoubler: () => glue(hex("abcd0054"), body),
+  PackIt: () => glue("PMag", body),
+  ACE: () => placed(7, "**ACE**"),
+  ZOO: () => placed(20, hex("dca7c4fd")),
+  "LZH of PMarc": () => placed(2, "-pm2-"),
+  "a disk of the Amiga": () => placed(0, "DOS\x01", 901_120),
+  DMS: () => glue("DMS!", body),
+  "a squeezed file of CP/M": () => glue(hex("76ff 1234"), "README.TXT\0", body),
+  "a crunched file of CP/M": () => glue(hex("76fe"), "README.TZT\0", body),
+  PowerPacker: () => glue("PP20", body),
+  "InstallShield 3": () => glue(hex("135d658c3a010200"), body),
+  EWF: () => glue("EVF\x09\x0d\x0a\xff\0", body),
+  QED: () => glue("QED\0", body),
+  Parallels: () => glue("WithoutFreeSpace", body),
+  "a volume of LVM": () => placed(512, `LABELONE${"\0".repeat(16)}LVM2 001`),
+  EROFS: () => placed(1024, hex("e2e1f5e0")),
+  JFFS2: () => glue(hex("8519 03 20 0c000000"), body),
+  "JFFS2 of the other order": () => glue(hex("1985 e001 00000040"), body),
+  UBI: () => glue("UBI#\x01\0\0\0", body),
+  UBIFS: () => glue(hex("31181006"), body),
+  exFAT: () => placed(3, "EXFAT   "),
+  XFS: () => glue("XFSB\0\0\x10\0", body),
+  F2FS: () => placed(1024, hex("1020f5f2")),
+  NILFS2: () => placed(1024, hex("02000000 0000 3434")),
+  btrfs: () => placed(65_600, "_BHRfS_M"),
+  ReiserFS: () => placed(65_588, "ReIsEr2Fs"),
+  bcachefs: () => placed(4120, hex("c68573f666ce90a9d96a60cf803df7ef")),
+  "UFS 1": () => placed(9564, hex("54190100")),
+  "UFS 1 of the other order": () => placed(9564, hex("00011954")),
+  "UFS 2": () => placed(66_908, hex("19015419")),
+  "HFS without a plus": () => placed(1024, glue("BD", Buffer.alloc(12), "\0\x03")),
+  MINIX: minix,
+  "an archive of dump": dump,
+};
+
+const locked: Record<string, () => Buffer> = {
+  LUKS: () => glue("LUKS\xba\xbe\0\x02", body),
+  BitLocker: () => placed(3, "-FVE-FS-"),
+  "an encrypted image of the Mac": () => glue("encrcdsa\0\0\0\x02", body),
+  "an older one": () => glue(body, "cdsaencr"),
+  "an encrypted QCOW": () => glue("QFI\xfb", be32(3), Buffer.alloc(24), be32(2), body),
+};
+
+async function outcomesOf(content: Buffer): Promise<string[]> {
+  const opened = await Promise.all(unopenedKinds.map((opener) => openContainer(opener, content)));
+  return opened.flatMap((each) => each?.outcome ?? []);
+}
+
+describe("what nothing opens is never clean", () => {
+  for (const [name, make] of Object.entries(unopened)) {
+    test(name, async () => {
+      assert.deepEqual(await outcomesOf(make()), ["unreadable"]);
+      assert.equal(mayHoldMembers(memoryBlob(make())), true);
+    });
+  }
+});
+
+describe("what nobody opens without a key is encrypted", () => {
+  for (const [name, make] of Object.entries(locked)) {
+    test(name, async () => assert.deepEqual(await outcomesOf(make()), ["encrypted"]));
+  }
+});
+
+describe("what only begins like one is none", () => {
+  const others: Record<string, Buffer> = {
+    "a text that begins with a control character and a name": glue("\x1a\x02name of something\0", body),
+    "a disk of another size": placed(0, "DOS\x01", 65_536),
+    "a MINIX whose numbers do not add up": placed(1032, u16(9), 0).fill(minix().subarray(1024, 1032), 1024, 1032),
+    "a dump with a wrong sum": glue(dump().subarray(0, 1020), "\x01\0\0\0", body),
+    "two bytes of pack and no table": glue(hex("1f1e"), Buffer.alloc(5, 0xff), body),
+    "a node that is longer than any": glue(hex("8519 0320 ffffffff"), body),
+    "a QCOW that is not encrypted": glue("QFI\xfb", be32(3), Buffer.alloc(28), body),
+    "a squeezed file without a name": glue(hex("76ff"), body),
+    "a few bytes": Buffer.from("RE~^"),
+  };
+  for (const [name, content] of Object.entries(others)) {
+    test(name, async () => assert.deepEqual(await outcomesOf(content), []));
+  }
+});

@@ -1,0 +1,209 @@
+import type { Blob } from "../blob.ts";
+import { bytePattern } from "../byte-pattern.ts";
+import type { Opener, Outcome } from "../opener.ts";
+import { headOf } from "../signature-search.ts";
+
+/**
+ * Archives, disk images and compressed files that we know and that nothing we have opens: never clean. What stands openly in
+ * them is looked at all the same. Patterns are long enough, or checked by the numbers around them, so that no other file has them.
+ */
+const UNOPENED: readonly UnopenedKind[] = [
+  // Compressed by lrzip, rzip, zpaq, GRZip, PAQ, Apple's LZFSE, freeze, SCO's compress and pack, PPMd.
+  at(0, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01", "'GRZipII' 00", "'paq8'", "'PAQ' 31-37"),
+  at(0, "'bvx' 31-32", "'bvxn'", "'bvx-'", "1f 9e-9f ..*6 80-ff", "1f 9e-9f ..*3 80-ff", "8f af ac 84"),
+  { fits: (head) => isPack(head) || isScoLzh(head) },
+  // Archives: Microsoft's KWAJ, StuffIt, ALZip, FreeArc, UHARC, RAR before 2.0, DGCA, PMarc, ACE, ZOO, JAR of ARJ.
+  at(0, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'StuffIt' 21", "'StuffIt?'", "'SIT!' ..*6 'rLau'", "'ST' ..*8 'rLau'"),
+  at(0, "'ALZ' 01", "'EGGA' 00 01", "'ArC' 01", "'UHA' 04-06", "'RE~^' 07-ff 00", "'GCAX'", "'DGCA'", "'UC2' 1a"),
+  at(2, "'-pm' 30-32 '-'", "'-pms-'", "'-pc1-'"),
+  at(7, "'**ACE**'"),
+  at(14, "1a 'Jar' 1b"),
+  at(20, "dc a7 c4 fd"),
+  // Of the Mac: DiskDoubler, PackIt, Compact Pro. Of the Amiga: DMS, XPK, PowerPacker, LZX, disks. Of CP/M: squeezed, crunched.
+  at(0, "ab cd 00 54", "'PMag'", "'PMa' 34-36", "'DMS!'", "'XPKF'", "'PP20'", "'PX20'", "'LZX' 00 ..*6 0a", "'IMP!'"),
+  { fits: (head, content) => isCompactPro(head, content) || isAmigaDisk(head, content) || isSqueezed(head) },
+  { fits: (head, content) => isArc(head, content) },
+  // Java's pack200, InstallShield 3, EWF (images of forensics), AFF.
+  at(
+    0,
+    "ca fe d0 0d 00-07 96-ab",
+    "13 5d 65 8c 3a 01 02 00",
+    "'EVF' 09 0d 0a ff 00",
+    "'LVF' 09 0d 0a ff 00",
+    "'AFF10'",
+  ),
+  // Disks of QEMU and Parallels, sparse bundles of Apple's older kind; volumes of LVM and bcache.
+  at(0, "'QED' 00", "'WithoutFreeSpace'", "'WithouFreSpacExt'", "'sprs' 00 00 00 03"),
+  ...[0, 512, 1024, 1536].map((sector) => at(sector, "'LABELONE' ..*16 'LVM2 001'")),
+  at(4096 + 24, "c6 85 73 f6 4e 1a 45 ca 82 65 f5 7f 48 ba 6d 81", "c6 85 73 f6 66 ce 90 a9 d9 6a 60 cf 80 3d f7 ef"),
+  // File systems: exFAT, XFS, UBI, UBIFS, EROFS, F2FS, NILFS, JFS, btrfs, Reiser, HPFS, BeFS, OCFS, GFS, HFS without a plus.
+  at(3, "'EXFAT   ' 00*16"),
+  at(0, "'XFSB' 00 00", "'UBI#' 01 00*3", "31 18 10 06"),
+  at(1024, "e2 e1 f5 e0", "10 20 f5 f2", "02 00*3 00-ff 00 34*2", "'BD' ..*12 00 03"),
+  at(32768, "'JFS1' 01-02 00*3"),
+  at(65600, "'_BHRfS_M'"),
+  ...[8192, 65536].map((start) => at(start + 52, "'ReIsEr' 32-33 'Fs'", "'ReIsErFs'")),
+  at(65536, "'ReIsEr4'", "01 16 19 70 00*3 01"),
+  at(8192, "49 e8 95 f9 c5 e9 53 fa"),
+  at(544, "'1SFB'", "'BFS1'"),
+  at(2048, "'OCFSV2'"),
+  // UFS, of either version and byte order, where its superblock may be.
+  ...[1372, 8192 + 1372, 65536 + 1372].map((place) =>
+    at(place, "54 19 01 00", "00 01 19 54", "19 01 54 19", "19 54 01 19"),
+  ),
+  { fits: (head) => isMinix(head) || isJffs2(head) || isDump(head) },
+  // Encrypted: LUKS, BitLocker, disk images of the Mac and of QEMU.
+  { ...at(0, "'LUKS' ba be 00 01-02", "'encrcdsa' 00*3 01-02"), encrypted: true },
+  { ...at(3, "'-FVE-FS-'"), encrypted: true },
+  { ...at(0, "'QFI' fb 00*3 02-03 ..*24 00*3 01-02", "'QFI' fb 00*3 01 ..*28 00*3 01-02"), encrypted: true },
+  { encrypted: true, fits: (_, content) => IS_OLD_LOCKED_DMG(content.bytes(Math.max(0, content.size - 8), 8)) },
+];
+
+interface UnopenedKind {
+  fits(head: Buffer, content: Blob): boolean;
+  /** A key would open it. */
+  encrypted?: true;
+}
+
+/** Not marked as archives: they are searched for whatever can be found in them without opening them. */
+export const unopenedKinds: readonly Opener[] = [
+  recogniser("unknown", { kind: "unreadable" }, (kind) => !kind.encrypted),
+  recogniser("locked-disk", { kind: "encrypted" }, (kind) => kind.encrypted === true),
+];
+
+function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) => boolean): Opener {
+  const kinds = UNOPENED.filter(mine);
+  return {
+    kind,
+    find(content) {
+      const head = headOf(content);
+      return kinds.some(({ fits }) => fits(head, content)) ? [{ start: 0, end: content.size, sure: true }] : [];
+    },
+    open: () => outcome,
+  };
+}
+
+function at(offset: number, ...spelled: string[]): UnopenedKind {
+  const patterns = spelled.map(bytePattern);
+  return { fits: (head) => patterns.some((fits) => fits(head, offset)) };
+}
+
+const IS_OLD_LOCKED_DMG = bytePattern("'cdsaencr'");
+
+/** The size, how long the longest code is, and how many codes there are of each length: no more than there can be. */
+function isPack(head: Buffer): boolean {
+  if (head.length < 16 || head.readUInt16BE(0) !== 0x1f1e) return false;
+  const levels = head.readUInt8(6);
+  if (levels < 1 || levels > 24 || head.length < 7 + levels) return false;
+  const counts = head.subarray(7, 7 + levels);
+  return counts.every((count, index) => count <= 2 ** (index + 1)) && counts.some((count) => count > 0);
+}
+
+/** Blocks as in LZH: how many codes, how long the lengths of the first table are. */
+function isScoLzh(head: Buffer): boolean {
+  return (
+    head.length > 16 && head.readUInt16BE(0) === 0x1fa0 && head.readUInt16BE(2) > 0 && head.readUInt8(4) >> 3 <= 19
+  );
+}
+
+/** Where the directory is, which begins with how many files there are and the first name. */
+function isCompactPro(head: Buffer, content: Blob): boolean {
+  if (head.length < 8 || head[0] !== 1 || (head[1] !== 0 && head[1] !== 1)) return false;
+  const directory = head.readUInt32BE(4);
+  if (directory < 8 || directory + 16 > content.size) return false;
+  const start = content.bytes(directory, 7 + 255 + 1);
+  const name = 7 + start.readUInt8(6);
+  const length = (start[name] ?? 0) & 0x7f;
+  return start.readUInt16BE(4) > 0 && length > 0 && length < 64 && isName(content.bytes(directory + name + 1, length));
+}
+
+function isAmigaDisk(head: Buffer, content: Blob): boolean {
+  return AMIGA_DISK(head) && (content.size === DISK_BYTES || content.size === 2 * DISK_BYTES);
+}
+
+const AMIGA_DISK = bytePattern("'DOS' 00-07");
+const DISK_BYTES = 901_120;
+
+/** Two bytes and the name that the file had: squeezed, crunched by LZW, crunched by LZH. */
+function isSqueezed(head: Buffer): boolean {
+  if (head.length < 16 || head[0] !== 0x76 || ![0xff, 0xfe, 0xfd].includes(head.readUInt8(1))) return false;
+  const start = head[1] === 0xff ? 4 : 2;
+  const end = head.indexOf(0, start);
+  return (
+    end > start + 2 &&
+    end <= start + 40 &&
+    isName(head.subarray(start, end)) &&
+    head.subarray(start, end).includes(0x2e)
+  );
+}
+
+const ARC_HEADER = 29;
+const ARC_OLD_HEADER = 25;
+
+/** Headers one behind the other; in the last stands a zero for the method. PAK and Spark write the same. */
+function isArc(head: Buffer, content: Blob): boolean {
+  let position = 0;
+  for (let members = 0; members < ARC_MEMBERS_SEEN; members += 1) {
+    const header = content.bytes(position, ARC_HEADER);
+    const method = (header[1] ?? 255) & 0x7f;
+    if (header[0] !== 0x1a || method > ARC_METHODS) return false;
+    if (method === 0) return members > 0;
+    const end = header.indexOf(0, 2);
+    if (header.length < ARC_HEADER || end < 3 || end > 15 || !isName(header.subarray(2, end))) return false;
+    const oldest = method === 1 ? ARC_OLD_HEADER : ARC_HEADER;
+    position += oldest + ((header[1] ?? 0) >= 0x80 ? 12 : 0) + header.readUInt32LE(15);
+    if (position >= content.size) return members > 0 || position === content.size;
+  }
+  return head.length > 0;
+}
+
+const ARC_METHODS = 11;
+const ARC_MEMBERS_SEEN = 4;
+
+function isName(bytes: Buffer): boolean {
+  return bytes.length > 0 && bytes.every((byte) => byte >= 0x20 && byte !== 0x7f);
+}
+
+/** Two bytes, and numbers of which one follows from the others: where the files' blocks begin. */
+function isMinix(head: Buffer): boolean {
+  if (head.length < 2048) return false;
+  const little = [0x137f, 0x138f, 0x2468, 0x2478].includes(head.readUInt16LE(1040));
+  const isThird = head.readUInt16LE(1048) === 0x4d5a;
+  if (!little && !isThird) return false;
+  const field = (offset: number): number => head.readUInt16LE(1024 + offset);
+  const inodes = isThird ? head.readUInt32LE(1024) : field(0);
+  const [inodeMap, zoneMap, first] = (isThird ? [6, 8, 10] : [4, 6, 8]).map(field) as [number, number, number];
+  const blockBytes = isThird ? field(28) : 1024;
+  const inodeBytes = isThird || field(16) >= 0x2000 ? 64 : 32;
+  if (inodes === 0 || inodeMap === 0 || zoneMap === 0 || blockBytes < 1024) return false;
+  return first === 2 + inodeMap + zoneMap + Math.ceil((inodes * inodeBytes) / blockBytes);
+}
+
+/** Nodes of a flash memory: a number, what kind of node it is, how long. */
+function isJffs2(head: Buffer): boolean {
+  if (head.length < 12) return false;
+  const isLittle = head.readUInt16LE(0) === 0x1985;
+  if (!isLittle && head.readUInt16BE(0) !== 0x1985) return false;
+  const [type, length] = isLittle
+    ? [head.readUInt16LE(2), head.readUInt32LE(4)]
+    : [head.readUInt16BE(2), head.readUInt32BE(4)];
+  return (
+    [0xe001, 0xe002, 0x2003, 0x2004, 0x2006, 0xe008, 0xe009].includes(type) && length >= 12 && length <= NODE_BYTES
+  );
+}
+
+const NODE_BYTES = 1024 * 1024;
+
+/** What `dump` writes for `restore`: in each record of 1,024 bytes the numbers add up to one that is always the same. */
+function isDump(head: Buffer): boolean {
+  if (head.length < DUMP_RECORD) return false;
+  const isLittle = DUMP_MAGIC.includes(head.readUInt32LE(24));
+  if (!isLittle && !DUMP_MAGIC.includes(head.readUInt32BE(24))) return false;
+  let sum = 0;
+  for (let word = 0; word < DUMP_RECORD; word += 4) sum += isLittle ? head.readInt32LE(word) : head.readInt32BE(word);
+  return (sum | 0) === DUMP_SUM;
+}
+
+const DUMP_RECORD = 1024;
+const DUMP_MAGIC = [60_011, 60_012, 0x19540119];
+const DUMP_SUM = 84_446;
