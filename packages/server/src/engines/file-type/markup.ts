@@ -1,4 +1,4 @@
-import type { Kind } from "../kinds.ts";
+import type { Kind } from "./kinds.ts";
 import type { Text } from "./text.ts";
 
 /** Elements that say what kind of XML a document is, without namespace prefix unless that is the only sign. */
@@ -10,6 +10,12 @@ const ROOTS: Readonly<Record<string, Kind>> = {
   kml: "kml",
   gpx: "gpx",
   plist: "plist",
+  collada: "collada",
+  fictionbook: "fb2",
+  abiword: "abw",
+  awml: "abw",
+  "gmr:workbook": "gnumeric",
+  "gnm:workbook": "gnumeric",
   job: "wsf",
   "xsl:stylesheet": "xslt",
   "xsl:transform": "xslt",
