@@ -51,6 +51,7 @@ const RIGHT = new Map(
     wpg: "WordPerfect [Gg]raphic|WPG",
     pages: "Pages",
     numbers: "Numbers",
+    key: "Keynote|[kK]ey|PGP",
     hwp: "Hangul|Hancom|HWP",
     hwpx: "Hangul|Hancom|HWPX?",
     vsd: "Visio",

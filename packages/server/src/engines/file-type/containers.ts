@@ -24,6 +24,9 @@ const KINDS_IN_GZIP: Partial<Record<Kind, Kind>> = {
   gnumeric: "gnumeric",
   abw: "abw",
   blend: "blend",
+  key: "key",
+  pages: "pages",
+  numbers: "numbers",
 };
 
 /** What kind of gzip it is by what is packed in it. */

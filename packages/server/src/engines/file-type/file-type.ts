@@ -46,7 +46,6 @@ const CHECKS = marks.flatMap(({ kind, mark }) => (typeof mark === "function" ? [
 function kindOf(sample: Sample): Kind {
   const [first] = sample.head;
   if (first === undefined) return "empty";
-  if (isPdf(sample)) return "pdf";
   // Read once, and only if it is needed: the letters of a signature may be those of a text.
   let read: { text: Text | undefined } | undefined;
   const text = (): Text | undefined => {
@@ -59,6 +58,7 @@ function kindOf(sample: Sample): Kind {
     const found = closer ? closer(sample) : kind;
     if (found) return found;
   }
+  if (isPdf(sample)) return "pdf";
   const written = text();
   if (written) return textKind(written);
   return CHECKS.find(({ fits }) => fits(sample))?.kind ?? leadingTextKind(sample) ?? "data";

@@ -5,6 +5,7 @@ import type { Text } from "./text.ts";
 const ROOTS: Readonly<Record<string, Kind>> = {
   svg: "svg",
   html: "xhtml",
+  "xhtml:html": "xhtml",
   rss: "rss",
   feed: "atom",
   kml: "kml",
@@ -12,6 +13,9 @@ const ROOTS: Readonly<Record<string, Kind>> = {
   plist: "plist",
   collada: "collada",
   fictionbook: "fb2",
+  "key:presentation": "key",
+  "sl:document": "pages",
+  "ls:document": "numbers",
   abiword: "abw",
   awml: "abw",
   "gmr:workbook": "gnumeric",
@@ -111,5 +115,5 @@ function rootElement(content: string): string | undefined {
   const name = /^<([A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)(?=[\s/>])/.exec(content)?.[1]?.toLowerCase();
   if (!name) return undefined;
   if (Object.hasOwn(ROOTS, name)) return name;
-  return name.replace(/^(?:svg|html|xhtml|atom|kml):/, "");
+  return /^[\w-]*xhtml:/.test(name) ? "xhtml:html" : name.replace(/^(?:svg|html|atom|kml):/, "");
 }

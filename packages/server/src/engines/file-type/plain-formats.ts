@@ -63,7 +63,8 @@ function iniKind(start: string): Kind | undefined {
 
 /** A title and a text below it, and what only Markdown has. */
 export function looseMarkdownKind(start: string): Kind | undefined {
-  const titled = /^\s*(?:#{1,3} \S[^\n]*\n\s*\n|[^\n]{3,80}\n[=-]{3,}\r?\n)/.test(start);
+  const titled =
+    /^\s*(?:---\r?\n(?:[^\n]*\n){0,20}?---\r?\n\s*)?(?:#{1,3} \S[^\n]*\n\s*\n|[^\n]{3,80}\n[=-]{3,}\r?\n)/.test(start);
   return titled && /^#{2,5} \S|`[^`\n]+`|\]\(|\*\*\w|^[*-] \w|^[^\n]{3,80}\n[=-]{3,}\r?$/m.test(start)
     ? "md"
     : undefined;

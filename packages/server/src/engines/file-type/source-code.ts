@@ -33,7 +33,7 @@ const LANGUAGES: readonly (readonly [Kind, sure: RegExp, usual?: RegExp])[] = [
   ["vba", /^Attribute VB_|^VERSION \d\.\d+ CLASS/],
   [
     "bat",
-    /^@?echo (?:off|on)$|^@?(?:set|end)local\b|^@rem\b|^@?if (?:not )?(?:exist|defined|errorlevel) |^@?set (?:\/[ap] )?"?\w+=[^=]*%|%~[dpnxfs]*\d|^@?for \/[fdrl] /i,
+    /^@?echo (?:off|on)$|^@?(?:set|end)local\b|^@rem\b|^@?if (?:not )?(?:exist|defined|errorlevel) |^@?set (?:\/[ap] )?"?\w+=[^=]*%|%~[dpnxfs]*\d|^@\S+ .*%[\d*]|^@?for \/[fdrl] /i,
     /^@?(?:rem|echo|copy|del|call|cd|start|xcopy|exit|pause|cls|md|goto|cmd|reg|taskkill|certutil)\b|^@?set \w+=|%\w+%|^:\w+$/i,
   ],
   [
@@ -53,7 +53,7 @@ const LANGUAGES: readonly (readonly [Kind, sure: RegExp, usual?: RegExp])[] = [
   ],
   [
     "sql",
-    /^(?:CREATE|DROP|ALTER) (?:\w+ ){0,4}(?:TABLE|INDEX|VIEW|DATABASE|FUNCTION|TRIGGER|SCHEMA|TYPE|EXTENSION|ROLE|OPERATOR|DOMAIN|CAST|SEQUENCE|AGGREGATE|PROCEDURE|USER)\b|^INSERT INTO [\w."`]+|^SELECT .* FROM .*;$|^UPDATE \S+ SET |^DELETE FROM \w+/i,
+    /^(?:CREATE|DROP|ALTER) (?:\w+ ){0,4}(?:TABLE|INDEX|VIEW|DATABASE|FUNCTION|TRIGGER|SCHEMA|TYPE|EXTENSION|ROLE|OPERATOR|DOMAIN|CAST|SEQUENCE|AGGREGATE|PROCEDURE|USER)\b|^INSERT INTO [\w."`]+|^SELECT .* FROM .*;$|^UPDATE \S+ SET |^DELETE FROM \w+|^(?:GRANT|REVOKE) [\w, ]+ ON /i,
     /^(?:SELECT|FROM|WHERE|PRAGMA|COMMIT|BEGIN)\b.*;?$/,
   ],
   ["dockerfile", /^FROM [\w./:@${}-]+ AS \w+$/, /^(?:FROM|RUN|COPY|ADD|CMD|ENTRYPOINT|ENV|WORKDIR|EXPOSE) \S/],
@@ -99,7 +99,7 @@ const LANGUAGES: readonly (readonly [Kind, sure: RegExp, usual?: RegExp])[] = [
   [
     "css",
     /^@(?:charset|import|media|font-face|keyframes)\b.*[;{]$|^[^'"]*\{\s*(?:color|background|margin|padding|font|display|width|height|border|position|text|float)[a-z-]*\s*:/i,
-    /^(?:color|background|margin|padding|font|display|width|height|border|position|text|float|overflow|top|left)[a-z-]* ?: ?[^;{}]+;$/,
+    /^(?:color|background|margin|padding|font|display|width|height|border|position|text|float|overflow|top|left)[a-z-]* ?: ?[^;{}]+;/,
   ],
   ["ps", /^\/[\w.]+ .*\bo?def$|^(?:systemdict|currentdict|currentglobal|userdict)\b|\bbind (?:executeonly )?o?def\b/],
   [

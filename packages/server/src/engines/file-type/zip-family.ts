@@ -170,9 +170,10 @@ const BY_NAMES: readonly (readonly [Kind, ...RegExp[]])[] = [
   ["whl", /^[^/]+\.dist-info\/WHEEL$/],
   ["kmz", /^[^/]+\.kml$/],
   ["hwpx", /^Contents\/content\.hpf$/],
-  ["key", /^(?:index|presentation)\.apxl$/],
+  ["key", /^(?:index|presentation)\.apxl(?:\.gz)?$/],
   ["key", /^Index\/(?:Master|Template)?Slide/],
-  ["iwork", /^(?:Index\/Document\.iwa|Index\.zip|index\.xml)$/],
+  ["key", /^Data\/[ms]t\d+(?:@2x)?\.\w+$/, /^Index\.zip$/],
+  ["iwork", /^(?:Index\/Document\.iwa|Index\.zip|index\.xml(?:\.gz)?)$/],
   ["jar", /^META-INF\/MANIFEST\.MF$/],
   ["ora", /^stack\.xml$/],
 ];
@@ -213,9 +214,10 @@ function byMimetype(content: string): Kind | undefined {
 function iworkKind(content: (name: string) => string): Kind | undefined {
   const root = /<(?:sl|ls|key):(?:document|presentation)\b/.exec(content("index.xml"))?.[0] ?? "";
   if (root !== "") return root.startsWith("<sl") ? "pages" : root.startsWith("<ls") ? "numbers" : "key";
-  const records = content("Index/Document.iwa").slice(0, 64);
-  if (records === "") return undefined;
-  return records.includes("\x08\x90\x4e") ? "pages" : "numbers";
+  const inner = content("Index.zip");
+  const records = content("Index/Document.iwa").slice(0, 64) || inner;
+  if (inner.includes("Slide")) return "key";
+  return records === "" ? undefined : records.includes("\x08\x90\x4e") ? "pages" : "numbers";
 }
 
 /** No list that describes a document is larger. */

@@ -5,7 +5,7 @@ export const DOCUMENTS = {
   empty: ["empty"],
   data: ["data"],
 
-  pdf: ["Adobe Portable Document Format (PDF)", "'%PDF-' | ef bb bf '%PDF-'"],
+  pdf: ["Adobe Portable Document Format (PDF)"],
 
   // Office Open XML, told apart by the members of the ZIP
   docx: ["Microsoft Word document (OOXML)"],

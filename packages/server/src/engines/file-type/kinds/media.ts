@@ -41,7 +41,7 @@ export const MEDIA = {
   ],
   heic: [
     "High Efficiency Image File (HEIC)",
-    "@4 'ftyphe' | @4 'ftypmif' | @4 'ftypmsf1' | @4 'ftypavci' | @4 'ftypvvi' | @4 'ftyp' & @16 'heic' | @4 'ftyp' & @16 'mif1'",
+    "@4 'ftyphe' | @4 'ftypmif' | @4 'ftypmsf1' | @4 'ftypavci' | @4 'ftypvvi' | @4 'ftyp' & @16 'heic' | @4 'ftyp' & @20 'heic' | @4 'ftyp' & @16 'mif1'",
   ],
   bpg: ["Better Portable Graphics (BPG)", "'BPG' fb"],
   flif: ["Free Lossless Image Format (FLIF)", "'FLIF' 31-64"],
@@ -95,7 +95,7 @@ export const MEDIA = {
   dxf: [
     "AutoCAD Drawing Exchange Format (DXF)",
     "'AutoCAD Binary DXF' 0d 0a 1a",
-    /^\s*(?:999\r?\n[^\n]*\n\s*)*0\r?\n\s*SECTION\r?\n/,
+    /^\s*(?:999\r?\n[^\n]*\n\s*)*0\r?\n\s*SECTION/,
   ],
   "3ds": ["3D Studio model (3DS)", "'MM' ..*3 00 02 00 | 'MM' ..*3 00 3d 3d | 'MM' ..*3 00 3e 3d"],
   stl: ["Stereolithography model (STL)", /^\s*solid\b[^\n]*\n\s*facet\s+normal/i, isStl],
@@ -148,6 +148,8 @@ export const MEDIA = {
   xm: ["FastTracker module (XM)", "'Extended Module: '"],
   mod: ["Amiga tracker module (MOD)", "@1080 'M.K.' | @1080 'M!K!' | @1080 'FLT4' | @1080 '6CHN' | @1080 '8CHN'"],
   sf2: ["SoundFont bank", "'RIFF' ..*4 'sfbk'"],
+  sph: ["NIST SPHERE audio", "'NIST_1A' 0a"],
+  nut: ["NUT video", "'nut/multimedia container' 00"],
   sid: ["Commodore 64 music (SID)", "'PSID' 00 01-04 | 'RSID' 00 02-04"],
   ac3: ["Dolby Digital audio (AC-3)", isAc3],
   dts: ["DTS audio", "7f fe 80 01 | fe 7f 01 80 | 1f ff e8 00 07 | ff 1f 00 e8"],

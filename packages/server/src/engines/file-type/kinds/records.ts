@@ -7,6 +7,7 @@ const derOf = (oid: string): string =>
     .map((start) => `${start} ${oid}`)
     .join(" | ");
 const PKCS7 = "06 09 2a 86 48 86 f7 0d 01 07";
+const IN_CERTIFICATE = "30 82 .. .. 30 82 .. ..";
 const RSA_OID = "06 09 2a 86 48 86 f7 0d 01 01";
 
 export const RECORDS = {
@@ -90,22 +91,29 @@ export const RECORDS = {
   "pkcs7-compressed": ["PKCS #7 compressed message (DER)", derOf("06 0b 2a 86 48 86 f7 0d 01 09 10 01 09")],
   "pkcs7-other": ["PKCS #7 message (DER)", derOf(`${PKCS7} 01-07`)],
   pkcs12: ["PKCS #12 key store", "30 82 .. .. 02 01 03 30 | 30 80 02 01 03 30 | 30 83 .. .. .. 02 01 03 30"],
+  "crl-der": ["X.509 revocation list (DER)", `${IN_CERTIFICATE} 02 01 01 30 | 30 82 .. .. 30 81 .. 02 01 01 30`],
+  "csr-der": ["X.509 certificate request (DER)", `${IN_CERTIFICATE} 02 01 00 30 | 30 82 .. .. 30 81 .. 02 01 00 30`],
   "x509-der": [
     "X.509 certificate (DER)",
-    "30 82 .. .. 30 82 .. .. a0 03 02 01 02 | 30 82 .. .. 30 81 .. a0 03 02 01 02 | 30 82 .. .. 30 82 .. .. 02 01-14 .. & @10 ..",
+    `${IN_CERTIFICATE} a0 03 02 01 02 | 30 82 .. .. 30 81 .. a0 03 02 01 02`,
+    ["01 ..", "08 ..*8", "09 ..*9", "10 ..*16", "14 ..*20"]
+      .map((serial) => `${IN_CERTIFICATE} 02 ${serial} 30`)
+      .join(" | "),
   ],
-  "crl-der": ["X.509 revocation list (DER)", "30 82 .. .. 30 82 .. .. 02 01 01 30 | 30 82 .. .. 30 81 .. 02 01 01 30"],
   "key-der": [
     "Private or public key (DER)",
-    `30 82 .. .. 02 01 00 02 | 30 81 .. 02 01 00 02 | 30 82 .. .. 02 01 00 30 | 30 81 .. 02 01 00 30 | 30 .. 02 01 01 04 20 | 30 82 .. .. 30 0d ${RSA_OID} | 30 81 .. 30 0d ${RSA_OID} | 30 59 30 13 06 07`,
+    "30 82 .. .. 02 01 00 02 | 30 81 .. 02 01 00 02 | 30 82 .. .. 02 01 00 30 | 30 81 .. 02 01 00 30 | 30 2e 02 01 00 30",
+    `30 82 .. .. 30 0d ${RSA_OID} | 30 81 .. 30 0d ${RSA_OID} | 30 .. 02 01 01 04 20 | 30 59 30 13 06 07`,
+    "30 82 .. .. 30 .. 06 09 2a 86 48 86 f7 0d 01 05",
   ],
   jks: ["Java key store (JKS)", "fe ed fe ed 00 00 00"],
   kdbx: ["KeePass database", "03 d9 a2 9a 65-67 fb 4b b5"],
   "pgp-binary": [
     "OpenPGP encrypted data",
-    "84-85 .. .. 03 | c1 c0 .. 03 | 8c 0d 04 .. 03 | 85 .. .. 03 | 84 .. 03 & @12 01 | c3 0d 04 .. 03 | c1 .. 03 & @11 01",
+    "85 .. .. 03 | 84 .. 03 & @11 01-12 | c1 c0 .. 03 | 8c 0d 04 .. 03 | 8c .. 04 & @3 01-0d 03 | c3 .. 04 & @3 01-0d 03",
   ],
-  "pgp-signature": ["OpenPGP signature", "88-89 .. 04 00-01 01-16 | 89 .. .. 04 00-01 01-16 | c2 c0-df .. 04 00-01"],
+  "pgp-message": ["OpenPGP compressed message", "a3 01-03"],
+  "pgp-signature": ["OpenPGP signature", "88 .. 03-04 00-01 01-16 | 89 .. .. 03-04 00-01 01-16 | c2 c0-df .. 04 00-01"],
   "pgp-key": [
     "OpenPGP key",
     "99 .. .. 04 ..*4 01-16 | 98 .. 04 ..*4 01-16 | 95 .. .. 04 ..*4 01-16 | 94 .. 04 ..*4 01-16 | c6 c0-df .. 04 ..*4 01-16",
