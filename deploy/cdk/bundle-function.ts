@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { build, stop } from "esbuild";
 
 /** Parts of engines, which a function that only takes in jobs never loads. Were one loaded, it would fail loudly. */
-const ENGINE_PARTS = ["@virustotal/yara-x", "7z-wasm", "file-type", "wasmagic"];
+const ENGINE_PARTS = ["@virustotal/yara-x", "7z-wasm"];
 const server = fileURLToPath(new URL("../../packages/server/", import.meta.url));
 
 /** Of the bundle: module and export. */

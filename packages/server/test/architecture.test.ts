@@ -92,8 +92,6 @@ const packages: Record<string, readonly string[]> = {
   "ipaddr.js": ["fetch"],
   "@virustotal/yara-x": ["engines"],
   "7z-wasm": ["unpack"],
-  "file-type": ["engines"],
-  wasmagic: ["engines"],
 };
 
 interface Import {

@@ -7,8 +7,7 @@ import { fileBlob, memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
-import type { FileTypeDetector } from "./file-type/file-type.ts";
-import { type Sampler, sampler } from "./file-type/sample.ts";
+import { type Sample, type Sampler, sampler } from "./file-type/sample.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
 
@@ -16,7 +15,8 @@ export interface EngineParts {
   /** Unpacks every file; with rules, if it has any. */
   threads: ScanThreads;
   clamd?: Clamd;
-  fileType?: FileTypeDetector;
+  /** Tells the real file type of the bytes, whatever the engines say of them. */
+  fileType?: (sample: Sample) => string;
   /** Said at readiness besides what the parts say. */
   notes?: readonly EngineCheck[];
 }
@@ -100,19 +100,17 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
       if (!fileType) return scan(bytes, signal);
       const sample = sampler();
       const verdict = await scan(sampled(bytes, sample), signal);
-      return { ...verdict, fileType: await fileType.detect(sample.sample(), signal) };
+      return { ...verdict, fileType: fileType(sample.sample()) };
     },
 
     async health(signal) {
       const [ofClamd, ofThreads] = await Promise.all([clamd?.health(signal), threads.health()]);
       const checks = [...(ofClamd?.checks ?? []), ...ofThreads.checks];
-      // Without the file type files are still scanned.
-      if (fileType) checks.push(fileType.health());
       return { ready: (ofClamd?.ready ?? true) && ofThreads.ready, checks: [...checks, ...notes] };
     },
 
     async close() {
-      await Promise.all([threads.close(), clamd?.close(), fileType?.close()]);
+      await Promise.all([threads.close(), clamd?.close()]);
     },
   };
 }

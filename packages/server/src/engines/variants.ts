@@ -4,6 +4,7 @@ import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
 import { awaitedClamd } from "./clamd/awaited-clamd.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
+import { fileTypeOf } from "./file-type/file-type.ts";
 import { type RulesOptions, ruleThreads, type ScanThreadsOptions, unpackThreads } from "./threads/scan-threads.ts";
 import { type EngineParts, unpackingEngine } from "./unpacking-engine.ts";
 
@@ -54,12 +55,10 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
 
 async function partsBesideClamd(parts: VariantParts): Promise<EngineParts> {
   if (parts.variant === "Q") return { threads: unpackThreads(parts.unpacking) };
-  // Loaded only when chosen: with Q alone its WebAssembly would cost memory for nothing.
-  const { fileTypeDetector } = await import("./file-type/file-type.ts");
   // While clamd looks at a file for longer anyway, small files may wait a moment to be matched together.
   const besideClamd = parts.clamd && (parts.clamd.kind !== "search" || parts.clamd.likely);
   const threads = await ruleThreads({ ...parts.rules, ...(besideClamd && { gatherMs: GATHER_MS }) });
-  return { threads, fileType: fileTypeDetector() };
+  return { threads, fileType: fileTypeOf };
 }
 
 const GATHER_MS = 20;

@@ -1,44 +1,102 @@
-import type { EngineCheck } from "../../scan/engine.ts";
-import { type DeepLooksOptions, deepLooks } from "./deep/deep-looks.ts";
-import { nameOf } from "./kinds.ts";
-import { quickLook } from "./quick-look.ts";
+import { isPdf } from "./checks.ts";
+import { compoundFileKind } from "./compound-file.ts";
+import { gzipKind, matroskaKind, mp4Kind, taggedKind, tiffKind } from "./containers.ts";
+import { elfKind, windowsKind } from "./executables.ts";
+import { KINDS, type Kind, kinds, nameOf } from "./kinds.ts";
+import { markupKind } from "./markup.ts";
+import { jsonKind, looseMarkdownKind, mailKind, structuredKind, tableKind, yamlKind } from "./plain-formats.ts";
 import type { Sample } from "./sample.ts";
+import { type Check, signatures } from "./signature.ts";
+import { interpreterKind, sourceKind } from "./source-code.ts";
+import { firstLines, readText, type Text } from "./text.ts";
+import { zipKind } from "./zip-family.ts";
 
 /**
- * Tells what kind of file a sample is of, by its bytes alone. The type is information, never part of the verdict:
- * every sample gets a name, a worse one when a detector fails, overruns or is stopped. Never throws.
+ * The real type of a file, by the bytes of its ends alone: a name for people, `data` in the worst case. Runs where the bytes arrive:
+ * it unpacks a few kilobytes at most, takes time in proportion to the sample at worst, and never throws.
  */
-export interface FileTypeDetector {
-  detect(sample: Sample, signal: AbortSignal): Promise<string>;
-  /** Not ok means that rarer kinds of files are called `data`; scanning goes on. */
-  health(): EngineCheck;
-  /** Ends the thread. Detections under way answer with what the quick look told. */
-  close(): Promise<void>;
+export function fileTypeOf(sample: Sample): string {
+  return nameOf(kindOf(sample));
 }
 
-/** A deep look takes some milliseconds; one of a second is an attack, and no scan waits for more than two of them. */
-const DEFAULTS: DeepLooksOptions = {
-  workLimitMs: 1000,
-  answerLimitMs: 2000,
-  restartAfterMs: 10_000,
-  thread: new URL("./deep/deep-look-thread.ts", import.meta.url),
+/** Kinds that a signature tells in general: what they are in particular, or nothing if they are none. */
+const CLOSER: Partial<Record<Kind, (sample: Sample) => Kind | undefined>> = {
+  zip: zipKind,
+  cfb: compoundFileKind,
+  dos: windowsKind,
+  elf: elfKind,
+  mkv: matroskaKind,
+  mp4: mp4Kind,
+  tif: tiffKind,
+  gz: (sample) => gzipKind(sample, kindOf),
+  mp3: (sample) => taggedKind(sample, kindOf),
 };
 
-export function fileTypeDetector(options: Partial<DeepLooksOptions> = {}): FileTypeDetector {
-  const deep = deepLooks({ ...DEFAULTS, ...options });
+const marks = kinds.flatMap((kind) => KINDS[kind].slice(1).map((mark) => ({ kind, mark })));
+const bytes = marks.flatMap(({ kind, mark }) =>
+  typeof mark === "string" ? signatures(mark).map((each) => ({ kind, ...each })) : [],
+);
+/** For every byte that a file may begin with, the signatures that may fit. */
+const BY_FIRST_BYTE = Array.from({ length: 256 }, (_, byte) =>
+  bytes.filter(({ beginnings }) => beginnings[byte] === 1),
+);
+const OPENINGS = marks.flatMap(({ kind, mark }) => (mark instanceof RegExp ? [{ kind, pattern: mark }] : []));
+const CHECKS = marks.flatMap(({ kind, mark }) => (typeof mark === "function" ? [{ kind, fits: mark as Check }] : []));
 
-  return {
-    async detect(sample, signal) {
-      const { kind, sure } = quickLook(sample);
-      if (sure) return nameOf(kind);
-      return (await deep.ask(sample, kind, signal)) ?? nameOf(kind);
-    },
-    health() {
-      const fault = deep.fault();
-      if (fault) return { name: "file type", ok: false, detail: `${fault}; common kinds of files are still told` };
-      const lost = deep.lost();
-      return { name: "file type", ok: true, detail: lost === 0 ? "ready" : `ready, ${lost} looks given up` };
-    },
-    close: () => deep.close(),
+function kindOf(sample: Sample): Kind {
+  const [first] = sample.head;
+  if (first === undefined) return "empty";
+  // Read once, and only if it is needed: the letters of a signature may be those of a text.
+  let read: { text: Text | undefined } | undefined;
+  const text = (): Text | undefined => {
+    read ??= { text: readText(sample) };
+    return read.text;
   };
+  for (const { kind, fits, readable } of BY_FIRST_BYTE[first] ?? []) {
+    if (!fits(sample) || (readable && text())) continue;
+    const closer = CLOSER[kind];
+    const found = closer ? closer(sample) : kind;
+    if (found) return found;
+  }
+  if (isPdf(sample)) return "pdf";
+  const written = text();
+  if (written) return textKind(written);
+  return CHECKS.find(({ fits }) => fits(sample))?.kind ?? leadingTextKind(sample) ?? "data";
+}
+
+function textKind(text: Text): Kind {
+  const form = formKind(text) ?? jsonKind(text);
+  if (form) return form;
+  const lines = firstLines(text);
+  const loose = yamlKind(lines) ?? sourceKind(text.start) ?? tableKind(lines) ?? looseMarkdownKind(text.start);
+  return loose ?? (text.start.startsWith("#!") ? "script" : text.encoding);
+}
+
+/** Forms that a few lines prove. */
+function formKind(text: Text): Kind | undefined {
+  return (
+    interpreterKind(text.start) ??
+    markupKind(text) ??
+    mailKind(text.start) ??
+    openingKind(text.start) ??
+    structuredKind(text.start)
+  );
+}
+
+function openingKind(start: string): Kind | undefined {
+  return OPENINGS.find(({ pattern }) => pattern.test(start))?.kind;
+}
+
+const LEADING_BYTES = 512;
+const FEWEST_LEADING_BYTES = 8;
+
+/** Scripts, pages, letters and pictures may carry a load of other bytes behind their text, and work all the same. */
+function leadingTextKind({ head, sizeBytes }: Sample): Kind | undefined {
+  const zero = head.indexOf(0);
+  const start = head.subarray(0, Math.min(LEADING_BYTES, zero < 0 ? LEADING_BYTES : zero));
+  if (start.length < Math.min(FEWEST_LEADING_BYTES, sizeBytes)) return undefined;
+  const opening = openingKind(Buffer.from(start).toString("latin1"));
+  if (opening) return opening;
+  const text = readText({ head: start, tail: start, sizeBytes: start.length });
+  return text && formKind(text);
 }

@@ -20,11 +20,10 @@ test("keeps the first and the last 64 KB of a file, however it is cut into chunk
         chunk.fill(0);
         at += size;
       }
-      const expected = sampleOf(whole);
       const sample = seen.sample();
       assert.equal(sample.sizeBytes, whole.length);
-      assert.ok(Buffer.from(expected.head).equals(sample.head));
-      assert.ok(Buffer.from(expected.tail).equals(sample.tail));
+      assert.ok(Buffer.from(whole.subarray(0, SAMPLE_BYTES)).equals(sample.head));
+      assert.ok(Buffer.from(whole.subarray(Math.max(0, whole.length - SAMPLE_BYTES))).equals(sample.tail));
     }),
     { numRuns: 60 },
   );

@@ -159,8 +159,6 @@ describe("MacBinary", () => {
   });
 });
 
-const _ALPHABET = "!\"#$%&'()*+,-012345689@ABCDEFGHIJKLMNPQRSTUVXYZ[`abcdefhijklmpqr";
-
 function woffOf(packed: Buffer, bytes: number): Buffer {
   const head = glue("wOFF", be32(0x10000), be32(0), be16(1), Buffer.alloc(30));
   return glue(head, "glyf", be32(64), be32(packed.length), be32(bytes), be32(0), packed);

@@ -127,7 +127,7 @@ export const BINARIES: readonly SampleFile[] = [
     () => bytes("II*\0", hex("08000000"), hex("0100"), hex("000104000100000001000000"), 64),
   ],
   ["PSD", "Adobe Photoshop document (PSD)", () => padded(bytes("8BPS", hex("0001")))],
-  ["icon", "Windows icon (ICO)", () => padded(hex("0000010001002020000001002000"))],
+  ["icon", "Windows icon (ICO)", () => padded(hex("0000010001002020000001002000300000001600000028000000"))],
   ["JPEG 2000", "JPEG 2000 image", () => padded(hex("0000000c6a5020200d0a870a"))],
   ["JPEG XL", "JPEG XL image", () => padded(hex("0000000c4a584c200d0a870a"))],
   ["HEIC", "High Efficiency Image File (HEIC)", () => ftyp("heic", "mif1heic")],

@@ -1,15 +1,25 @@
-import type { Kind } from "../kinds.ts";
+import type { Kind } from "./kinds.ts";
 import type { Text } from "./text.ts";
 
 /** Elements that say what kind of XML a document is, without namespace prefix unless that is the only sign. */
 const ROOTS: Readonly<Record<string, Kind>> = {
   svg: "svg",
   html: "xhtml",
+  "xhtml:html": "xhtml",
   rss: "rss",
   feed: "atom",
   kml: "kml",
   gpx: "gpx",
   plist: "plist",
+  collada: "collada",
+  fictionbook: "fb2",
+  "key:presentation": "key",
+  "sl:document": "pages",
+  "ls:document": "numbers",
+  abiword: "abw",
+  awml: "abw",
+  "gmr:workbook": "gnumeric",
+  "gnm:workbook": "gnumeric",
   job: "wsf",
   "xsl:stylesheet": "xslt",
   "xsl:transform": "xslt",
@@ -105,5 +115,5 @@ function rootElement(content: string): string | undefined {
   const name = /^<([A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)(?=[\s/>])/.exec(content)?.[1]?.toLowerCase();
   if (!name) return undefined;
   if (Object.hasOwn(ROOTS, name)) return name;
-  return name.replace(/^(?:svg|html|xhtml|atom|kml):/, "");
+  return /^[\w-]*xhtml:/.test(name) ? "xhtml:html" : name.replace(/^(?:svg|html|atom|kml):/, "");
 }

@@ -1,35 +1,14 @@
-import type { Kind } from "../kinds.ts";
-import { bytesAt, type Sample } from "../sample.ts";
-
-/** The kind of a program file by its headers: PE, older DOS and Windows programs, ELF, Mach-O, Java class. */
-export function executableKind(sample: Sample): Kind | undefined {
-  const head = Buffer.from(sample.head.buffer, sample.head.byteOffset, sample.head.length);
-  if (head.length < 8) return undefined;
-  if (head[0] === 0x4d && head[1] === 0x5a) return windowsKind(sample, head);
-  switch (head.readUInt32BE(0)) {
-    case 0x7f454c46:
-      return elfKind(head);
-    case 0xfeedface:
-    case 0xfeedfacf:
-    case 0xcefaedfe:
-    case 0xcffaedfe:
-      return "macho";
-    case 0xcafebabe:
-      // Universal binaries hold a handful of programs; the same place in a class is its version, 45 and up.
-      return head.readUInt32BE(4) < 40 ? "macho-fat" : "class";
-    case 0xcafebabf:
-      return "macho-fat";
-    default:
-      return undefined;
-  }
-}
+import type { Kind } from "./kinds.ts";
+import { bytesAt, type Sample } from "./sample.ts";
 
 const DLL_FLAG = 0x2000;
 const CLR_DIRECTORY = 14;
 const NATIVE_SUBSYSTEM = 1;
 const UEFI_SUBSYSTEMS = [10, 11, 12, 13];
 
-function windowsKind(sample: Sample, head: Buffer): Kind | undefined {
+/** PE, and older programs of DOS and Windows. */
+export function windowsKind(sample: Sample): Kind | undefined {
+  const head = Buffer.from(sample.head.buffer, sample.head.byteOffset, sample.head.length);
   if (head.length < 28) return undefined;
   const newHeaderAt = head.length >= 64 ? head.readUInt32LE(60) : 0;
   const header = Buffer.from(bytesAt(sample, newHeaderAt, 256));
@@ -61,9 +40,9 @@ function peKind(header: Buffer): Kind {
 const PROGRAM_INTERPRETER = 3;
 const MOST_PROGRAM_HEADERS = 64;
 
-function elfKind(head: Buffer): Kind {
+export function elfKind(sample: Sample): Kind {
+  const head = Buffer.from(sample.head.buffer, sample.head.byteOffset, sample.head.length);
   if (head.length < 64) return "elf";
-  if (head.toString("latin1", 8, 11) === "AI\x02") return "appimage";
   const wide = head[4] === 2;
   const little = head[5] === 1;
   const short = (at: number): number => (little ? head.readUInt16LE(at) : head.readUInt16BE(at));

@@ -1,37 +1,5 @@
-import type { Kind } from "../kinds.ts";
+import type { Kind } from "./kinds.ts";
 import type { Text } from "./text.ts";
-
-/** Text formats that their first characters give away. */
-const OPENINGS: readonly (readonly [Kind, RegExp])[] = [
-  ["rtf", /^\{\\rtf/],
-  ["eps", /^%!PS-Adobe-[\d.]+ EPSF/],
-  ["ps", /^%!(?:PS|\s)/],
-  ["vcf", /^BEGIN:VCARD\b/i],
-  ["ics", /^BEGIN:VCALENDAR\b/i],
-  ["vtt", /^WEBVTT(?=\s|$)/],
-  ["srt", /^\s*\d+\s*\n\d\d:\d\d:\d\d[,.]\d{1,3} --> \d\d:\d\d/],
-  ["m3u", /^#EXTM3U/],
-  ["uu", /^begin(?:-base64)? [0-7]{3,4} \S[^\n]*\n/],
-  ["binhex", /^[^\n]{0,20}\(This file must be converted with BinHex/],
-  ["pem-certificate", /^-----BEGIN (?:TRUSTED )?CERTIFICATE-----/m],
-  ["pem-key", /^-----BEGIN (?:[A-Z0-9]+ ){0,2}PRIVATE KEY-----/m],
-  ["pgp", /^-----BEGIN PGP [A-Z ]+-----/],
-  ["pem", /^-----BEGIN [A-Z0-9 ]{3,40}-----/],
-  ["ssh-key", /^(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-[\w.@-]+) AAAA[A-Za-z0-9+/=]+/],
-  ["reg", /^(?:Windows Registry Editor Version |REGEDIT4)/],
-  ["url", /^\s*\[(?:InternetShortcut|\{000214A0[^\]]*\})\]/i],
-  ["desktop", /^(?:\s*#[^\n]*\n)*\s*\[Desktop Entry\]/],
-  ["diff", /^(?:diff (?:--git|-[a-zA-Z]+) |Index: [^\n]+\n=|--- [^\n]+\n\+\+\+ [^\n]+\n@@ )/],
-  ["tex", /^(?:\s*%[^\n]*\n)*\s*\\(?:documentclass|documentstyle|begin\{document\}|NeedsTeXFormat)/],
-  ["mbox", /^From \S+ +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d/],
-];
-
-/** Text formats that have a form, but are no programs. */
-export function plainFormatKind(text: Text): Kind | undefined {
-  const opening = OPENINGS.find(([, pattern]) => pattern.test(text.start));
-  if (opening) return opening[0];
-  return mailKind(text.start) ?? iniKind(text.start) ?? markdownKind(text.start);
-}
 
 const MAIL_FIELDS = new Set(
   "received from to cc bcc date subject message-id mime-version return-path delivered-to reply-to sender content-type \
@@ -43,7 +11,7 @@ arc-message-signature authentication-results received-spf x-originating-ip threa
 const TELLING_MAIL_FIELDS = ["received", "message-id", "mime-version", "return-path", "delivered-to", "subject"];
 
 /** A block of header fields, enough of them those of a mail. */
-function mailKind(start: string): Kind | undefined {
+export function mailKind(start: string): Kind | undefined {
   if (!/^[A-Za-z][\w-]*:/.test(start)) return undefined;
   const fields = new Set<string>();
   for (const line of start.split("\n", 80)) {
@@ -57,6 +25,31 @@ function mailKind(start: string): Kind | undefined {
   return saved ? "mhtml" : "eml";
 }
 
+/** Text formats that have a form, but are no programs. */
+export function structuredKind(start: string): Kind | undefined {
+  return iniKind(start) ?? markdownKind(start);
+}
+
+/** JSON as far as its first characters and its last one show it; or a line of it after another. */
+export function jsonKind({ start, end }: Text): Kind | undefined {
+  if (
+    !/^\s*(?:\{\s*(?:"[^"\n]*"\s*:|\}\s*$)|\[\s*(?:[[\]{"]|-?\d[\d.eE+-]*\s*[,\]]|true\b|false\b|null\b))/.test(start)
+  )
+    return undefined;
+  if (!/[\]}]\s*$/.test(end)) return undefined;
+  const lines = start.trim().split("\n", 2);
+  return lines.length > 1 && lines.every(isJson) ? "ndjson" : "json";
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Sections in brackets, with keys and values below. */
 function iniKind(start: string): Kind | undefined {
   if (!/^\s*[[#;]/.test(start)) return undefined;
@@ -66,6 +59,15 @@ function iniKind(start: string): Kind | undefined {
     .filter((line) => line !== "" && !/^[#;]/.test(line));
   if (!/^\[[\w .:/@"'\\-]{1,80}\]$/.test(lines[0] ?? "")) return undefined;
   return lines.slice(1).some((line) => /^[\w.-]{1,60}\s*=/.test(line)) ? "ini" : undefined;
+}
+
+/** A title and a text below it, and what only Markdown has. */
+export function looseMarkdownKind(start: string): Kind | undefined {
+  const titled =
+    /^\s*(?:---\r?\n(?:[^\n]*\n){0,20}?---\r?\n\s*)?(?:#{1,3} \S[^\n]*\n\s*\n|[^\n]{3,80}\n[=-]{3,}\r?\n)/.test(start);
+  return titled && /^#{2,5} \S|`[^`\n]+`|\]\(|\*\*\w|^[*-] \w|^[^\n]{3,80}\n[=-]{3,}\r?$/m.test(start)
+    ? "md"
+    : undefined;
 }
 
 /** Programs shown in a text for people do not make it a program. */
@@ -78,12 +80,12 @@ const TABLE_LINES = 10;
 
 /** Rows of equally many fields. Tried last: prose and programs have commas, too. */
 export function tableKind(lines: readonly string[]): Kind | undefined {
-  const rows = lines.slice(0, TABLE_LINES);
+  const rows = lines.filter((line) => line !== "").slice(0, TABLE_LINES);
   if (rows.length < 2) return undefined;
   if (equallyMany(rows, "\t")) return "tsv";
   // Nobody writes blanks after these in a table, but people do in lists of other things.
   const semicolons = !rows[0]?.includes("; ") && equallyMany(rows, ";");
-  return semicolons || equallyMany(rows, ",") ? "csv" : undefined;
+  return semicolons || equallyMany(rows, ",") || unevenTable(rows) ? "csv" : undefined;
 }
 
 function equallyMany(rows: readonly string[], separator: string): boolean {
@@ -91,6 +93,11 @@ function equallyMany(rows: readonly string[], separator: string): boolean {
   const [first = 0] = counts;
   // One comma per line is no table yet, unless there are several such lines.
   return first > 0 && (first > 1 || rows.length > 3) && counts.every((count) => count === first);
+}
+
+/** Rows may end early; but people write blanks after commas, and programs none. */
+function unevenTable(rows: readonly string[]): boolean {
+  return rows.length > 2 && rows.every((row) => separators(row, ",") > 1 && !row.includes(", "));
 }
 
 /** Separators outside quotes. */
