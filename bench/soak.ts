@@ -1,13 +1,14 @@
 /**
  * Scans with engine P alone, over and over, and fails if its memory or its time per scan does not stay as it is.
  *
- *   npm run soak -- [--scans 1000000] [--files mixed|texts|text|zips|infected|large] [--at-once 8] [--every 10000]
+ *   npm run soak -- [--scans 1000000] [--files mixed|texts|text|zips|cabs|infected|large] [--at-once 8] [--every 10000]
  *
  * One line for every so many scans: time by the clock and of the processors, the least JavaScript heap that was seen
  * (of all scan threads, and of the main one), resident memory, and how many scan threads have been started.
  */
 import { parseArgs } from "node:util";
 import { fileTypeDetector } from "../packages/server/src/engines/file-type/file-type.ts";
+import { cab } from "../packages/server/src/engines/rules/samples/archives.ts";
 import { ruleThreads } from "../packages/server/src/engines/threads/scan-threads.ts";
 import { unpackingEngine } from "../packages/server/src/engines/unpacking-engine.ts";
 import { eicar } from "../packages/server/test/support/eicar.ts";
@@ -39,6 +40,7 @@ const text = (number: number): Sample => ({
 const readme = deflated("readme.txt", Buffer.from(sentence.repeat(20)));
 const infected = zip([readme, deflated("test.txt", eicar())]);
 const clean = zip([readme, deflated("b.txt", Buffer.from(sentence))]);
+const by7Zip = cab(Buffer.from(sentence));
 const large = Buffer.alloc(20_000_000, sentence);
 
 const kinds: Record<string, (number: number) => Sample> = {
@@ -46,9 +48,11 @@ const kinds: Record<string, (number: number) => Sample> = {
   texts: text,
   zips: () => ({ content: clean, verdict: "clean" }),
   infected: (number) => ({ content: number % 2 === 0 ? infected : eicar(), verdict: "infected" }),
+  cabs: () => ({ content: by7Zip, verdict: "clean" }),
   large: () => ({ content: large, verdict: "clean" }),
   mixed: (number) => {
     if (number % 5000 === 4999) return { content: large, verdict: "clean" };
+    if (number % 100 === 0) return { content: by7Zip, verdict: "clean" };
     if (number % 20 < 6) return { content: clean, verdict: "clean" };
     if (number % 20 < 8) return { content: number % 2 === 0 ? infected : eicar(), verdict: "infected" };
     return text(number);

@@ -101,7 +101,7 @@ test("scans that keep their modules and memories find exactly what fresh ones fi
   const { scanner } = compiled(new yara.Compiler(), everyKind);
   const other = compiled(new yara.Compiler(), readRules(BUILT_IN_RULES)).scanner;
   const random = randomNumbers(11);
-  for (let i = 0; i < 600; i += 1) {
+  for (let i = 0; i < 300; i += 1) {
     const index = random(files.length);
     const bytes = files[index] ?? Buffer.alloc(0);
     if (random(3) === 0) yara.scan(other, bytes);

@@ -36,30 +36,37 @@ export async function loadYara(program: WasmModule): Promise<Yara> {
 
   const yara = await import("@virustotal/yara-x");
   const exported = yara.initSync({ module: program });
-  const slots: Slots = exported.__wbindgen_externrefs;
+  const references: References = {
+    slots: exported.__wbindgen_externrefs,
+    take: exported.__externref_table_alloc_command_export,
+    free: exported.__externref_table_dealloc_command_export,
+  };
   return {
     Compiler: yara.Compiler,
     scan(scanner, bytes) {
       memories.startOver();
-      instances.startOver();
+      instances.startOver(references);
       const result: unknown = scanner.scan(bytes);
-      instances.letGo(slots, exported.__externref_table_dealloc_command_export);
+      instances.letGo();
       return result;
     },
     get memoryBytes() {
       return exported.memory.buffer.byteLength;
     },
     countReferences() {
+      const { slots } = references;
       return Array.from({ length: slots.length }, (_, index) => slots.get(index)).filter((value) => value != null)
         .length;
     },
   };
 }
 
-/** The table in which YARA-X has the JavaScript values that it holds. */
-interface Slots {
-  readonly length: number;
-  get(index: number): unknown;
+/** Where YARA-X has the JavaScript values that it holds. */
+interface References {
+  slots: { readonly length: number; get(slot: number): unknown };
+  /** The slot that was freed last, if there is one, is taken first. */
+  take(): number;
+  free(slot: number): void;
 }
 
 interface Constructors {
@@ -106,32 +113,30 @@ function keepMemories(Memory: Constructors["Memory"]): { next(shape: MemoryShape
   };
 }
 
-/** The instances that a scan makes; the next one's are nearly always found in the slots where these were. */
+/** The instances that a scan makes, each with the slot that it is about to get: the next one that is free. */
 function noteInstances(Instance: Constructors["Instance"]): {
   make(module: object, imports: object): object;
-  startOver(): void;
-  letGo(slots: Slots, free: (slot: number) => void): void;
+  startOver(references: References): void;
+  letGo(): void;
 } {
-  let made: object[] | undefined;
-  let lastSlot = 0;
+  let scan: { references: References; made: { instance: object; slot: number }[] } | undefined;
   return {
     make(module, imports) {
       const instance = new Instance(module, imports);
-      made?.push(instance);
+      if (!scan) return instance;
+      const slot = scan.references.take();
+      scan.references.free(slot);
+      scan.made.push({ instance, slot });
       return instance;
     },
-    startOver() {
-      made = [];
+    startOver(references) {
+      scan = { references, made: [] };
     },
-    letGo(slots, free) {
-      for (const instance of made ?? []) {
-        let [slot, left] = [lastSlot, slots.length];
-        while (left > 0 && slots.get(slot) !== instance) [slot, left] = [(slot + 1) % slots.length, left - 1];
-        if (left === 0) continue;
-        free(slot);
-        lastSlot = slot;
+    letGo() {
+      for (const { instance, slot } of scan?.made ?? []) {
+        if (scan?.references.slots.get(slot) === instance) scan.references.free(slot);
       }
-      made = undefined;
+      scan = undefined;
     },
   };
 }
