@@ -35,14 +35,15 @@ const WAITING_AT_MOST = 100_000;
 function openPdf(content: Blob, tools: Tools): Outcome {
   const mentioned = mentionsEncryption(content, tools.budget);
   const known = mentioned ? encryptionOf(content, tools.budget) : NOT_ENCRYPTED;
-  let read = readPdf(content, tools, known);
+  let [read, { keys }] = [readPdf(content, tools, known), known];
   if (read.encrypted && !mentioned) {
     // Written with escapes, so that only reading it has shown it.
     const hidden = encryptionOf(content, tools.budget);
     if (hidden.keys.length === 0) return hidden.locked ? { kind: "encrypted" } : read.outcome;
-    read = readPdf(content, tools, hidden);
+    [read, keys] = [readPdf(content, tools, hidden), hidden.keys];
   }
-  return read.outcome;
+  const { outcome } = read;
+  return keys.length > 0 && outcome.kind === "opened" ? { ...outcome, decrypted: true } : outcome;
 }
 
 const NOT_ENCRYPTED: Encryption = { keys: [], locked: false };
