@@ -5,10 +5,13 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { type TestClamd, testClamd } from "../../test/support/clamd.ts";
+import { encryptedPdf } from "../../test/support/corpus/encrypted-pdfs.ts";
+import { type Handler, handlers } from "../../test/support/corpus/pdf-encryption.ts";
 import "../../test/support/leftovers.ts";
 import { deflated, zip } from "../../test/support/zip-writer.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Engine } from "../scan/engine.ts";
+import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { startEngine } from "./variants.ts";
 
 /** Known by its hash only, and only to clamd. */
@@ -59,6 +62,46 @@ describe("what is too much for clamd at once", () => {
     const verdict = await scan(zip([deflated("mail.eml", mail)]));
     assert.equal(verdict.kind, "unscannable");
     assert.match(verdict.kind === "unscannable" ? verdict.finding : "", /^Heuristics\.Limits\./);
+  });
+});
+
+describe("a PDF that is encrypted to clamd, and opens without a password", () => {
+  let daemon: TestClamd;
+  let engine: Engine;
+  let raw: Clamd;
+  before(async () => {
+    daemon = await testClamd({}, { signatures });
+    const address = { kind: "unix", path: daemon.socketPath } as const;
+    raw = clamd({ address, concurrency: 1 });
+    engine = await startEngine({ variant: "Q", clamd: address, concurrency: 2 });
+  });
+  after(async () => {
+    await Promise.all([engine.close(), raw.close()]);
+    await daemon[Symbol.asyncDispose]();
+  });
+
+  const handler = handlers["AES of 256 bits, revision 6"] as Handler;
+  const pdf = (content: Buffer, user = ""): Buffer =>
+    encryptedPdf(content, { handler, place: "attachment", direct: true, user });
+  const scan = (file: Buffer): Promise<Verdict> => engine.scan(once(file), new AbortController().signal);
+  const harmless = Buffer.from("nothing to see here, and nobody minds");
+
+  test("is clean if what is in it is, alone and in an archive", async () => {
+    const said = await raw.scan(once(pdf(harmless)), new AbortController().signal);
+    assert.deepEqual(said, { kind: "unscannable", finding: "Heuristics.Encrypted.PDF" });
+    assert.deepEqual(await scan(pdf(harmless)), { kind: "clean" });
+    assert.deepEqual(await scan(zip([deflated("a.txt", harmless), deflated("a.pdf", pdf(harmless))])), {
+      kind: "clean",
+    });
+  });
+
+  test("is infected if what is in it is", async () => {
+    assert.equal((await scan(zip([deflated("a.pdf", pdf(known))]))).kind, "infected");
+  });
+
+  test("does not excuse another that needs a password", async () => {
+    const both = zip([deflated("a.pdf", pdf(harmless)), deflated("b.pdf", pdf(harmless, "secret"))]);
+    assert.equal((await scan(both)).kind, "unscannable");
   });
 });
 
