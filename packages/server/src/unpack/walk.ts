@@ -84,7 +84,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   const { budget } = tools;
   const { other } = visitor;
   const digests = new Set<string>();
-  let [members, bytes] = [0, 0];
+  let [members, bytes, traps] = [0, 0, 0];
   let doubt: Doubt | undefined;
 
   function note(finding: string | undefined, path: MemberPath, why: string): void {
@@ -148,6 +148,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const container = parent.content.slice(place.start, place.end);
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
+    if (outcome.crowded) {
+      traps += 1;
+      if (other?.getsFile) throw new Crowded();
+    }
     if (!tools.ignored.has(opener.kind))
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     const isWrong = !place.sure && outcome.kind !== "opened";
@@ -172,7 +176,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       note(findings.limitsExceeded, path, "containers in one another");
       return;
     }
-    const before = { members, bytes };
+    const before = { members, bytes, traps };
     const accounts: (Account & { archive: boolean })[] = [];
     const decoded: Range[] = [];
     for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
@@ -184,8 +188,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const covered = (archives.length > 0 ? archives : accounts).flatMap((account) => account.covered);
     if (covered.length > 0) await enterRest(entered, covered);
     if (!other || seen) return;
-    const crowded = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
-    if (!crowded) other.show(content, path);
+    const many = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
+    if (!many && traps === before.traps) other.show(content, path);
     else if (!archives.some(({ whole }) => whole)) {
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
     }
