@@ -125,7 +125,8 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     }
     clearTimeout(timer);
     signal?.removeEventListener("abort", callOff);
-    return message.kind === "lost" && overrun ? { kind: "overrun" } : message;
+    // What it had said before it was killed came too late: nobody has shown its members.
+    return overrun ? { kind: "overrun" } : message;
   }
 
   /** Looks at a file while what comes out of it is shown to clamd. */
