@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { deflated, zip } from "../../../test/support/zip-writer.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
@@ -21,7 +22,8 @@ test("a thread that is killed while its answer is on the way has given none", as
     show: async () => ({ kind: "infected" as const, finding: "Payload", index: 0 }),
   };
   try {
-    // The time is over while this thread is busy; when it comes to its messages, members and an answer have arrived.
+    // Timers come next after this. The time is over while this thread is busy; members and an answer have arrived by then.
+    await setImmediate();
     const looking = worker.look(file, { timeLimitMs: 1, signal: new AbortController().signal, other });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_MS);
     assert.deepEqual(await looking, { kind: "overrun" });
