@@ -36,7 +36,12 @@ export interface Place extends Range {
   sure: boolean;
 }
 
-export type Outcome =
+export type Outcome = Opening & {
+  /** Another unpacker would take beyond measure over this container: that gets the members only. */
+  crowded?: boolean;
+};
+
+type Opening =
   /**
    * All members came out whole. `covered` are the stretches of the container that were turned into members, or are
    * structure or padding; what is left is looked at as a member of its own.

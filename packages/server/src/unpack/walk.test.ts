@@ -271,6 +271,22 @@ describe("a compound file", () => {
     assert.ok(has(seen, payload));
   });
 
+  test("with more short streams than clamd gets through is shown as its streams only, and so is what is around it", async () => {
+    const short = (count: number): { name: string; content: Buffer }[] =>
+      Array.from({ length: count }, (_, index) => ({ name: `${index}`, content: Buffer.alloc(4000, `${index}, `) }));
+    const [many, few] = [short(300), short(200)];
+    const file = compoundFile(many);
+    await assert.rejects(walked(file, { opens: ["ole"] }), Crowded);
+    await assert.rejects(walked(zip([stored("a.doc", file)]), { opens: ["zip/stored", "ole"] }), Crowded);
+    const { shown } = await walked(zip([stored("a.doc", file)]), { opens: ["ole"], gets: "contents" });
+    assert.ok(many.every(({ content }) => has(shown, content)));
+    assert.deepEqual(
+      [...shown.keys()].filter((path) => path === "" || path === "a.doc"),
+      [],
+    );
+    assert.equal((await walked(compoundFile(few), { opens: ["ole"] })).doubt, undefined);
+  });
+
   test("is a zip too, if programs find one from its end", async () => {
     const large = randomBytes(5000);
     const content = zip([deflated("a.bin", large)]);

@@ -105,7 +105,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   const { budget } = tools;
   const { other } = visitor;
   const digests = new Set<string>();
-  let [members, bytes, decrypted] = [0, 0, 0];
+  let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
   let doubt: Doubt | undefined;
 
   function note(finding: string | undefined, path: MemberPath, why: string): void {
@@ -171,6 +171,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     visitor.settle();
     const isExcused = outcome.kind === "unreadable" && parent.partOf?.has(opener.kind);
+    if (outcome.crowded) {
+      traps += 1;
+      if (other?.gets === "file") throw new Crowded();
+    }
     if (!tools.ignored.has(opener.kind) && !isExcused)
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     const isWrong = !place.sure && outcome.kind !== "opened";
@@ -198,7 +202,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       note(findings.limitsExceeded, path, "containers in one another");
       return;
     }
-    const before = { members, bytes, decrypted };
+    const before = { members, bytes, decrypted, traps };
     const accounts: (Account & { archive: boolean })[] = [];
     const decoded: Range[] = [];
     for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
@@ -210,9 +214,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const covered = (archives.length > 0 ? archives : accounts).flatMap((account) => account.covered);
     if (covered.length > 0) await enterRest(entered, covered);
     if (!other || seen) return;
-    const crowded = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
+    const many = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
+    const isTrap = many || traps > before.traps;
     const isWhole = archives.some(({ whole }) => whole);
-    if (!crowded && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
+    if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
     else if (!isWhole) {
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
     }

@@ -132,8 +132,9 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     clearTimeout(timer);
     signal?.removeEventListener("abort", callOff);
     if ("memory" in message) memory = message.memory;
-    if (message.kind === "lost") usable = false;
-    return message.kind === "lost" && overrun ? { kind: "overrun" } : message;
+    if (overrun || message.kind === "lost") usable = false;
+    // What it had said before it was killed came too late: nobody has shown its members.
+    return overrun ? { kind: "overrun" } : message;
   }
 
   /** Looks at a file while what comes out of it is shown to clamd. */

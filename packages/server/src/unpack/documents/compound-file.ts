@@ -11,8 +11,10 @@ export interface CompoundFile {
   streams: readonly CompoundStream[];
   /** Where a stream's bytes stand in the file, in order, as far as they are there. Each sector on the way counts as used. */
   placesOf(stream: CompoundStream): Generator<Range>;
-  /** How many of its bytes are there. */
-  sizeOf(stream: CompoundStream): number;
+  /** How many of its bytes are there, and how many steps a reader makes that begins at the first short sector for each. */
+  measure(stream: CompoundStream): { size: number; steps: number };
+  /** The same for the entries of the directory. */
+  entrySteps: number;
   /** The directory speaks of entries that are not there. */
   damaged: boolean;
   /** Where the file system ends: behind its last sector that is in use. */
@@ -199,38 +201,40 @@ export function readCompoundFile(content: Blob, budget: Budget): CompoundFile | 
     });
   }
 
-  /** The sectors of a stream, by where they begin. */
-  function* sectorsOf({ start, size, mini }: CompoundStream): Generator<number> {
+  /** The sectors of a stream, by where they begin; short ones also by which of the long ones around them it is. */
+  function* sectorsOf({ start, size, mini }: CompoundStream): Generator<{ start: number; index: number }> {
     if (!mini) {
-      for (const sector of chain(start, Math.ceil(size / sectorBytes))) yield positionOf(sector);
+      for (const sector of chain(start, Math.ceil(size / sectorBytes))) yield { start: positionOf(sector), index: 0 };
       return;
     }
     let sector = start;
     for (let left = Math.min(Math.ceil(size / miniBytes), miniCount); left > 0 && sector < miniCount; left -= 1) {
       const at = sector * miniBytes;
       miniUsed[sector] = 1;
-      yield positionOf(miniSectors[Math.floor(at / sectorBytes)] as number) + (at % sectorBytes);
+      const index = Math.floor(at / sectorBytes);
+      yield { start: positionOf(miniSectors[index] as number) + (at % sectorBytes), index };
       sector = miniTable[sector] as number;
     }
   }
 
   const sectorSize = ({ mini }: CompoundStream): number => (mini ? miniBytes : sectorBytes);
 
-  function sizeOf(stream: CompoundStream): number {
-    let [left, size] = [stream.size, 0];
-    for (const start of sectorsOf(stream)) {
+  function measure(stream: CompoundStream): { size: number; steps: number } {
+    let [left, size, steps] = [stream.size, 0, 0];
+    for (const { start, index } of sectorsOf(stream)) {
       size += Math.max(0, Math.min(left, sectorSize(stream), content.size - start));
       left -= sectorSize(stream);
+      steps += index;
     }
     budget.addWork((size / sectorSize(stream)) * STEP_WORK);
-    return size;
+    return { size, steps };
   }
 
   function* placesOf(stream: CompoundStream): Generator<Range> {
     const step = sectorSize(stream);
     let left = stream.size;
     let place: Range | undefined;
-    for (const start of sectorsOf(stream)) {
+    for (const { start } of sectorsOf(stream)) {
       const end = Math.min(content.size, start + Math.min(step, left));
       if (left < step) rest.push({ start: end, end: Math.min(content.size, start + step) });
       left -= step;
@@ -267,7 +271,8 @@ export function readCompoundFile(content: Blob, budget: Budget): CompoundFile | 
     streams,
     damaged,
     placesOf,
-    sizeOf,
+    measure,
+    entrySteps: entryCount ** 2 / 2 / (sectorBytes / ENTRY_BYTES),
     end: endOfSectors,
     unused() {
       const end = endOfSectors();

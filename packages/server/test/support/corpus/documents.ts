@@ -1,5 +1,6 @@
-import { deflateSync } from "node:zlib";
+import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { compoundFile } from "../compound-writer.ts";
+import { encryptedBy97, encryptedBy2003, encryptedBy2010, workbookStream } from "../office-writer.ts";
 import { deflated, stored, zip } from "../zip-writer.ts";
 import {
   bytes,
@@ -50,6 +51,32 @@ const presentation = (object: Buffer): Buffer =>
     { name: "Current User", content: Buffer.alloc(60, 1) },
   ]);
 
+/** A presentation with these zips in its records. */
+const presentationOf = (zips: readonly Buffer[]): Buffer =>
+  compoundFile([
+    {
+      name: "PowerPoint Document",
+      content: glue(
+        record(0x03e8, 0xf, Buffer.alloc(32)),
+        ...zips.map((one) => record(0x040e, 0, one)),
+        Buffer.alloc(4096),
+      ),
+    },
+    { name: "Current User", content: Buffer.alloc(60, 1) },
+  ]);
+const themes = (count: number): Buffer[] =>
+  Array.from({ length: count }, (_, index) => zip([deflated("theme/theme.xml", latin1(`<theme number="${index}"/>`))]));
+
+const types = deflated("[Content_Types].xml", latin1('<?xml version="1.0"?><Types/>'));
+/** What Excel encrypts with where a workbook is only protected against changes. */
+const KNOWN_PASSWORD = "VelvetSweatshop";
+const LOCKED = { ordinary: false, locked: true, readers: [] };
+const packageOf = ({ info, content }: { info: Buffer; content: Buffer }): Buffer =>
+  compoundFile([
+    { name: "EncryptionInfo", content: info },
+    { name: "EncryptedPackage", content },
+  ]);
+
 const OLE = { extension: ".doc", readers: ["7z-twice", "7z"], ordinary: true };
 
 const compounds = containers("OLE compound", OLE, {
@@ -78,18 +105,92 @@ const compounds = containers("OLE compound", OLE, {
     readers: [],
     wrap: (content) => presentation(compoundFile([{ name: "CONTENTS", content }])),
   },
-  "an encrypted document": {
-    ordinary: false,
-    locked: true,
+  "a storage in a storage, version 4": (content) =>
+    compoundFile([WORD, { name: "ObjectPool/_1/CONTENTS", content }], { sectorBytes: 4096, order: "even first" }),
+  "the last of forty zips in a presentation": {
+    extension: ".ppt",
+    readers: [],
+    wrap: (content, name) => presentationOf([...themes(39), zip([deflated(name, content)])]),
+  },
+  "a record of a workbook": {
+    extension: ".xls",
+    readers: [],
+    wrap: (content, name) =>
+      compoundFile([{ name: "Workbook", content: workbookStream(zip([stored(name, content)])) }]),
+  },
+  "a workbook that opens without its password": {
+    extension: ".xls",
+    readers: [],
+    // A stored zip would need no key: nobody finds the content without one.
+    wrap: (content, name) =>
+      compoundFile([
+        { name: "Workbook", content: workbookStream(zip([deflated(name, content)]), encryptedBy97(KNOWN_PASSWORD)) },
+      ]),
+  },
+  "a package that opens without its password": {
+    extension: ".xlsx",
+    readers: [],
+    wrap: (content, name) => packageOf(encryptedBy2010(zip([types, deflated(name, content)]), KNOWN_PASSWORD)),
+  },
+  "a package with a password": {
+    ...LOCKED,
+    extension: ".docx",
+    wrap: (content, name) => packageOf(encryptedBy2010(zip([types, deflated(name, content)]), "secret")),
+  },
+  "a workbook with a password": {
+    ...LOCKED,
+    extension: ".xls",
+    wrap: (content, name) =>
+      compoundFile([
+        { name: "Workbook", content: workbookStream(zip([deflated(name, content)]), encryptedBy2003("secret")) },
+      ]),
+  },
+  "a text with a password": {
+    ...LOCKED,
+    // Word's flag is what counts; what it has encrypted looks like noise.
+    wrap: (content) =>
+      compoundFile([
+        {
+          name: "WordDocument",
+          content: glue(u16(0xa5ec), u16(0xc1), Buffer.alloc(6), u16(0x0100), Buffer.alloc(500)),
+        },
+        { name: "1Table", content: noise(5000, hex(content.subarray(0, 9))) },
+      ]),
+  },
+  "a presentation with a password": {
+    ...LOCKED,
+    extension: ".ppt",
+    wrap: (content) =>
+      compoundFile([
+        {
+          name: "Current User",
+          content: glue(u16(0), u16(0x0ff6), u32(40), u32(20), u32(0xf3d1c4df), Buffer.alloc(28)),
+        },
+        { name: "PowerPoint Document", content: noise(5000, hex(content.subarray(0, 9))) },
+      ]),
+  },
+  "a deflated stream of Hangul Word Processor": {
+    extension: ".hwp",
     readers: [],
     wrap: (content) =>
       compoundFile([
-        { name: "EncryptionInfo", content: glue(u16(4), u16(4), u32(0x40), "<encryption/>") },
         {
-          name: "EncryptedPackage",
-          content: glue(u32(content.length), u32(0), noise(5000, hex(content.subarray(0, 9)))),
+          name: "FileHeader",
+          content: glue("HWP Document File", Buffer.alloc(15), u32(0x05000300), u32(1), Buffer.alloc(216)),
         },
+        { name: "BinData/BIN0001.bin", content: deflateRawSync(content) },
       ]),
+  },
+  "free sectors": {
+    ordinary: false,
+    readers: [],
+    wrap: (content, name) => compoundFile([WORD], { free: zip([deflated(name, content)]) }),
+  },
+  "behind the end of a stream": {
+    ordinary: false,
+    readers: [],
+    maxBytes: 3500,
+    wrap: (content) => compoundFile([WORD], { slack: gzipSync(content), sectorBytes: 4096 }),
   },
   "noise behind": {
     ordinary: false,
@@ -103,7 +204,6 @@ const compounds = containers("OLE compound", OLE, {
   },
 });
 
-const types = deflated("[Content_Types].xml", latin1('<?xml version="1.0"?><Types/>'));
 const part = deflated("word/document.xml", latin1("<w:document/>"));
 
 const packages = containers(
