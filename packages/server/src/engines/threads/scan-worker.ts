@@ -125,7 +125,8 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     }
     clearTimeout(timer);
     signal?.removeEventListener("abort", callOff);
-    return message.kind === "lost" && overrun ? { kind: "overrun" } : message;
+    // Whatever it says: the thread is gone, and what it gave out after its time was not shown to anybody.
+    return overrun ? { kind: "overrun" } : message;
   }
 
   /** Looks at a file while what comes out of it is shown to clamd. */
