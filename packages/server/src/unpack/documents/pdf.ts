@@ -75,9 +75,7 @@ function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { o
     },
   };
   const isOrdinary =
-    keys.length === 0 &&
-    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) &&
-    !looksLikeAnother(content, "pdf");
+    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) && !looksLikeAnother(content, "pdf");
   /** Streams that an object has led to, by where they stand, with the readings that have been taken. */
   const reached = new Map<number, Set<string>>();
   const waiting: { stream: PdfStream; chain?: Filter[]; seen: Set<number> }[] = [];
