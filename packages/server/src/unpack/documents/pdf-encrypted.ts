@@ -7,6 +7,8 @@ import { emitString, stringText, type WrittenString } from "./pdf-strings.ts";
 /** A document with the keys that open it; none, if it is not encrypted. */
 export interface EncryptedDocument extends PdfDocument {
   keys: readonly FileKey[];
+  /** Those that tables give to objects, whatever is written before these. */
+  generations: readonly number[];
   /** Something in it makes no sense, whatever it is decrypted by. */
   markUndecrypted(): void;
 }
@@ -124,15 +126,18 @@ export function takeAnyString(document: EncryptedDocument, written: WrittenStrin
 }
 
 /**
- * By the object's number as it is written. Less likely by the end of that number, where a table may point to, and by no
- * generation at all.
+ * By the object's number as it is written. Less likely by the end of that number, where a table may point to, and by the
+ * generation that a table says, or none.
  */
-function waysOf({ keys }: EncryptedDocument, id: ObjectNumber | undefined): { likely: Way[]; unlikely: Way[] } {
+function waysOf(
+  { keys, generations }: EncryptedDocument,
+  id: ObjectNumber | undefined,
+): { likely: Way[]; unlikely: Way[] } {
   if (!id) return { likely: [], unlikely: [] };
   const digits = String(id.number);
   const numbers = Array.from(digits, (_, index) => Number(digits.slice(index)));
   const ids = numbers.flatMap((number) =>
-    [...new Set([id.generation, 0])].map((generation) => ({ number, generation })),
+    [...new Set([id.generation, 0, ...generations])].map((generation) => ({ number, generation })),
   );
   const ways = (id: ObjectNumber): Way[] => keys.flatMap((key) => key.methods.map((method) => ({ key, id, method })));
   const [own = id, ...others] = ids;

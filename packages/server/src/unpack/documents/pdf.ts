@@ -7,7 +7,7 @@ import { type EncryptedDocument, takeAnyStream, takeAnyString } from "./pdf-encr
 import { chainsOf, type Filter, isFlate } from "./pdf-filters.ts";
 import { byteReader, PARSING, parseObject, type Value } from "./pdf-objects.ts";
 import { type PdfStream, remember, takeOrphan } from "./pdf-streams.ts";
-import { type Encryption, encryptionOf, isXref, mentionsEncryption, namedBy } from "./pdf-trailers.ts";
+import { type Encryption, encryptionOf, isXref, mentionsEncryption, NOT_ENCRYPTED, namedBy } from "./pdf-trailers.ts";
 import { objectNumber, wordFinder, wordsOf } from "./pdf-words.ts";
 
 /**
@@ -45,10 +45,12 @@ function openPdf(content: Blob, tools: Tools): Outcome {
   return read.outcome;
 }
 
-const NOT_ENCRYPTED: Encryption = { keys: [], locked: false };
-
 /** One pass. `encrypted`: some trailer says so. */
-function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { outcome: Outcome; encrypted: boolean } {
+function readPdf(
+  content: Blob,
+  tools: Tools,
+  { keys, locked, generations }: Encryption,
+): { outcome: Outcome; encrypted: boolean } {
   const { budget } = tools;
   const coverage = coverageOf(content, budget);
   const isTooOften = repetition(content.size);
@@ -70,6 +72,7 @@ function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { o
       return tooOften;
     },
     keys,
+    generations,
     markUndecrypted() {
       undecrypted = true;
     },
