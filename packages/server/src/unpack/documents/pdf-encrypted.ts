@@ -76,9 +76,11 @@ function takeFlate(document: EncryptedDocument, stream: PdfStream, { bytes, chai
     taken = plain.length === 0 || takeDecrypted(document, stream, { bytes: plain, chain }) || taken;
   }
   taken = takeDecrypted(document, stream, { bytes, chain }) || taken;
-  if (!taken) document.markUndecrypted();
+  if (!taken && bytes.length > EMPTY_BYTES) document.markUndecrypted();
 }
 
+/** Line ends, or what is left of an empty stream: nothing can be compressed to so little that is worth a look. */
+const EMPTY_BYTES = 16;
 /** The start and one block of AES. */
 const BEGINNING = 32;
 
