@@ -264,3 +264,22 @@ test("a closed pool scans nothing", async () => {
 function large(content: Uint8Array): Spooled {
   return inMemory(Buffer.concat([content, Buffer.alloc(1024 * 1024)]));
 }
+
+test("an answer that arrives together with the end of its time does not count, as its members were not shown", async () => {
+  using folder = temporaryFolder();
+  const worker = await startScanWorker({ ...setupOf(folder.path), limits: LIGHT_LIMITS });
+  try {
+    const show = async (): Promise<{ kind: "clean" }> => ({ kind: "clean" });
+    const other = { getsFile: true, opens: [], show };
+    const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof worker.look>>>();
+    // Behind this come timers, and only then what another thread has said. That one is done meanwhile, or its time is over
+    // all the same.
+    setImmediate(() => {
+      resolve(worker.look(inMemory(gzipSync("a member")), { timeLimitMs: 1, signal: never, other }));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+    });
+    assert.deepEqual(await promise, { kind: "overrun" });
+  } finally {
+    await worker.stop();
+  }
+});

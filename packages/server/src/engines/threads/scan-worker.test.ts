@@ -17,7 +17,7 @@ test("a thread that is killed while its answer is on the way has given none", as
   });
   const file = { kind: "memory" as const, bytes: Uint8Array.from(zip([deflated("a.txt", Buffer.from("a payload"))])) };
   const other = {
-    gets: "file",
+    gets: "file" as const,
     opens: [],
     show: async () => ({ kind: "infected" as const, finding: "Payload", index: 0 }),
   };

@@ -98,6 +98,19 @@ describe("streams of an encrypted PDF", () => {
     }
   });
 
+  test("come out by the generation that only a table says", () => {
+    const pack = (content: Buffer): Buffer => content;
+    for (const content of [SCRIPT, noise]) {
+      for (const table of ["table", "stream"] as const) {
+        const shape = { handler: RC4, place: "stream", dictionary: "", pack, id: [6, 7], table } as const;
+        const file = encryptedPdf(content, { ...shape, written: "6 0 obj", tableGeneration: 7 });
+        assert.equal(found(file, content), "found, opened");
+      }
+    }
+    const many = Array.from({ length: 20 }, (_, index) => `\n0000000015 000${index + 10} n `).join("");
+    assert.equal(found(attachment({ after: many }), SCRIPT), "found, encrypted");
+  });
+
   test("that ask for no encryption come out, and those that only attachments have", () => {
     const dictionary = "/Filter [/Crypt /FlateDecode] /DecodeParms [<< /Name /Identity >> null]";
     assert.equal(found(attachment({ dictionary, plain: true }), SCRIPT), "found, opened");
@@ -246,7 +259,9 @@ describe("the work that an encrypted PDF makes", () => {
     test(`is in proportion to its size: ${name}`, () => {
       const works = [20_000, 200_000].map((bytes) => {
         const file = attachment({ handler: RC4, after: text.repeat(bytes / text.length) });
-        return openPdf(file).work / file.length;
+        const { outcome, work } = openPdf(file);
+        assert.equal(outcome.kind, "opened");
+        return work / file.length;
       });
       assert.ok(
         works.every((work) => work > 0 && work < 20),

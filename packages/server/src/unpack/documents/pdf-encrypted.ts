@@ -7,6 +7,8 @@ import { emitString, stringText, type WrittenString } from "./pdf-strings.ts";
 /** A document with the keys that open it; none, if it is not encrypted. */
 export interface EncryptedDocument extends PdfDocument {
   keys: readonly FileKey[];
+  /** Those that tables give to objects, whatever is written before these. */
+  generations: readonly number[];
   /** Something in it makes no sense, whatever it is decrypted by. */
   markUndecrypted(): void;
 }
@@ -74,9 +76,11 @@ function takeFlate(document: EncryptedDocument, stream: PdfStream, { bytes, chai
     taken = plain.length === 0 || takeDecrypted(document, stream, { bytes: plain, chain }) || taken;
   }
   taken = takeDecrypted(document, stream, { bytes, chain }) || taken;
-  if (!taken) document.markUndecrypted();
+  if (!taken && bytes.length > EMPTY_BYTES) document.markUndecrypted();
 }
 
+/** Line ends, or what is left of an empty stream: nothing can be compressed to so little that is worth a look. */
+const EMPTY_BYTES = 16;
 /** The start and one block of AES. */
 const BEGINNING = 32;
 
@@ -124,15 +128,18 @@ export function takeAnyString(document: EncryptedDocument, written: WrittenStrin
 }
 
 /**
- * By the object's number as it is written. Less likely by the end of that number, where a table may point to, and by no
- * generation at all.
+ * By the object's number as it is written. Less likely by the end of that number, where a table may point to, and by the
+ * generation that a table says, or none.
  */
-function waysOf({ keys }: EncryptedDocument, id: ObjectNumber | undefined): { likely: Way[]; unlikely: Way[] } {
+function waysOf(
+  { keys, generations }: EncryptedDocument,
+  id: ObjectNumber | undefined,
+): { likely: Way[]; unlikely: Way[] } {
   if (!id) return { likely: [], unlikely: [] };
   const digits = String(id.number);
   const numbers = Array.from(digits, (_, index) => Number(digits.slice(index)));
   const ids = numbers.flatMap((number) =>
-    [...new Set([id.generation, 0])].map((generation) => ({ number, generation })),
+    [...new Set([id.generation, 0, ...generations])].map((generation) => ({ number, generation })),
   );
   const ways = (id: ObjectNumber): Way[] => keys.flatMap((key) => key.methods.map((method) => ({ key, id, method })));
   const [own = id, ...others] = ids;

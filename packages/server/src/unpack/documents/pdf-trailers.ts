@@ -2,6 +2,7 @@ import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { type EncryptionDictionary, type FileKey, keyWithoutPassword, type Method } from "./pdf-crypt.ts";
 import { decodeHex } from "./pdf-filters.ts";
+import { generationsIn, type TableStream } from "./pdf-generations.ts";
 import { byteReader, decodeString, type Entries, PARSING, parseObject, type Value } from "./pdf-objects.ts";
 import { dataStart, isAtEnd } from "./pdf-streams.ts";
 import { objectNumber, wordFinder, wordsOf } from "./pdf-words.ts";
@@ -12,7 +13,11 @@ export interface Encryption {
   keys: readonly FileKey[];
   /** Somebody would have to type a password, or to have a certificate. */
   locked: boolean;
+  /** What tables say about generations. */
+  generations: readonly number[];
 }
+
+export const NOT_ENCRYPTED: Encryption = { keys: [], locked: false, generations: [] };
 
 /** The end of a table of objects, or a stream that takes the place of both. */
 interface Trailer {
@@ -51,9 +56,9 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
     budget.addWork((parsed.end - start) * PARSING);
     return parsed;
   };
-  const { trailers, places, open } = survey(content, { at, parse, budget });
+  const { trailers, places, open, tableStreams } = survey(content, { at, parse, budget });
   const encrypting = trailers.filter(({ entries }) => namedBy(entries).length > 0);
-  if (encrypting.length === 0) return { keys: [], locked: false };
+  if (encrypting.length === 0) return NOT_ENCRYPTED;
 
   const objects = (object: number): Value[] =>
     (places.get(object) ?? []).flatMap((place) => {
@@ -70,7 +75,9 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
   const counted = encrypting.filter(({ at, inside }) => !inside || !tables?.intact || tables.trailers.has(at));
   const text = (value: Value | undefined): Buffer => textOf(content, value);
   const identifiers = identifiersOf(trailers.flatMap(({ entries }) => entries.get("ID") ?? []).flatMap(resolve), text);
-  return keysOf(counted, { identifiers, resolve, text, budget });
+  const found = keysOf(counted, { identifiers, resolve, text, budget });
+  const generations = found.keys.length > 0 ? generationsIn(content, tableStreams, budget) : [];
+  return { ...found, locked: found.locked || !generations, generations: generations ?? [] };
 }
 
 interface Survey {
@@ -78,6 +85,7 @@ interface Survey {
   /** Where objects begin, by number. */
   places: Map<number, number[]>;
   open: OpenStream[];
+  tableStreams: TableStream[];
 }
 
 /** A stream whose length stands in another object. */
@@ -108,6 +116,8 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
   const trailers: Trailer[] = [];
   const places: Survey["places"] = new Map();
   const open: OpenStream[] = [];
+  const tableStreams: TableStream[] = [];
+  const nextEnd = wordFinder(content, "endstream", budget);
   let within = 0;
   const add = (trailer: Trailer): void => {
     // Whatever is beyond the limit, the last ones are those that readers begin with.
@@ -127,8 +137,11 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
     if (id) addPlace(places, id.number, from);
     within = Math.max(within, end);
     for (const { at: stream, entries } of streams) {
-      if (isXref(entries)) add({ at: position, entries, inside });
       const start = dataStart(at, stream);
+      if (isXref(entries)) {
+        add({ at: position, entries, inside });
+        tableStreams.push({ start, end: nextEnd(start), entries });
+      }
       for (const length of entries.get("Length") ?? []) {
         if (length.kind === "reference") open.push({ start, object: length.object });
         const dataEnd = length.kind === "number" ? start + length.value : 0;
@@ -136,7 +149,7 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
       }
     }
   }
-  return { trailers, places, open };
+  return { trailers, places, open, tableStreams };
 }
 
 function addPlace(places: Survey["places"], number: number, place: number): void {
@@ -227,7 +240,7 @@ interface Resolving {
 }
 
 /** Each trailer has to name at least one encryption that opens; objects that were revised have several. */
-function keysOf(trailers: readonly Trailer[], tools: Resolving): Encryption {
+function keysOf(trailers: readonly Trailer[], tools: Resolving): Omit<Encryption, "generations"> {
   const keys = new Map<string, FileKey>();
   const known = new Map<string, boolean>();
   const opens = (entries: Entries, order: number): boolean => {

@@ -7,7 +7,7 @@ import { type EncryptedDocument, takeAnyStream, takeAnyString } from "./pdf-encr
 import { chainsOf, type Filter, isFlate } from "./pdf-filters.ts";
 import { byteReader, PARSING, parseObject, type Value } from "./pdf-objects.ts";
 import { type PdfStream, remember, takeOrphan } from "./pdf-streams.ts";
-import { type Encryption, encryptionOf, isXref, mentionsEncryption, namedBy } from "./pdf-trailers.ts";
+import { type Encryption, encryptionOf, isXref, mentionsEncryption, NOT_ENCRYPTED, namedBy } from "./pdf-trailers.ts";
 import { objectNumber, wordFinder, wordsOf } from "./pdf-words.ts";
 
 /**
@@ -46,10 +46,12 @@ function openPdf(content: Blob, tools: Tools): Outcome {
   return keys.length > 0 && outcome.kind === "opened" ? { ...outcome, decrypted: true } : outcome;
 }
 
-const NOT_ENCRYPTED: Encryption = { keys: [], locked: false };
-
 /** One pass. `encrypted`: some trailer says so. */
-function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { outcome: Outcome; encrypted: boolean } {
+function readPdf(
+  content: Blob,
+  tools: Tools,
+  { keys, locked, generations }: Encryption,
+): { outcome: Outcome; encrypted: boolean } {
   const { budget } = tools;
   const coverage = coverageOf(content, budget);
   const isTooOften = repetition(content.size);
@@ -71,14 +73,13 @@ function readPdf(content: Blob, tools: Tools, { keys, locked }: Encryption): { o
       return tooOften;
     },
     keys,
+    generations,
     markUndecrypted() {
       undecrypted = true;
     },
   };
   const isOrdinary =
-    keys.length === 0 &&
-    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) &&
-    !looksLikeAnother(content, "pdf");
+    /^%PDF-\d\.\d[\r\n]/.test(content.bytes(0, 16).toString("latin1")) && !looksLikeAnother(content, "pdf");
   /** Streams that an object has led to, by where they stand, with the readings that have been taken. */
   const reached = new Map<number, Set<string>>();
   const waiting: { stream: PdfStream; chain?: Filter[]; seen: Set<number> }[] = [];

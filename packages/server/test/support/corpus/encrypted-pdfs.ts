@@ -26,6 +26,8 @@ export interface EncryptedShape {
   /** The name of the entry. */
   key?: string;
   table?: "table" | "stream" | "none";
+  /** What the table says about the object 6, if that is another generation. */
+  tableGeneration?: number;
   /** Behind everything. */
   after?: string;
 }
@@ -84,8 +86,10 @@ function tail(body: Buffer, shape: EncryptedShape, { dictionary, identifier }: E
   const entries = `/Root 1 0 R /Size 12 /ID [${hexString(identifier)} ${hexString(identifier)}] ${encryption}`;
   const kind = shape.table ?? (inStream ? "stream" : "table");
   if (kind === "none") return latin1(`trailer\n<< ${entries} >>\n`);
+  const generationOf = (number = "", written = ""): number =>
+    number === "6" ? (shape.tableGeneration ?? Number(written)) : Number(written);
   const found = [...text.matchAll(/(?:^|\n)(\d+) (\d+) obj/g)].map(
-    (match) => [Number(match[1]), match.index + 1, Number(match[2])] as const,
+    (match) => [Number(match[1]), match.index + 1, generationOf(match[1], match[2])] as const,
   );
   const start = `startxref\n${body.length}\n%%EOF\n`;
   if (kind === "table") {
