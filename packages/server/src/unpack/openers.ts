@@ -1,3 +1,4 @@
+import { brotli } from "./archives/brotli.ts";
 import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
 import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
@@ -9,7 +10,7 @@ import { appleDouble, binHex, macBinary } from "./archives/macintosh.ts";
 import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
-import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
+import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
@@ -57,6 +58,7 @@ const OPENERS: readonly Opener[] = [
   lzop,
   snappy,
   zlib,
+  zlibWithDictionary,
   mail,
   pdf,
   rtf,
