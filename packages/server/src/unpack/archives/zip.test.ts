@@ -222,6 +222,13 @@ test("members that overlap, and thousands of end records, cost no more than thei
   assert.ok(work < 20 * many.length, `${work / many.length} times its bytes`);
 });
 
+test("the first part of an archive in several parts is not clean, a whole one with their mark is opened", async () => {
+  const mark = Buffer.from("PK\x07\x08", "latin1");
+  const archive = zipFile([stored("a", payload), stored("b", other)]);
+  assert.equal((await opened(Buffer.concat([mark, archive.subarray(0, -150)]))).outcome, "unreadable");
+  assert.equal((await opened(Buffer.concat([mark, archive]))).outcome, "opened");
+});
+
 /** Data of a program in which a header happens to stand: encrypted, or damaged, and no member behind it. */
 const headerInData = (flags: number): Buffer => {
   const header = Buffer.alloc(30);

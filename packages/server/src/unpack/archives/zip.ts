@@ -110,6 +110,8 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
   }
 
   const missing = directories.listed.some(({ position }) => !members.has(position));
+  // The first part of several: the rest of its members and the directory are in others.
+  if (place?.start === SPANNED_MARK_BYTES && directories.listed.length === 0) problem ??= "unreadable";
   if (missing) problem ??= "unreadable";
   const byTheBook =
     directories.byTheBook &&
