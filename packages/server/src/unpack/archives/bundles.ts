@@ -114,8 +114,9 @@ export const lbr: Opener = {
     for (let at = LBR_ENTRY; at + LBR_ENTRY <= list.length; at += LBR_ENTRY) {
       if (list[at] !== 0) continue;
       const start = list.readUInt16LE(at + 12) * LBR_SECTOR;
-      const end = Math.min(container.size, start + list.readUInt16LE(at + 14) * LBR_SECTOR);
-      const part = { start, end: end - Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1) };
+      const pad = Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1);
+      const end = start + list.readUInt16LE(at + 14) * LBR_SECTOR - pad;
+      const part = { start, end: Math.min(container.size, end) };
       const name = list.toString("latin1", at + 1, at + 12);
       if (part.end <= start) continue;
       emitStored(tools.sink, { name, content: container.slice(part.start, part.end) });
