@@ -1,5 +1,5 @@
 import { brotli } from "./archives/brotli.ts";
-import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
+import { aixArchive, androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
 import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
@@ -37,7 +37,7 @@ import { unopenable } from "./programs/packed.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
-  ...[asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
+  ...[aixArchive, asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
   ...[appleDouble, macBinary, binHex, png, woff, woff2, zisofs],
 ];
 

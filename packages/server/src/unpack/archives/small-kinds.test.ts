@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync } from "node:zlib";
 import { be32, glue, latin1, u16, u32 } from "../../../test/support/corpus/container.ts";
 import {
+  aixOf,
   appleOf,
   asarOf,
   gitObjectHead,
@@ -17,7 +18,7 @@ import {
 } from "../../../test/support/corpus/small-kinds.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import type { Opener } from "../opener.ts";
-import { androidBackup, asar, lbr, romfs } from "./bundles.ts";
+import { aixArchive, androidBackup, asar, lbr, romfs } from "./bundles.ts";
 import { gitPack } from "./git-pack.ts";
 import { mozLz4 } from "./lz4.ts";
 import { appleDouble, binHex, macBinary } from "./macintosh.ts";
@@ -96,6 +97,21 @@ test("members of an LBR come out without what fills up their last sector", async
     (await opened(lbr, lbrOf(payload))).members.map(({ content }) => content),
     [payload],
   );
+});
+
+describe("a library of AIX", () => {
+  test("gives out its members", () =>
+    assertOpens(aixArchive, aixOf(payload, payload.subarray(1)), [payload, payload.subarray(1)]));
+  test("whose members lead in a circle is read once", async () => {
+    const library = aixOf(payload);
+    library.write("128".padEnd(20), 128 + 20);
+    assert.equal((await opened(aixArchive, library)).members.length, 1);
+  });
+  test("that says more than it has is not clean", async () => {
+    const library = aixOf(payload);
+    library.write("99999".padEnd(20), 128);
+    assert.equal((await opened(aixArchive, library)).outcome, "unreadable");
+  });
 });
 
 describe("a backup of Android", () => {

@@ -68,6 +68,20 @@ export function lbrOf(content: Buffer): Buffer {
   return glue(padTo(list, 128), content);
 }
 
+/** A library of AIX. Of a member: size, next, previous, date, user, group, mode, length of the name. */
+export function aixOf(...contents: Buffer[]): Buffer {
+  let at = 128;
+  const members = contents.map((content, index) => {
+    const length = 112 + 6 + 2 + content.length + (content.length % 2);
+    const next = index === contents.length - 1 ? 0 : at + length;
+    const numbers = [content.length, next, 0].map((value) => `${value}`.padEnd(20)).join("");
+    at += length;
+    return padTo(glue(numbers, "0".padEnd(12).repeat(4), "5   ", "name.\0`\n", content), 2);
+  });
+  const numbers = [0, 0, 0, 128, 0, 0].map((value) => `${value}`.padEnd(20)).join("");
+  return glue("<bigaf>\n", numbers, ...members);
+}
+
 /** One block of literals. */
 export function mozLz4Of(content: Buffer): Buffer {
   const more = content.length - 15;
@@ -116,6 +130,7 @@ export const smallKinds: readonly Container[] = containers(
     "a font for the web": { extension: ".woff", wrap: (content) => woffOf(deflateSync(content), content.length * 100) },
     "a pack of git": (content) => gitPackOf(gitBlob(HARMLESS), gitBlob(content)),
     "a bundle of git": (content) => glue("# v2 git bundle\n0 HEAD\n\n", gitPackOf(gitBlob(content))),
+    "a library of AIX": (content) => aixOf(HARMLESS, content),
     mozLz4: mozLz4Of,
     "the text of a picture": { extension: ".png", wrap: pngOf },
     "a tar in two streams of gzip": (content, name) => inHalves(tarOf(content, name)),
