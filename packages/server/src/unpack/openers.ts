@@ -1,4 +1,5 @@
-import { androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
+import { brotli } from "./archives/brotli.ts";
+import { aixArchive, androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
 import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
@@ -9,7 +10,7 @@ import { appleDouble, macBinary } from "./archives/macintosh.ts";
 import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
-import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./archives/streams.ts";
+import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
@@ -41,7 +42,7 @@ import { unopenable } from "./programs/packed.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
-  ...[asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
+  ...[aixArchive, asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
   ...[appleDouble, macBinary, png, woff, woff2, zisofs],
 ];
 
@@ -62,6 +63,7 @@ const OPENERS: readonly Opener[] = [
   lzop,
   snappy,
   zlib,
+  zlibWithDictionary,
   mail,
   binHex,
   pdf,

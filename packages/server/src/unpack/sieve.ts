@@ -1,10 +1,11 @@
+import { brotli } from "./archives/brotli.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { lzip } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
-import { brotli, gzip, zlib, zstd } from "./archives/streams.ts";
+import { gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import type { Blob } from "./blob.ts";
@@ -46,6 +47,7 @@ const BY_HEAD: readonly Opener[] = [
   ...sevenZipKinds,
   ...smallKinds,
   zlib,
+  zlibWithDictionary,
   lzip,
   lz4,
   lzop,

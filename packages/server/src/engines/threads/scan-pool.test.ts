@@ -270,7 +270,7 @@ test("an answer that arrives together with the end of its time does not count, a
   const worker = await startScanWorker({ ...setupOf(folder.path), limits: LIGHT_LIMITS });
   try {
     const show = async (): Promise<{ kind: "clean" }> => ({ kind: "clean" });
-    const other = { getsFile: true, opens: [], show };
+    const other = { gets: "file" as const, opens: [], show };
     const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof worker.look>>>();
     // Behind this come timers, and only then what another thread has said. That one is done meanwhile, or its time is over
     // all the same.

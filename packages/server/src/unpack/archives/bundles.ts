@@ -3,7 +3,7 @@ import { bytePattern } from "../byte-pattern.ts";
 import { emitStored, type Opener, type Outcome, type Range, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
-/** Containers in which files stand as they are, behind a list of them: asar of Electron, romfs, LBR of CP/M, backups of Android. */
+/** Containers in which files stand as they are, one behind the other or behind a list: asar of Electron, romfs, LBR of CP/M, backups of Android, libraries of AIX. */
 export const asar: Opener = {
   kind: "asar",
   archive: true,
@@ -114,8 +114,9 @@ export const lbr: Opener = {
     for (let at = LBR_ENTRY; at + LBR_ENTRY <= list.length; at += LBR_ENTRY) {
       if (list[at] !== 0) continue;
       const start = list.readUInt16LE(at + 12) * LBR_SECTOR;
-      const end = Math.min(container.size, start + list.readUInt16LE(at + 14) * LBR_SECTOR);
-      const part = { start, end: end - Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1) };
+      const pad = Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1);
+      const end = start + list.readUInt16LE(at + 14) * LBR_SECTOR - pad;
+      const part = { start, end: Math.min(container.size, end) };
       const name = list.toString("latin1", at + 1, at + 12);
       if (part.end <= start) continue;
       emitStored(tools.sink, { name, content: container.slice(part.start, part.end) });
@@ -151,3 +152,40 @@ export const androidBackup: Opener = {
 
 const BACKUP = /^ANDROID BACKUP\n\d{1,3}\n[01]\n([\w-]{1,20})\n/;
 const backupHead = (content: Blob): string => headOf(content).toString("latin1", 0, 64);
+
+/** Libraries of AIX: members that say where the next one is, all numbers as text. */
+export const aixArchive: Opener = {
+  kind: "aix-ar",
+  archive: true,
+  find: (content) => (isAix(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, tools) {
+    const covered: Range[] = [{ start: 0, end: AIX_HEADER }];
+    const seen = new Set<number>();
+    for (let at = numberAt(container, 68); at > 0 && !seen.has(at); at = numberAt(container, at + 20)) {
+      seen.add(at);
+      tools.budget.addWork(AIX_MEMBER);
+      const nameBytes = numberAt(container, at + 108, 4);
+      const start = at + AIX_MEMBER + nameBytes + (nameBytes % 2) + 2;
+      const end = start + numberAt(container, at);
+      if (start > container.size || end > container.size) return { kind: "unreadable" };
+      const name = container.bytes(at + AIX_MEMBER, Math.min(nameBytes, NAME_BYTES)).toString("latin1");
+      emitStored(tools.sink, { name, content: container.slice(start, end) });
+      covered.push({ start: at, end });
+    }
+    return { kind: "opened", covered };
+  },
+};
+
+const isAix = bytePattern("'<bigaf>' 0a ..*120");
+const AIX_HEADER = 128;
+const AIX_MEMBER = 112;
+
+/** Digits, and spaces up to the end of the field. */
+function numberAt(container: Blob, at: number, bytes = 20): number {
+  return Number(
+    container
+      .bytes(at, bytes)
+      .toString("latin1")
+      .match(/^(\d{1,15}) *$/)?.[1] ?? 0,
+  );
+}

@@ -1,10 +1,10 @@
-import { brotliDecompressSync } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { bytePattern } from "../byte-pattern.ts";
 import { inflateFrom } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
+import { unbrotli } from "./brotli.ts";
 
 /** Formats of which parts are compressed, each by itself: fonts for the web, pictures with text, files of a disc. */
 const ZLIB_HEADER = 2;
@@ -62,9 +62,10 @@ export const woff2: Opener = {
     const [metaStart = 0, metaPacked = 0] = [28, 32].map((at) => header.readUInt32BE(at));
     const parts = [{ start, packed }, ...(metaPacked > 0 ? [{ start: metaStart, packed: metaPacked }] : [])];
     for (const part of parts) {
-      const content = unbrotli(container.bytes(part.start, part.packed), budget);
-      if (!content) return { kind: "unreadable" };
-      emit(sink, { name: "tables", content });
+      budget.addWork(part.packed);
+      const unpacked = unbrotli(container.bytes(part.start, part.packed), budget.limits.memberInMemoryBytes);
+      if (typeof unpacked === "string") return { kind: "unreadable" };
+      emit(sink, { name: "tables", content: unpacked.content });
       covered.push({ start: part.start, end: part.start + part.packed });
     }
     return { kind: "opened", covered };
@@ -112,16 +113,6 @@ function afterCollection(bytes: Buffer, start: number): number {
     for (let table = 0; table < tables && at < bytes.length; table += 1) nextNumber();
   }
   return at;
-}
-
-function unbrotli(packed: Buffer, budget: Budget): Buffer | undefined {
-  const maxOutputLength = budget.limits.memberInMemoryBytes;
-  budget.addWork(packed.length);
-  try {
-    return brotliDecompressSync(packed, { maxOutputLength });
-  } catch {
-    return undefined;
-  }
 }
 
 /** Text and colour profiles in a picture (PNG) may be compressed. The picture itself is none of our business. */

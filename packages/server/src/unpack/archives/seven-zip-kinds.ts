@@ -26,7 +26,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
   { kind: "arj", type: "Arj", sure: true, beginnings: beginningsOf(["60"]), fits: isArj },
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
-  begins("chm", "Chm", "'ITSF' 03 00 00 00"),
+  begins("chm", "Chm", "'ITSF' 02-04 00 00 00"),
   begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
   {
     kind: "cpio",

@@ -2,10 +2,23 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync } from "node:zlib";
-import { be32, glue, latin1, padTo, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { be32, glue, latin1, u16, u32 } from "../../../test/support/corpus/container.ts";
+import {
+  aixOf,
+  appleOf,
+  asarOf,
+  gitObjectHead,
+  gitPackOf,
+  lbrOf,
+  macBinaryOf,
+  mozLz4Of,
+  romfsFile,
+  romfsHead,
+  woffOf,
+} from "../../../test/support/corpus/small-kinds.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import type { Opener } from "../opener.ts";
-import { androidBackup, asar, lbr, romfs } from "./bundles.ts";
+import { aixArchive, androidBackup, asar, lbr, romfs } from "./bundles.ts";
 import { gitPack } from "./git-pack.ts";
 import { mozLz4 } from "./lz4.ts";
 import { appleDouble, macBinary } from "./macintosh.ts";
@@ -33,12 +46,6 @@ async function assertOpens(opener: Opener, content: Buffer, members: readonly Bu
   assert.ok(behind > content.length - 16 && behind <= content.length, `${behind} of ${content.length}`);
 }
 
-function asarOf(list: unknown, ...files: Buffer[]): Buffer {
-  const json = Buffer.from(JSON.stringify(list));
-  const padded = padTo(json, 4);
-  return glue(u32(4), u32(padded.length + 8), u32(padded.length + 4), u32(json.length), padded, ...files);
-}
-
 describe("asar", () => {
   test("every file comes out, in folders too", async () => {
     const other = Buffer.from("another file");
@@ -61,22 +68,12 @@ describe("asar", () => {
   });
 });
 
-/** A file of romfs: the next one and the kind in one number, where a folder begins, the size, a checksum, the name. */
-function romfsFile(next: number, file: { first?: number; name?: string; content?: Buffer }): Buffer {
-  const { first = 0, name = "a", content = Buffer.alloc(0) } = file;
-  return padTo(
-    glue(be32(next), be32(first), be32(content.length), be32(0), padTo(latin1(`${name}\0`), 16), content),
-    16,
-  );
-}
-
 describe("romfs", () => {
-  const head = glue("-rom1fs-", be32(1024), be32(0), padTo(latin1("disk\0"), 16));
   test("files of folders come out", async () => {
     const folder = romfsFile(0x41, { first: 0x60, name: "folder" });
     // Behind the folder a second one, empty, so that both ways onward are taken.
     const image = glue(
-      head,
+      romfsHead,
       folder,
       romfsFile(0x01, { name: "empty" }),
       romfsFile(0x02, { name: "file", content: payload }),
@@ -84,28 +81,37 @@ describe("romfs", () => {
     await assertOpens(romfs, image);
   });
   test("files that lead to one another in a circle are read once", async () => {
-    const image = glue(head, romfsFile(0x22, { content: payload }));
+    const image = glue(romfsHead, romfsFile(0x22, { content: payload }));
     assert.equal((await opened(romfs, image)).members.length, 1);
   });
   test("a file that is longer than the image is not clean", async () => {
-    const image = glue(head, romfsFile(0x02, { content: payload }));
+    const image = glue(romfsHead, romfsFile(0x02, { content: payload }));
     image.writeUInt32BE(0xfffffff0, 32 + 8);
     assert.equal((await opened(romfs, image)).outcome, "unreadable");
   });
 });
 
 test("members of an LBR come out without what fills up their last sector", async () => {
-  const entry = (name: string, index: number, { sectors, pad = 0 }: { sectors: number; pad?: number }): Buffer =>
-    padTo(glue("\0", name.padEnd(11), u16(index), u16(sectors), Buffer.alloc(10), Buffer.of(pad)), 32);
-  const sectors = Math.ceil(payload.length / 128);
-  const content = glue(
-    padTo(
-      glue(entry("", 0, { sectors: 1 }), entry("A       TXT", 1, { sectors, pad: sectors * 128 - payload.length })),
-      128,
-    ),
-    payload,
+  await assertOpens(lbr, lbrOf(payload));
+  assert.deepEqual(
+    (await opened(lbr, lbrOf(payload))).members.map(({ content }) => content),
+    [payload],
   );
-  await assertOpens(lbr, content);
+});
+
+describe("a library of AIX", () => {
+  test("gives out its members", () =>
+    assertOpens(aixArchive, aixOf(payload, payload.subarray(1)), [payload, payload.subarray(1)]));
+  test("whose members lead in a circle is read once", async () => {
+    const library = aixOf(payload);
+    library.write("128".padEnd(20), 128 + 20);
+    assert.equal((await opened(aixArchive, library)).members.length, 1);
+  });
+  test("that says more than it has is not clean", async () => {
+    const library = aixOf(payload);
+    library.write("99999".padEnd(20), 128);
+    assert.equal((await opened(aixArchive, library)).outcome, "unreadable");
+  });
 });
 
 describe("a backup of Android", () => {
@@ -122,31 +128,17 @@ describe("a backup of Android", () => {
 });
 
 test("AppleSingle and AppleDouble give out both parts", async () => {
+  const resources = Buffer.from("resources");
   for (const mark of ["00051600", "00051607"]) {
-    const resources = Buffer.from("resources");
-    const entry = (id: number, start: number, length: number): Buffer => glue(be32(id), be32(start), be32(length));
-    const start = 26 + 24;
-    const head = glue(Buffer.from(mark, "hex"), be32(0x20000), Buffer.alloc(16), be16(2));
-    const entries = glue(entry(1, start, payload.length), entry(2, start + payload.length, 9));
-    await assertOpens(appleDouble, glue(head, entries, payload, resources), [payload, resources]);
+    await assertOpens(appleDouble, appleOf(mark, payload, resources), [payload, resources]);
   }
 });
-
-function macBinaryOf(checksum: number): Buffer {
-  const head = Buffer.alloc(128);
-  head.write("\x08file.txtTEXTttxt", 1, "latin1");
-  head.write("TEXTttxt", 65);
-  head.writeUInt32BE(payload.length, 83);
-  head.writeUInt32BE(9, 87);
-  head.writeUInt16BE(checksum, 124);
-  return glue(head, padTo(payload, 128), padTo(latin1("resources"), 128));
-}
 
 describe("MacBinary", () => {
   test("is known by its checksum, and by its sizes where it has none", async () => {
     // As CRC-16/XMODEM gives for this header.
     const checksum = 0x763;
-    for (const file of [macBinaryOf(checksum), macBinaryOf(0)]) {
+    for (const file of [macBinaryOf(payload, checksum), macBinaryOf(payload, 0)]) {
       const { members } = await opened(macBinary, file);
       assert.deepEqual(
         members.map(({ content }) => content),
@@ -155,14 +147,9 @@ describe("MacBinary", () => {
     }
   });
   test("a wrong checksum is no MacBinary", async () => {
-    assert.equal(await openContainer(macBinary, macBinaryOf(0x1234)), undefined);
+    assert.equal(await openContainer(macBinary, macBinaryOf(payload, 0x1234)), undefined);
   });
 });
-
-function woffOf(packed: Buffer, bytes: number): Buffer {
-  const head = glue("wOFF", be32(0x10000), be32(0), be16(1), Buffer.alloc(30));
-  return glue(head, "glyf", be32(64), be32(packed.length), be32(bytes), be32(0), packed);
-}
 
 describe("fonts for the web", () => {
   test("tables of WOFF come out, compressed or not", async () => {
@@ -228,16 +215,9 @@ test("a file of a disc that is compressed by itself comes out, with its empty bl
   await assertOpens(zisofs, glue(head, pointers, block), [glue(Buffer.alloc(1024), payload.subarray(0, 500))]);
 });
 
-/** The type and the size of an object, four and then seven bits at a time. */
-function objectHead(type: number, size: number): Buffer {
-  const bytes = [(type << 4) | (size & 15) | (size > 15 ? 0x80 : 0)];
-  for (let left = size >> 4; left > 0; left >>= 7) bytes.push((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
-  return Buffer.from(bytes);
-}
-
 describe("a pack of git", () => {
   const half = payload.length >> 1;
-  const base = glue(objectHead(3, half), deflateSync(payload.subarray(0, half)));
+  const base = glue(gitObjectHead(3, half), deflateSync(payload.subarray(0, half)));
   // Both sizes in two bytes; the first half of the object from the base, and the rest as it is, 127 bytes at a time.
   const size = (value: number): Buffer => Buffer.of((value & 0x7f) | 0x80, value >> 7);
   const rest = Array.from({ length: Math.ceil(half / 127) }, (_, index) =>
@@ -249,37 +229,37 @@ describe("a pack of git", () => {
     Buffer.of(0x90 | 0x20, half & 0xff, half >> 8),
     ...rest.map((piece) => glue(Buffer.of(piece.length), piece)),
   );
-  const packOf = (...objects: Buffer[]): Buffer =>
-    glue("PACK", be32(2), be32(objects.length), ...objects, Buffer.alloc(20));
 
   test("gives out objects that are written as the difference from one before", async () => {
     assert.ok(base.length < 128, "the distance fits into one byte");
-    const byPosition = glue(objectHead(6, difference.length), Buffer.of(base.length), deflateSync(difference));
-    await assertOpens(gitPack, packOf(base, byPosition), [payload.subarray(0, half), payload]);
+    const byPosition = glue(gitObjectHead(6, difference.length), Buffer.of(base.length), deflateSync(difference));
+    await assertOpens(gitPack, gitPackOf(base, byPosition), [payload.subarray(0, half), payload]);
   });
   test("and from one that is named by its digest", async () => {
     const digest = createHash("sha1").update(`blob ${half}\0`).update(payload.subarray(0, half)).digest();
-    await assertOpens(gitPack, packOf(base, glue(objectHead(7, difference.length), digest, deflateSync(difference))));
+    await assertOpens(
+      gitPack,
+      gitPackOf(base, glue(gitObjectHead(7, difference.length), digest, deflateSync(difference))),
+    );
   });
   test("behind the lines of a bundle", async () => {
-    const { place, members } = await opened(gitPack, glue("# v2 git bundle\n0 HEAD\n\n", packOf(base)));
+    const { place, members } = await opened(gitPack, glue("# v2 git bundle\n0 HEAD\n\n", gitPackOf(base)));
     assert.equal(place.start, 24);
     assert.equal(members.length, 1);
   });
   test("that lacks what a difference refers to is not clean", async () => {
-    const lost = glue(objectHead(7, difference.length), Buffer.alloc(20, 1), deflateSync(difference));
-    assert.equal((await opened(gitPack, packOf(lost))).outcome, "unreadable");
+    const lost = glue(gitObjectHead(7, difference.length), Buffer.alloc(20, 1), deflateSync(difference));
+    assert.equal((await opened(gitPack, gitPackOf(lost))).outcome, "unreadable");
   });
   test("that says it has four thousand million objects is read no further than it goes", async () => {
-    const pack = packOf(base);
+    const pack = gitPackOf(base);
     pack.writeUInt32BE(0xffffffff, 8);
     assert.equal((await opened(gitPack, pack)).outcome, "unreadable");
   });
 });
 
 test("a block of lz4 as Firefox writes it comes out", async () => {
-  const block = glue(Buffer.of(0xf0, 255, payload.length - 15 - 255), payload);
-  const { outcome, members } = await opened(mozLz4, glue("mozLz40\0", u32(payload.length), block));
+  const { outcome, members } = await opened(mozLz4, mozLz4Of(payload));
   assert.equal(outcome, "opened");
   assert.deepEqual(
     members.map(({ content }) => content),

@@ -8,8 +8,9 @@ import { FULL_LIMITS } from "../../engines/threads/scan-limits.ts";
 import { type Blob, memoryBlob } from "../blob.ts";
 import { unpackBudget } from "../budget.ts";
 import type { Opener, Tools } from "../opener.ts";
+import { brotli } from "./brotli.ts";
 import { sevenZipKinds } from "./seven-zip-kinds.ts";
-import { brotli, embeddedGzip, embeddedZstd, gzip, zlib, zstd } from "./streams.ts";
+import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./streams.ts";
 
 const payload = Buffer.from(Array.from({ length: 300 }, (_, line) => `line ${line * 7919} of the payload\n`).join(""));
 const other = Buffer.from("something else\n".repeat(50));
@@ -138,11 +139,19 @@ describe("zstd", () => {
 });
 
 describe("brotli, which has no mark to be known by", () => {
+  test("what stands behind it is left over, be it a byte or a text", async () => {
+    const packed = brotliCompressSync(payload);
+    for (const behind of [Buffer.from("x"), junk]) {
+      const result = await opened(brotli, packed, behind);
+      assert.deepEqual(contents(result), [payload.toString()]);
+      assert.deepEqual(result.rest, [{ start: packed.length, end: packed.length + behind.length }]);
+    }
+  });
   test("is opened if it unpacks to its last byte", async () => {
     assert.deepEqual(contents(await opened(brotli, brotliCompressSync(payload))), [payload.toString()]);
   });
   test("is not taken for granted with something behind it, in noise or in text", async () => {
-    for (const content of [Buffer.concat([brotliCompressSync(payload), junk]), randomBytes(5000), other]) {
+    for (const content of [randomBytes(5000), other]) {
       const result = await openContainer(brotli, content);
       assert.ok(result === undefined || result.outcome === "unreadable");
     }
@@ -183,4 +192,20 @@ describe("in the middle of something else", () => {
     assert.ok(contents(await opened(embeddedGzip, before, gzipSync(payload))).includes(payload.toString())));
   test("a zstd frame", async () =>
     assert.ok(contents(await opened(embeddedZstd, before, zstdCompressSync(payload))).includes(payload.toString())));
+});
+
+describe("zlib with a dictionary that nobody has", () => {
+  const packed = deflateSync(payload, { dictionary: Buffer.from("line 55433 of") });
+  test("is not clean, and what can be read comes out", async () => {
+    const result = await opened(zlibWithDictionary, packed);
+    assert.equal(result.outcome, "unreadable");
+    assert.match(contents(result).join(), /the payload/);
+  });
+  test("is not taken for one where only its two bytes are right", async () => {
+    assert.equal(
+      await openContainer(zlibWithDictionary, Buffer.concat([packed.subarray(0, 6), Buffer.alloc(500, 0xff)])),
+      undefined,
+    );
+    assert.equal(await openContainer(zlibWithDictionary, deflateSync(payload)), undefined);
+  });
 });

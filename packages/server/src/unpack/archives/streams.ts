@@ -1,14 +1,14 @@
-import { brotliDecompressSync, constants, crc32, zstdDecompressSync } from "node:zlib";
+import { constants, crc32, inflateRawSync, zstdDecompressSync } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, emitStored, type Opener, type Outcome, type Range, type Tools, whole } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
 /**
- * Single files, compressed: gzip, zlib, zstd, brotli. Several streams may stand one behind the other, and programs give them
+ * Single files, compressed: gzip, zlib, zstd. Several streams may stand one behind the other, and programs give them
  * out as one file or stop after the first: both come out. What is too large for memory is left to 7-Zip.
  */
 
@@ -187,11 +187,46 @@ export const zlib: Opener = {
 };
 
 const ADLER_BYTES = 4;
+const NEEDS_DICTIONARY = 0x20;
 
-function isZlib(head: Buffer): boolean {
+function isZlib(head: Buffer, dictionary = 0): boolean {
   if (head.length < 2) return false;
   const [method = 0, flags = 0] = head;
-  return (method & 0x0f) === 8 && method >> 4 <= 7 && (flags & 0x20) === 0 && (method * 256 + flags) % 31 === 0;
+  if ((method & 0x0f) !== 8 || method >> 4 > 7) return false;
+  return (flags & NEEDS_DICTIONARY) === dictionary && (method * 256 + flags) % 31 === 0;
+}
+
+/**
+ * One that refers to a dictionary, which whoever packed it keeps elsewhere: nobody can open it. With zeros for a dictionary all
+ * that stands in it makes sense, if it is one.
+ */
+export const zlibWithDictionary: Opener = {
+  kind: "zlib-dictionary",
+  archive: true,
+  find(content) {
+    if (!isZlib(content.bytes(0, 2), NEEDS_DICTIONARY) || content.size < DICTIONARY_PROOF_BYTES) return [];
+    return inflatedWithZeros(content) ? [{ start: 0, end: content.size, sure: true }] : [];
+  },
+  open(container, { sink }) {
+    emit(sink, { name: "", content: inflatedWithZeros(container) ?? Buffer.alloc(0) });
+    return { kind: "unreadable" };
+  },
+};
+
+const DICTIONARY_PROOF_BYTES = 64;
+const DICTIONARY_TRIAL_BYTES = 256 * 1024;
+const DICTIONARY_AT_MOST = Buffer.alloc(32 * 1024);
+
+function inflatedWithZeros(content: Blob): Buffer | undefined {
+  try {
+    return inflateRawSync(content.bytes(2 + ADLER_BYTES, DICTIONARY_TRIAL_BYTES), {
+      dictionary: DICTIONARY_AT_MOST,
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: DICTIONARY_TRIAL_BYTES * 64,
+    });
+  } catch {
+    return undefined;
+  }
 }
 
 const ZSTD = 0xfd2fb528;
@@ -270,72 +305,6 @@ function firstFrame(packed: Blob, budget: Budget): { content: Buffer; taken: num
   return undefined;
 }
 
-function isCut(error: unknown): boolean {
+export function isCut(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "Z_BUF_ERROR";
-}
-
-/** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its very last byte. */
-export const brotli: Opener = {
-  kind: "brotli",
-  archive: true,
-  find(content) {
-    if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
-    const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
-    // A short one is all here: a stream that is cut would not end at its last byte.
-    const isNone = begun === "no" || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
-    return isNone ? [] : [{ start: 0, end: content.size, sure: false }];
-  },
-  open(container, { sink, budget }) {
-    const { memberInMemoryBytes } = budget.limits;
-    const unpacked = unbrotli(container.bytes(0, memberInMemoryBytes), memberInMemoryBytes);
-    // A few bytes become any number: what came out in vain counts too.
-    const made = typeof unpacked === "object" ? unpacked.content.length : memberInMemoryBytes;
-    budget.addWork(unpacked === "no" ? container.size : container.size + made / BROTLI_SHARE);
-    if (unpacked === "too-large") return { kind: "too-large" };
-    if (typeof unpacked === "string" || unpacked.taken !== container.size) return { kind: "unreadable" };
-    emit(sink, { name: "", content: unpacked.content });
-    return { kind: "opened", covered: whole(container) };
-  },
-};
-
-/** Runs of the same come out faster than anybody searches them. */
-const BROTLI_SHARE = 4;
-const BROTLI_LEAST_BYTES = 16;
-const BROTLI_TRIAL_BYTES = 512;
-const BROTLI_TRIAL_OUTPUT_BYTES = 64 * 1024;
-
-/** What is compressed looks like noise: nearly all bytes there are, equally often. A trial costs more than this. */
-function looksCompressed(head: Buffer): boolean {
-  seenBytes.fill(0);
-  let different = 0;
-  for (const byte of head) {
-    if (seenBytes[byte] === 0) different += 1;
-    seenBytes[byte] = 1;
-  }
-  return different >= head.length * NOISE_SHARE;
-}
-
-const seenBytes = new Uint8Array(256);
-
-const NOISE_BYTES = 256;
-/** Noise has 0.63, text 0.2, programs and tables 0.3. */
-const NOISE_SHARE = 0.42;
-
-function unbrotli(
-  packed: Buffer,
-  maxOutputLength: number,
-): { content: Buffer; taken: number } | "too-large" | "cut" | "no" {
-  // Nearly all trials fail, and to note where takes longer than the trial.
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    const answer: unknown = brotliDecompressSync(packed, { maxOutputLength, info: true });
-    const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
-    return { content: buffer, taken: engine.bytesWritten };
-  } catch (error) {
-    if (error instanceof RangeError) return "too-large";
-    return isCut(error) ? "cut" : "no";
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
 }

@@ -145,8 +145,18 @@ test("a size in a header that leads behind the end does not count where a PAX re
   assert.equal(outcome, "opened");
 });
 
-test("a magic number alone, without any header, makes no tar", async () => {
-  assert.equal(await openContainer(tar, Buffer.concat([header("a", 0, () => {}, 5), padded(payload)])), undefined);
+test("a member behind a magic number and a wrong checksum comes out, and is no reason for doubt", async () => {
+  const { place, members, rest } = await opened(
+    header("a", payload.length, () => {}, 5),
+    padded(payload),
+    END,
+  );
+  assert.equal(place.sure, false);
+  assert.deepEqual(
+    members.map(({ content }) => content),
+    [payload],
+  );
+  assert.deepEqual(rest, [{ start: 0, end: BLOCK + padded(payload).length }]);
 });
 
 describe("what is no part of the archive is left over", () => {

@@ -15,6 +15,7 @@ export const tar: Opener = {
     const head = headOf(content);
     const place = { start: 0, end: content.size };
     if (isHeader(head.subarray(0, BLOCK))) return [{ ...place, sure: true }];
+    if (hasMagic(head)) return [{ ...place, sure: false }];
     // Where the first header is damaged GNU tar goes on to the next one.
     for (let at = BLOCK; at < head.length; at += BLOCK) {
       if (isHeader(head.subarray(at, at + BLOCK))) return [{ ...place, sure: false }];
@@ -114,6 +115,8 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     }
     if (block.length < BLOCK || !isHeader(block)) {
       found.byTheBook = false;
+      // With a wrong checksum programs pass over it, or take it for one all the same.
+      if (hasMagic(block)) takeDamaged(found, block, at);
       at += BLOCK;
       continue;
     }
@@ -152,6 +155,13 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
   }
   if (zeros < 2) found.byTheBook = false;
   return found;
+}
+
+/** Its member comes out, and the search for the next header goes on right behind it: nothing it says is to be trusted. */
+function takeDamaged(found: Walk, block: Buffer, at: number): void {
+  const { name, size } = readHeader(block);
+  found.headers += 1;
+  if (size > 0) found.members.push({ name, content: { start: at + BLOCK, end: at + BLOCK + size }, plain: false });
 }
 
 /** Whether what should be content is none but the next header: bsdtar and GNU tar read links of old archives so. */
@@ -298,6 +308,10 @@ function isHeader(block: Buffer): boolean {
   }
   const value = Number.parseInt(stated, 8);
   return value === sum || value === signed;
+}
+
+function hasMagic(block: Buffer): boolean {
+  return block.length >= BLOCK && block.toString("latin1", MAGIC_AT, MAGIC_AT + 5) === "ustar";
 }
 
 function isZero(block: Buffer): boolean {

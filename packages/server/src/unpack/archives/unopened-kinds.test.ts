@@ -3,7 +3,9 @@ import { describe, test } from "node:test";
 import { be32, glue, latin1, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
 import { memoryBlob } from "../blob.ts";
+import type { Opener } from "../opener.ts";
 import { mayHoldMembers } from "../sieve.ts";
+import { sevenZipKinds } from "./seven-zip-kinds.ts";
 import { unopenedKinds } from "./unopened-kinds.ts";
 
 /** A content with something at one place in it, and zeros elsewhere. */
@@ -127,4 +129,35 @@ describe("what only begins like one is none", () => {
   for (const [name, content] of Object.entries(others)) {
     test(name, async () => assert.deepEqual(await outcomesOf(content), []));
   }
+});
+
+/** A partition table of Apple, with itself and a partition in it. */
+function applePartitions(content: Buffer): Buffer {
+  const entry = (start: number, count: number, type: string): Buffer =>
+    glue(
+      "PM\0\0",
+      be32(2),
+      be32(start),
+      be32(count),
+      "name".padEnd(32, "\0"),
+      type.padEnd(32, "\0"),
+      Buffer.alloc(432),
+    );
+  const device = glue("ER", u16(512).reverse(), be32(64), Buffer.alloc(504));
+  const blocks = Math.ceil(content.length / 512);
+  return placed(0, glue(device, entry(1, 2, "Apple_partition_map"), entry(3, blocks, "Apple_HFS"), content), 64 * 512);
+}
+
+describe("what 7-Zip is asked about", () => {
+  const openers = (kind: string): Opener => sevenZipKinds.find((opener) => opener.kind === kind) as Opener;
+  test("partitions of Apple come out", async () => {
+    const content = noise(1024);
+    const result = await openContainer(openers("apple-partitions"), applePartitions(content));
+    assert.equal(result?.outcome, "opened");
+    assert.ok(result.members.some((member) => member.content.includes(content)));
+  });
+  test("help of an older version, which it does not know, is not clean", async () => {
+    const help = glue("ITSF\x02\0\0\0", u32(88), body);
+    assert.equal((await openContainer(openers("chm"), help))?.outcome, "unreadable");
+  });
 });

@@ -66,7 +66,7 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     const end = Math.min(container.size, position + END_BYTES + record.readUInt16LE(20));
     const stated = statedDirectory(container, record, position);
     if (!stated) continue;
-    const entries = record.readUInt16LE(10);
+    const { entries } = stated;
     if (stated.size === 0 && entries === 0) {
       // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
       if (position === 0) found.records.push({ start: position, end: position + END_BYTES });
@@ -82,7 +82,7 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     found.records.push({ start, end: read.end }, { start: stated.end, end: position + END_BYTES });
     plain = !stated.zip64 && start === stated.offset && read.end === position && end === container.size;
     plain &&= read.listed.length === entries;
-    if (read.listed.length < Math.min(entries, UNKNOWN16 - 1)) found.damaged = true;
+    if (read.listed.length < entries) found.damaged = true;
   }
   // One that leads nowhere is still what some programs, clamd for one, go by.
   return { ...found, byTheBook: ends === 1 && strays === 1 && plain };
@@ -131,15 +131,17 @@ interface Stated {
   offset: number;
   /** Where the directory should end. */
   end: number;
+  entries: number;
   zip64: boolean;
 }
 
 function statedDirectory(container: Blob, record: Buffer, position: number): Stated | undefined {
   const [entries, size, offset] = [record.readUInt16LE(10), record.readUInt32LE(12), record.readUInt32LE(16)];
   if (size !== UNKNOWN32 && offset !== UNKNOWN32 && entries !== UNKNOWN16) {
-    return { size, offset, end: position, zip64: false };
+    return { size, offset, end: position, entries, zip64: false };
   }
-  const plain = { size, offset, end: position, zip64: false };
+  // As many as can be said here, or more.
+  const plain = { size, offset, end: position, entries: Math.min(entries, UNKNOWN16 - 1), zip64: false };
   if (position < LOCATOR64_BYTES + END64_BYTES) return plain;
   const locator = container.bytes(position - LOCATOR64_BYTES, LOCATOR64_BYTES);
   if (locator.readUInt32LE(0) !== LOCATOR64) return plain;
@@ -150,6 +152,7 @@ function statedDirectory(container: Blob, record: Buffer, position: number): Sta
       size: Number(end64.readBigUInt64LE(40)),
       offset: Number(end64.readBigUInt64LE(48)),
       end: at,
+      entries: Number(end64.readBigUInt64LE(32)),
       zip64: true,
     };
   }

@@ -222,6 +222,13 @@ test("members that overlap, and thousands of end records, cost no more than thei
   assert.ok(work < 20 * many.length, `${work / many.length} times its bytes`);
 });
 
+test("the first part of an archive in several parts is not clean, a whole one with their mark is opened", async () => {
+  const mark = Buffer.from("PK\x07\x08", "latin1");
+  const archive = zipFile([stored("a", payload), stored("b", other)]);
+  assert.equal((await opened(Buffer.concat([mark, archive.subarray(0, -150)]))).outcome, "unreadable");
+  assert.equal((await opened(Buffer.concat([mark, archive]))).outcome, "opened");
+});
+
 /** Data of a program in which a header happens to stand: encrypted, or damaged, and no member behind it. */
 const headerInData = (flags: number): Buffer => {
   const header = Buffer.alloc(30);
@@ -288,4 +295,40 @@ describe("documents that say themselves that they are encrypted", () => {
       assert.ok(holds(result, other));
     });
   }
+});
+
+describe("where the headers of a member disagree, and one of them is right", () => {
+  const members: Record<string, Member> = {
+    "about the method": { ...stored("a", payload), central: { method: METHOD_DEFLATED } },
+    "about the method, the other way round": { ...stored("a", payload), local: { method: METHOD_DEFLATED } },
+    "about a method that nobody knows": { ...deflated("a", payload), central: { method: 98 } },
+    "about how much is packed": { ...deflated("a", payload), central: { packedBytes: 5 } },
+  };
+  for (const [name, member] of Object.entries(members)) {
+    test(`${name}: it is opened`, async () => {
+      const result = await opened(zipFile([stored("b", other), member]));
+      assert.equal(result.outcome, "opened");
+      assert.ok(holds(result, payload));
+    });
+  }
+  test("a wrong size and a right checksum: it is opened, and as far as the size says", async () => {
+    const result = await opened(zipFile([{ ...deflated("a", payload), unpackedBytes: 10 }]));
+    assert.equal(result.outcome, "opened");
+    assert.ok(holds(result, payload) && holds(result, payload.subarray(0, 10)));
+  });
+  test("an end record that says nothing at all leaves it to the one of zip64", async () => {
+    const end = {
+      disk: 0xffff,
+      entriesHere: 0xffff,
+      entries: 0xffff,
+      directoryBytes: 0xffffffff,
+      directoryOffset: 0xffffffff,
+    };
+    const result = await opened(zipFile([stored("a", payload), stored("b", other)], { zip64End: true, end }));
+    assert.equal(result.outcome, "opened");
+  });
+  test("it is in doubt where they are not about the same content", async () => {
+    const member = { ...deflated("a", payload), central: { method: 98, crc: 1 } };
+    assert.equal((await opened(zipFile([member]))).outcome, "unreadable");
+  });
 });

@@ -72,7 +72,7 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
   const members = listedMembers(container, directories.listed, budget);
   let problem: Exclude<Outcome["kind"], "opened"> | undefined = directories.damaged ? "unreadable" : undefined;
   const covered: Range[] = [...directories.records];
-  const others: { header: LocalHeader; reading: Reading; isGuess: boolean }[] = [];
+  const others: { header: LocalHeader; reading: Reading; isExcused: boolean }[] = [];
   const [firstListed = Number.POSITIVE_INFINITY] = members.keys();
   /** In a program or a picture before the archive, or without any directory, a header may be nothing but four bytes of data. */
   const isGuess = ({ start, packedBytes = 0 }: LocalHeader): boolean =>
@@ -89,26 +89,29 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
       if (!guess) problem ??= kind;
     };
     if (header.encrypted || member.listed.some(({ flags }) => (flags & FLAG.encrypted) !== 0)) doubt("encrypted");
-    let [end, wrong] = [header.start, 0];
-    const readings = readingsOf(member);
-    for (const reading of readings) {
-      const taken = emitReading(container, header, { reading, member, tools });
+    let end = header.start;
+    const results = readingsOf(member).map((reading) => {
+      return { reading, taken: emitReading(container, header, { reading, member, tools }) };
+    });
+    // Where headers disagree one of them is right: the one whose checksum is, and which means the same content.
+    const right = results.filter(({ reading, taken }) => isRight(container, header, { reading, taken }));
+    for (const { reading, taken } of results) {
+      const isExcused = right.some((one) => isSameContent(one.reading, reading));
       if (taken === "other") {
-        others.push({ header, reading, isGuess: guess });
+        others.push({ header, reading, isExcused: guess || isExcused });
         certain = false;
-      }
-      if (taken === "inconsistent") wrong += 1;
-      else if (typeof taken === "string" && taken !== "other") doubt(taken);
+      } else if (taken === "unreadable" && !isExcused) doubt(taken);
       if (taken !== "inconsistent")
         end = Math.max(end, header.start + (typeof taken === "number" ? taken : (reading.packedBytes ?? 0)));
     }
-    // Where headers disagree one of them is right.
-    if (wrong === readings.length) doubt("unreadable");
+    if (results.every(({ taken }) => taken === "inconsistent")) doubt("unreadable");
     // What is none after all is left over.
     return guess && !certain ? 0 : Math.min(end, container.size);
   }
 
   const missing = directories.listed.some(({ position }) => !members.has(position));
+  // The first part of several: the rest of its members and the directory are in others.
+  if (place?.start === SPANNED_MARK_BYTES && directories.listed.length === 0) problem ??= "unreadable";
   if (missing) problem ??= "unreadable";
   const byTheBook =
     directories.byTheBook &&
@@ -126,9 +129,9 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
     }
   }
   for (const gap of gaps(covered, container.size)) if (isStructure(container, gap)) covered.push(gap);
-  for (const [guessed, some] of Map.groupBy(others, (other) => other.isGuess)) {
+  for (const [excused, some] of Map.groupBy(others, (other) => other.isExcused)) {
     const outcome = await openOthers(container, some, tools);
-    if (!guessed) problem ??= outcome;
+    if (!excused) problem ??= outcome;
   }
   if (manifests.isEncrypted()) problem ??= "encrypted";
   // In the middle of other data it takes a whole archive to know that.
@@ -165,6 +168,23 @@ function readingsOf({ header, listed }: Member): Reading[] {
     all.push({ ...header, packedBytes: all[0]?.packedBytes });
   const different = new Map(all.map((one) => [`${one.method} ${one.packedBytes} ${one.unpackedBytes}`, one]));
   return [...different.values()].slice(0, READINGS_AT_MOST);
+}
+
+/** A deflated member that came out is one whose checksum was right. */
+function isRight(
+  container: Blob,
+  header: LocalHeader,
+  { reading, taken }: { reading: Reading; taken: ReturnType<typeof emitReading> },
+): boolean {
+  if (typeof taken !== "number" || reading.method === METHOD.deflated) return typeof taken === "number";
+  const isShort = taken === reading.unpackedBytes && taken <= CHECKED_BYTES;
+  return isShort && crc32(container.bytes(header.start, taken)) === reading.crc;
+}
+
+const CHECKED_BYTES = 1024 * 1024;
+
+function isSameContent(one: Reading, other: Reading): boolean {
+  return one.crc === other.crc && one.unpackedBytes === other.unpackedBytes;
 }
 
 /** Several directories may list one member, each differently. */
@@ -210,7 +230,10 @@ function emitReading(
   if (inflated.kind === "cut" && !(cutOff && member.listed.length === 0 && inflated.taken === window)) {
     return window === budget.limits.memberInMemoryBytes && window < rest ? "other" : "unreadable";
   }
-  const right = inflated.content.length === reading.unpackedBytes && crc32(inflated.content) === reading.crc;
+  const right = crc32(inflated.content) === reading.crc;
+  // Some programs stop at the size that is stated.
+  if (right && reading.unpackedBytes < inflated.content.length && reading.unpackedBytes > 0)
+    emit(sink, { name, content: inflated.content.subarray(0, reading.unpackedBytes) });
   return right || member.listed.length === 0 ? inflated.taken : "inconsistent";
 }
 

@@ -11,6 +11,7 @@ import { LARGE_BYTES, type Payload, payloadsOf } from "./payloads.ts";
 import { pdfs } from "./pdfs.ts";
 import { polyglots } from "./polyglots.ts";
 import { rarAnd7z } from "./rar-and-7z.ts";
+import { smallKinds } from "./small-kinds.ts";
 import { streams } from "./streams.ts";
 import { tarOf, tars } from "./tars.ts";
 import { zipOddities } from "./zip-oddities.ts";
@@ -19,7 +20,7 @@ import { zips } from "./zips.ts";
 /** Every way to put a content into a file that we know of. */
 export const containersOfAllKinds: readonly Container[] = [
   ...[...zips, ...zipOddities, ...streams, ...tars, ...rarAnd7z, ...archives],
-  ...[...encodings, ...mails, ...pdfs, ...encryptedPdfs, ...documents, ...polyglots, ...made, ...more],
+  ...[...encodings, ...mails, ...pdfs, ...encryptedPdfs, ...documents, ...polyglots, ...made, ...more, ...smallKinds],
 ];
 
 /** A file with a payload inside; made when it is asked for, the same in every run. */

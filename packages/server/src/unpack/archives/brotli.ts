@@ -1,0 +1,72 @@
+import { brotliDecompressSync } from "node:zlib";
+import { emit, type Opener } from "../opener.ts";
+import { isCut } from "./streams.ts";
+
+/** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its last byte, or for long enough. */
+export const brotli: Opener = {
+  kind: "brotli",
+  archive: true,
+  find(content) {
+    if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
+    const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
+    // A short one is all here: a stream that is cut would not end at its last byte.
+    const isNone = begun === "no" || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
+    return isNone ? [] : [{ start: 0, end: content.size, sure: false }];
+  },
+  open(container, { sink, budget }) {
+    const { memberInMemoryBytes } = budget.limits;
+    const unpacked = unbrotli(container.bytes(0, memberInMemoryBytes), memberInMemoryBytes);
+    // A few bytes become any number: what came out in vain counts too.
+    const made = typeof unpacked === "object" ? unpacked.content.length : memberInMemoryBytes;
+    budget.addWork(unpacked === "no" ? container.size : container.size + made / BROTLI_SHARE);
+    if (unpacked === "too-large") return { kind: "too-large" };
+    if (typeof unpacked === "string" || unpacked.taken < Math.min(container.size, BROTLI_PROOF_BYTES))
+      return { kind: "unreadable" };
+    emit(sink, { name: "", content: unpacked.content });
+    return { kind: "opened", covered: [{ start: 0, end: unpacked.taken }] };
+  },
+};
+
+/** Runs of the same come out faster than anybody searches them. */
+const BROTLI_SHARE = 4;
+const BROTLI_LEAST_BYTES = 16;
+/** Of noise hardly anything makes sense for so long. */
+const BROTLI_PROOF_BYTES = 32;
+const BROTLI_TRIAL_BYTES = 512;
+const BROTLI_TRIAL_OUTPUT_BYTES = 64 * 1024;
+
+/** What is compressed looks like noise: nearly all bytes there are, equally often. A trial costs more than this. */
+function looksCompressed(head: Buffer): boolean {
+  seenBytes.fill(0);
+  let different = 0;
+  for (const byte of head) {
+    if (seenBytes[byte] === 0) different += 1;
+    seenBytes[byte] = 1;
+  }
+  return different >= head.length * NOISE_SHARE;
+}
+
+const seenBytes = new Uint8Array(256);
+
+const NOISE_BYTES = 256;
+/** Noise has 0.63, text 0.2, programs and tables 0.3. */
+const NOISE_SHARE = 0.42;
+
+export function unbrotli(
+  packed: Buffer,
+  maxOutputLength: number,
+): { content: Buffer; taken: number } | "too-large" | "cut" | "no" {
+  // Nearly all trials fail, and to note where takes longer than the trial.
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    const answer: unknown = brotliDecompressSync(packed, { maxOutputLength, info: true });
+    const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
+    return { content: buffer, taken: engine.bytesWritten };
+  } catch (error) {
+    if (error instanceof RangeError) return "too-large";
+    return isCut(error) ? "cut" : "no";
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
