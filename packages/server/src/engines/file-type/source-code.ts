@@ -40,16 +40,15 @@ const LANGUAGES: readonly Language[] = [
   { kind: "vba", sure: /Attribute VB_|VERSION \d\.\d+ CLASS/ },
   {
     kind: "bat",
-    sure: /@?echo (?:off|on)$|@?(?:set|end)local\b|@rem\b|@?if (?:not )?(?:exist|defined|errorlevel) |@?set (?:\/[ap] )?"?\w+=[^=]*%|@?for \/[fdrl] |@\S+ .*%[\d*]/i,
+    sure: /@?echo (?:off|on)$|@?(?:set|end)local(?: (?:en|dis)able|$)|@rem\b|@?if (?:not )?(?:exist|defined|errorlevel) |@?set (?:\/[ap] )?"?\w+=[^=]*%|@?for \/[fdrl] |@\w+ [^=].*%[1-9*](?:\s|$)/i,
     inside: /%~[dpnxfs]{0,6}\d/,
-    usual:
-      /@?(?:rem|echo|copy|del|call|cd|start|xcopy|exit|pause|cls|md|goto|cmd|reg|taskkill|certutil)\b|@?set \w+=|%\w+%|:\w+$/i,
+    usual: /@?(?:rem|copy|del|xcopy|rmdir|cls|goto|cmd|reg|taskkill|certutil) |@echo |@?set \w+=|%\w+%/i,
   },
   {
     kind: "ps1",
     sure: /\[CmdletBinding\(|#Requires -|\.SYNOPSIS$|param\s*\((?:$|\[)|function \w+-\w+|\$ErrorActionPreference/i,
     inside:
-      /\bNew-Object\s|\[System\.\w|\$(?:env:|PSScriptRoot|PSCmdlet)|\b(?:powershell|pwsh)(?:\.exe)?"? [^\n]{0,100}-(?:e|enc|nop|w|exec|c|f)\w*\b|\bInvoke-Expression\b|\bIEX \(/i,
+      /\bNew-Object\s|\[System\.\w|\$(?:env:\w|PSScriptRoot|PSCmdlet)|\b(?:powershell|pwsh)(?:\.exe)?"? [^\n]{0,100}-(?:e|enc|nop|w|exec|c|f)\w*\b|\bInvoke-Expression\b|\bIEX \(/i,
     usual: /(?:Get|Set|New|Remove|Invoke|Start|Stop|Write|Import|Export|Add|Out|Test|Install)-[A-Z]\w+ |\$\w+\s*=/,
   },
   {
@@ -60,7 +59,7 @@ const LANGUAGES: readonly Language[] = [
   {
     kind: "vbs",
     sure: /Option Explicit$|On Error Resume Next|(?:Private |Public )?Sub \w+ ?(?:\(.*\))?$|End (?:Sub|Function|If)$|Set \w+ ?= ?(?:WScript\.)?CreateObject/i,
-    usual: /(?:Dim|Set|Const|MsgBox|WScript)\b/i,
+    usual: /(?:Dim|Set|Const|MsgBox) [\w"]|WScript\./i,
   },
   {
     kind: "sql",

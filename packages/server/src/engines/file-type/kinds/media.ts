@@ -100,7 +100,10 @@ export const MEDIA = {
   "3ds": ["3D Studio model (3DS)", "'MM' ..*3 00 02 00 | 'MM' ..*3 00 3d 3d | 'MM' ..*3 00 3e 3d"],
   stl: ["Stereolithography model (STL)", /^\s*solid\b[^\n]*\n\s*facet\s+normal/i, isStl],
   ply: ["Polygon model (PLY)", /^ply\r?\n(?:comment[^\n]*\n)*format /, /^ply\r?\n/],
-  obj: ["Wavefront model (OBJ)", /^(?:(?:#|mtllib |[ogs] |usemtl )[^\n]*\n|[ \t\r]*\n)*v +-?[\d.]+ +-?[\d.]+ +-?[\d.]+/],
+  obj: [
+    "Wavefront model (OBJ)",
+    /^(?:(?:#|mtllib |[ogs] |usemtl )[^\n]*\n|[ \t\r]*\n)*v +-?[\d.]+ +-?[\d.]+ +-?[\d.]+/,
+  ],
   fbx: ["Autodesk FBX model", "'Kaydara FBX Binary'", /^; FBX \d/],
   glb: ["glTF binary model (GLB)", "'glTF' 01-02 00 00 00"],
   blend: ["Blender project", "'BLENDER' 2d-5f 56-76 | 'BLENDER' 30-39"],
