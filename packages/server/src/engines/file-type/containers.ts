@@ -1,5 +1,7 @@
 import { constants, gunzipSync } from "node:zlib";
+import { isTar } from "./checks.ts";
 import type { Kind } from "./kinds.ts";
+import { markupKind } from "./markup.ts";
 import { bytesAt, id3End, type Sample, textOf, u16be, u16le, u32be, u32le } from "./sample.ts";
 
 // Kinds that a signature tells in general, and a bounded look behind it in particular.
@@ -18,24 +20,19 @@ export function matroskaKind({ head }: Sample): Kind {
 const PACKED_BYTES = 1024;
 /** Deflate makes at most 1032 bytes of one. */
 const MOST_BYTES = PACKED_BYTES * 1032;
-const KINDS_IN_GZIP: Partial<Record<Kind, Kind>> = {
-  tar: "tar.gz",
-  svg: "svgz",
-  gnumeric: "gnumeric",
-  abw: "abw",
-  blend: "blend",
-  key: "key",
-  pages: "pages",
-  numbers: "numbers",
-};
+const IN_GZIP: ReadonlySet<Kind | undefined> = new Set<Kind>(["gnumeric", "abw", "key", "pages", "numbers"]);
 
 /** What kind of gzip it is by what is packed in it. */
-export function gzipKind({ head }: Sample, kindOf: (sample: Sample) => Kind): Kind {
+export function gzipKind({ head }: Sample): Kind {
   try {
     const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: MOST_BYTES };
     const start = gunzipSync(head.subarray(0, PACKED_BYTES), options).subarray(0, 4096);
-    if (start[0] === 0x1f) return "gz";
-    return KINDS_IN_GZIP[kindOf({ head: start, tail: start, sizeBytes: start.length })] ?? "gz";
+    if (textOf(start, 257, 5) === "ustar" || isTar({ head: start, tail: start, sizeBytes: start.length }))
+      return "tar.gz";
+    const text = textOf(start, 0, start.length);
+    if (text.startsWith("BLENDER")) return "blend";
+    const kind = markupKind({ start: text, end: text, whole: false, encoding: "ascii" });
+    return kind === "svg" ? "svgz" : kind && IN_GZIP.has(kind) ? kind : "gz";
   } catch {
     return "gz";
   }

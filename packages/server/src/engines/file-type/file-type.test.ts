@@ -101,6 +101,20 @@ test("files cut short, spoilt or glued together get a name as well", () => {
   );
 });
 
+/** What patterns of text begin with, go on with or wait for, in pairs over and over: none may take them long. */
+test("texts made of the same few characters get a name, whatever these are", () => {
+  const pieces =
+    '# |#\n|\n|\r\n| |\t|%|%\n|/*|*/|<|<!--|<%|<?|-|- |--|{|[|"|"a":|a|a |a.|a:|A: |1|1 |0\n|@|@a |$|\\|=|,|;|(|)|999\n|P1 |v 1 |begin |REM a\n|msgid|solid |From |import |CREATE |namespace a'
+      .split("|")
+      .map((piece) => piece.replaceAll("\\n", "\n"));
+  for (const first of pieces) {
+    for (const second of pieces)
+      assertName(detect(Buffer.from((first + second).repeat(4096 / (first + second).length))));
+    assertName(detect(Buffer.from(first + " ".repeat(4096))));
+    assertName(detect(Buffer.from(first + "\n".repeat(4096))));
+  }
+});
+
 test("encrypted bytes are data, not what two bytes of them happen to mean", () => {
   for (let key = 0; key < 200; key++) assert.equal(detect(noise(4096, key)), "data");
 });

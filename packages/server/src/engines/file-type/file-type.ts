@@ -28,7 +28,7 @@ const CLOSER: Partial<Record<Kind, (sample: Sample) => Kind | undefined>> = {
   mkv: matroskaKind,
   mp4: mp4Kind,
   tif: tiffKind,
-  gz: (sample) => gzipKind(sample, kindOf),
+  gz: gzipKind,
   mp3: (sample) => taggedKind(sample, kindOf),
 };
 

@@ -61,13 +61,10 @@ function iniKind(start: string): Kind | undefined {
   return lines.slice(1).some((line) => /^[\w.-]{1,60}\s*=/.test(line)) ? "ini" : undefined;
 }
 
-/** A title and a text below it, and what only Markdown has. */
+/** A title and a text below it, and more of what Markdown has. */
 export function looseMarkdownKind(start: string): Kind | undefined {
-  const titled =
-    /^\s*(?:---\r?\n(?:[^\n]*\n){0,20}?---\r?\n\s*)?(?:#{1,3} \S[^\n]*\n\s*\n|[^\n]{3,80}\n[=-]{3,}\r?\n)/.test(start);
-  return titled && /^#{2,5} \S|`[^`\n]+`|\]\(|\*\*\w|^[*-] \w|^[^\n]{3,80}\n[=-]{3,}\r?$/m.test(start)
-    ? "md"
-    : undefined;
+  const titled = /^\s*(?:---\r?\n(?:[^\n]*\n){0,20}?---\r?\n\s*)?#{1,3} \S[^\n]*\n\s*\n/.test(start);
+  return titled && /\n#{1,5} \S|`[^`\n]+`|\]\(|\*\*\w|\n[*-] \w/.test(start) ? "md" : undefined;
 }
 
 /** Programs shown in a text for people do not make it a program. */
@@ -91,8 +88,9 @@ export function tableKind(lines: readonly string[]): Kind | undefined {
 function equallyMany(rows: readonly string[], separator: string): boolean {
   const counts = rows.map((row) => separators(row, separator));
   const [first = 0] = counts;
-  // One comma per line is no table yet, unless there are several such lines.
-  return first > 0 && (first > 1 || rows.length > 3) && counts.every((count) => count === first);
+  if (first === 0 || counts.some((count) => count !== first)) return false;
+  // One comma per line is no table yet, unless there are several such lines, and none of them a sentence.
+  return first > 1 || (rows.length > 3 && !rows.some((row) => row.includes(`${separator} `)));
 }
 
 /** Rows may end early; but people write blanks after commas, and programs none. */

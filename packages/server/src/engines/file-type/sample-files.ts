@@ -1,12 +1,13 @@
 import { BINARIES } from "./sample-files/binaries.ts";
 import { DOCUMENTS } from "./sample-files/documents.ts";
+import { RARER_FILES } from "./sample-files/rarer-kinds.ts";
 import { TEXT_FILES } from "./sample-files/texts.ts";
 
 /** What it is for people, the name a detector must give it, and the bytes, made when they are asked for. */
 export type SampleFile = readonly [what: string, name: string, make: () => Uint8Array];
 
 /** Files of as many kinds as we know how to make, for tests. */
-export const SAMPLE_FILES: readonly SampleFile[] = [...DOCUMENTS, ...BINARIES, ...TEXT_FILES];
+export const SAMPLE_FILES: readonly SampleFile[] = [...DOCUMENTS, ...BINARIES, ...RARER_FILES, ...TEXT_FILES];
 
 const PE = "Windows executable (PE32, 32-bit)";
 const CPIO = "cpio archive";

@@ -13,7 +13,7 @@ export interface Text {
   whole: boolean;
 }
 
-const START_CHARACTERS = 8192;
+const START_CHARACTERS = 4096;
 const END_CHARACTERS = 256;
 /** Control characters beyond this are not looked for, bytes of zero are everywhere. */
 const CONTROL_BYTES = 4096;
@@ -38,7 +38,7 @@ export function readText(sample: Sample): Text | undefined {
   };
 }
 
-const MOST_LINES = 200;
+const MOST_LINES = 100;
 
 /** The first lines of a text, without their ends; only whole ones. */
 export function firstLines({ start, whole }: Text): readonly string[] {

@@ -102,7 +102,7 @@ export const MEDIA = {
   ply: ["Polygon model (PLY)", /^ply\r?\n(?:comment[^\n]*\n)*format /, /^ply\r?\n/],
   obj: [
     "Wavefront model (OBJ)",
-    /^(?:(?:#[^\n]*|mtllib [^\n]*|[ogs] [^\n]*|usemtl [^\n]*)?\r?\n)*v +-?[\d.]+ +-?[\d.]+ +-?[\d.]+/,
+    /^(?:(?:#|mtllib |[ogs] |usemtl )[^\n]*\n|[ \t\r]*\n)*v +-?[\d.]+ +-?[\d.]+ +-?[\d.]+/,
   ],
   fbx: ["Autodesk FBX model", "'Kaydara FBX Binary'", /^; FBX \d/],
   glb: ["glTF binary model (GLB)", "'glTF' 01-02 00 00 00"],

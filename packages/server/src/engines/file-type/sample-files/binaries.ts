@@ -4,11 +4,11 @@ import type { SampleFile } from "../sample-files.ts";
 import { noise } from "./noise.ts";
 
 /** Bytes given as hexadecimal or as text, one after another, and then some that say nothing. */
-function bytes(...pieces: readonly (string | Uint8Array | number)[]): Buffer {
+export function bytes(...pieces: readonly (string | Uint8Array | number)[]): Buffer {
   return Buffer.concat(pieces.map((piece) => (typeof piece === "number" ? Buffer.alloc(piece) : Buffer.from(piece))));
 }
-const hex = (digits: string): Buffer => Buffer.from(digits, "hex");
-const padded = (start: string | Uint8Array, length = 200): Buffer => bytes(start, length);
+export const hex = (digits: string): Buffer => Buffer.from(digits, "hex");
+export const padded = (start: string | Uint8Array, length = 200): Buffer => bytes(start, length);
 const at = (offset: number, piece: string | Uint8Array): Buffer => bytes(offset, piece, 300);
 
 interface PeHeader {
@@ -64,7 +64,7 @@ const riff = (form: string): Buffer => bytes("RIFF", hex("24000000"), form, "fmt
 const ftyp = (brand: string, more = ""): Buffer => bytes(hex("00000020"), "ftyp", brand, 4, more.padEnd(16, "\0"), 99);
 const ogg = (codec: string | Uint8Array): Buffer => bytes("OggS", hex("0002"), 20, hex("01"), hex("1e"), codec, 64);
 /** Sound that is not music: 20 frames of MPEG layer III at 128 kbit/s, 44.1 kHz, all silent. */
-const mp3Frames = (): Buffer => bytes(...Array.from({ length: 20 }, () => bytes(hex("fffb9000"), 413)));
+export const mp3Frames = (): Buffer => bytes(...Array.from({ length: 20 }, () => bytes(hex("fffb9000"), 413)));
 const transportStream = (): Buffer => bytes(...Array.from({ length: 20 }, () => bytes(hex("47400010"), 184)));
 
 export const BINARIES: readonly SampleFile[] = [

@@ -64,7 +64,7 @@ function openDocument(kind: string): Buffer {
 }
 
 /** A compound file with a root of the given class and streams of the given names. */
-function compoundFile(rootClass: string, streams: readonly string[]): Buffer {
+export function compoundFile(rootClass: string, streams: readonly string[]): Buffer {
   const header = Buffer.alloc(512);
   Buffer.from("d0cf11e0a1b11ae1", "hex").copy(header);
   header.writeUInt16LE(0x3e, 24);
