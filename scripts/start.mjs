@@ -6,6 +6,8 @@ import { installPackages, ownNode, root } from "./setup.mjs";
 installPackages("run");
 const child = spawn(ownNode, [join(root, "packages/server/bin/lazaret.mjs"), "dev", ...process.argv.slice(2)], {
   stdio: "inherit",
+  // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
+  env: { MALLOC_ARENA_MAX: "2", ...process.env },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));

@@ -4,8 +4,10 @@ import { gzipSync } from "node:zlib";
 import { eicar } from "../../../test/support/eicar.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
+import { stored, zip } from "../../../test/support/zip-writer.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
 import { compileWasm } from "../../unpack/web-assembly.ts";
+import type { ShownVerdict } from "../clamd/show-members.ts";
 import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
 import { packedBy7z } from "../rules/samples/archives.ts";
 import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
@@ -113,6 +115,19 @@ describe("a thread that dies in the middle of a file", () => {
       assert.deepEqual(outcome, { kind: "infected", finding: "EICAR_Test_File", member: "sample.txt" });
       assert.equal(losses.length, 1);
       assert.match(losses[0] ?? "", /^again: ./);
+    });
+  });
+
+  test("has its members shown again, and what is found in them counts", async () => {
+    using folder = temporaryFolder();
+    const setup = brokenAtFirst(folder.path, 2, () => setupOf(folder.path));
+    await withPool({ setup }, async (pool, losses) => {
+      const harmless = packedBy7z(Buffer.alloc(2000, "text "), "7z");
+      const file = zip([stored("shown.txt", Buffer.alloc(20_000, "text")), stored("deadly.7z", harmless)]);
+      const show = async (): Promise<ShownVerdict> =>
+        losses.length === 0 ? { kind: "clean" } : { kind: "infected", finding: "By_Other", index: 0 };
+      const outcome = await pool.run(inMemory(file), { signal: never, other: { getsFile: true, opens: [], show } });
+      assert.deepEqual([outcome.kind, losses.length], ["infected", 1]);
     });
   });
 
