@@ -126,7 +126,10 @@ describe("a thread that dies in the middle of a file", () => {
       const file = zip([stored("shown.txt", Buffer.alloc(20_000, "text")), stored("deadly.7z", harmless)]);
       const show = async (): Promise<ShownVerdict> =>
         losses.length === 0 ? { kind: "clean" } : { kind: "infected", finding: "By_Other", index: 0 };
-      const outcome = await pool.run(inMemory(file), { signal: never, other: { getsFile: true, opens: [], show } });
+      const outcome = await pool.run(inMemory(file), {
+        signal: never,
+        other: { gets: "file" as const, opens: [], show },
+      });
       assert.deepEqual([outcome.kind, losses.length], ["infected", 1]);
     });
   });
