@@ -63,12 +63,21 @@ describe("a document with a password", () => {
   test("of Hangul Word Processor and StarOffice is known by its header", async () => {
     const hwp = (flags: number): Buffer =>
       glue("HWP Document File", Buffer.alloc(15), u32(0x05000300), u32(flags), Buffer.alloc(216));
+    const old = (flag: number): Buffer =>
+      glue(
+        "HWP Document File V3.00 \x1a\x01\x02\x03\x04\x05",
+        Buffer.alloc(6, 0xff),
+        Buffer.alloc(90),
+        u16(flag),
+        Buffer.alloc(99),
+      );
     const about = (flag: number): Buffer =>
       glue(u16(15), "SfxDocumentInfo", u16(11), Buffer.of(flag), Buffer.alloc(60));
     const text = (flags: number): Buffer => glue("SW5HDR\0", Buffer.of(46), u16(0x217), u16(flags), Buffer.alloc(60));
     for (const [locked, open] of [
       [hwp(0x03), hwp(0x01)],
       [hwp(0x10), hwp(0)],
+      [old(1), old(0)],
       [about(1), about(0)],
       [text(0x8), text(0x100)],
     ] as const) {

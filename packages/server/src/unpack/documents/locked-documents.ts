@@ -12,7 +12,7 @@ export const lockedDocuments: readonly Opener[] = [
   locked("staroffice", isLockedStarOffice),
 ];
 
-const HEAD_BYTES = 64;
+const HEAD_BYTES = 160;
 
 function locked(kind: string, isLocked: (head: Buffer) => boolean): Opener {
   return {
@@ -46,13 +46,11 @@ function isLockedPowerPoint(head: Buffer): boolean {
 /** A password, a document for distribution only, rights management, a certificate and its rights management. */
 const HWP_LOCKED = 0x02 | 0x04 | 0x10 | 0x100 | 0x400;
 
-/** The stream `FileHeader` of Hangul Word Processor. */
+/** The stream `FileHeader` of Hangul Word Processor; before version 5 a file by itself, in which the mark goes on with the version. */
 function isLockedHwp(head: Buffer): boolean {
-  return (
-    head.toString("latin1", 0, 17) === "HWP Document File" &&
-    head.length >= 40 &&
-    (head.readUInt32LE(36) & HWP_LOCKED) !== 0
-  );
+  const mark = head.toString("latin1", 0, 18);
+  if (mark === "HWP Document File ") return head.length >= 128 && head.readUInt16LE(126) !== 0;
+  return mark === "HWP Document File\0" && head.length >= 40 && (head.readUInt32LE(36) & HWP_LOCKED) !== 0;
 }
 
 /** A text says so in its header, others in the stream about the document, `SfxDocumentInfo`, behind its name and version. */

@@ -130,6 +130,11 @@ describe("a stream of PowerPoint's", () => {
       );
     });
 
+    test("what only happens to look like records is none", () => {
+      const other = Buffer.concat([u16(0x0dcb), u16(0x0a0d), u32(0), record(0, 0x6a1, Buffer.alloc(60, 1))]);
+      assert.ok(powerPoint.find(memoryBlob(other)).every(({ sure }) => !sure));
+    });
+
     test("records that lie about their length are searched as they are", async () => {
       const stream = inRecords(zips(3));
       stream.writeUInt32LE(0x7fffffff, document.length + 4);

@@ -45,7 +45,9 @@ const REACH = 128;
 
 /** ExOleObjStg: objects and macro projects. */
 const OBJECT = 0x1011;
+const DOCUMENT = 0x3e8;
 const EMF = 0xf01a;
+const LAST_PICTURE = 0xf02a;
 const PICT = 0xf01c;
 const OBJECTS_ONLY: readonly number[] = [OBJECT];
 const WITH_PICTURES: readonly number[] = [OBJECT, EMF, 0xf01b, PICT];
@@ -60,9 +62,14 @@ function isRecordStream(content: Blob): boolean {
   );
 }
 
-/** Whether records stand one behind the other from the first byte to the last; behind them there may be zeros. */
+/**
+ * Whether records stand one behind the other from the first byte to the last; behind them there may be zeros. The first is
+ * the document or a picture: other numbers begin other files too.
+ */
 function isTiled(content: Blob): boolean {
-  if (!isRecordStream(content)) return false;
+  const head = content.bytes(0, HEADER);
+  const first = head.length === HEADER ? head.readUInt16LE(2) : 0;
+  if (first !== DOCUMENT && (first < EMF || first > LAST_PICTURE)) return false;
   let at = 0;
   while (at + HEADER <= content.size) {
     const header = content.bytes(at, HEADER);
