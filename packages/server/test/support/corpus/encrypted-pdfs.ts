@@ -124,7 +124,7 @@ const PDF = { extension: ".pdf", maxBytes: 100_000 };
 
 const open = containers(
   "PDF: encrypted, without a password",
-  PDF,
+  { ...PDF, ordinary: true },
   Object.fromEntries(
     opened.map(([name, shape]) => [
       name,

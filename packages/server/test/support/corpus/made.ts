@@ -163,12 +163,9 @@ const pdfs = containers(
     linear: qpdf("--linearize"),
     "not packed": qpdf("--stream-data=uncompress"),
     // Every reader opens these without asking for a password.
-    "encrypted by 40 bits of RC4, no password": { ordinary: false, ...qpdf("--encrypt", "", "secret", "40", "--") },
-    "encrypted by 128 bits of AES, no password": {
-      ordinary: false,
-      ...qpdf("--encrypt", "", "secret", "128", "--use-aes=y", "--"),
-    },
-    "encrypted by 256 bits of AES, no password": { ordinary: false, ...qpdf("--encrypt", "", "secret", "256", "--") },
+    "encrypted by 40 bits of RC4, no password": qpdf("--encrypt", "", "secret", "40", "--"),
+    "encrypted by 128 bits of AES, no password": qpdf("--encrypt", "", "secret", "128", "--use-aes=y", "--"),
+    "encrypted by 256 bits of AES, no password": qpdf("--encrypt", "", "secret", "256", "--"),
     "encrypted, with a password": {
       ordinary: false,
       locked: true,
