@@ -40,7 +40,7 @@ const LANGUAGES: readonly Language[] = [
   { kind: "vba", sure: /Attribute VB_|VERSION \d\.\d+ CLASS/ },
   {
     kind: "bat",
-    sure: /@?echo (?:off|on)$|@?(?:set|end)local(?: (?:en|dis)able|$)|@rem\b|@?if (?:not )?(?:exist|defined|errorlevel) |@?set (?:\/[ap] )?"?\w+=[^=]*%|@?for \/[fdrl] |@\w+ [^=].*%[1-9*](?:\s|$)/i,
+    sure: /@?echo (?:off|on)$|@?(?:set|end)local(?: (?:en|dis)able|$)|@rem\b|@?if (?:not )?(?:exist|defined|errorlevel) [^$@]|@?set (?:\/[ap] )?"?\w+=[^=]*%|@?for \/[fdrl] |@\w+ [^=].*%[1-9*](?:\s|$)/i,
     inside: /%~[dpnxfs]{0,6}\d/,
     usual: /@?(?:rem|copy|del|xcopy|rmdir|cls|goto|cmd|reg|taskkill|certutil) |@echo |@?set \w+=|%\w+%/i,
   },

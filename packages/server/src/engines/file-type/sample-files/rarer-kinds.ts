@@ -112,7 +112,7 @@ export const RARER_FILES: readonly SampleFile[] = [
   ["what has the count of an STL, and another size", "data", () => stl(3, 300)],
   ["old WMF", "Windows metafile (WMF)", () => padded(hex("0100090000034d00000004000900"))],
   ["AC-3", "Dolby Digital audio (AC-3)", ac3],
-  ["the mark of AC-3 and noise", "data", () => bytes(hex("0b77"), noise(400))],
+  ["one frame of AC-3 and noise", "data", () => bytes(hex("0b7700000040"), noise(400))],
   ["AAC", "Advanced Audio Coding (AAC)", aac],
   ["AAC behind ID3", "Advanced Audio Coding (AAC)", () => tagged(aac())],
   [
