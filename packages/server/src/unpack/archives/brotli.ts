@@ -15,10 +15,18 @@ export const brotli: Opener = {
   },
   open(container, { sink, budget }) {
     const { memberInMemoryBytes } = budget.limits;
-    const unpacked = unbrotli(container.bytes(0, memberInMemoryBytes), memberInMemoryBytes);
-    // A few bytes become any number: what came out in vain counts too.
-    const made = typeof unpacked === "object" ? unpacked.content.length : memberInMemoryBytes;
-    budget.addWork(unpacked === "no" ? container.size : container.size + made / BROTLI_SHARE);
+    const packed = container.bytes(0, memberInMemoryBytes);
+    const unpack = (most: number): ReturnType<typeof unbrotli> => {
+      const unpacked = unbrotli(packed, most);
+      // A few bytes become any number: what came out in vain counts too, up to where it was stopped.
+      const made = typeof unpacked === "object" ? unpacked.content.length : most;
+      budget.addWork(unpacked === "no" ? packed.length : packed.length + made / BROTLI_SHARE);
+      return unpacked;
+    };
+    // Noise breaks off soon: room for more is given, and counted, only where it is needed.
+    const soon = Math.min(memberInMemoryBytes, packed.length * BROTLI_SHARE);
+    const begun = unpack(soon);
+    const unpacked = begun === "too-large" && soon < memberInMemoryBytes ? unpack(memberInMemoryBytes) : begun;
     if (unpacked === "too-large") return { kind: "too-large" };
     if (typeof unpacked === "string" || unpacked.taken < Math.min(container.size, BROTLI_PROOF_BYTES))
       return { kind: "unreadable" };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
@@ -154,6 +154,13 @@ describe("brotli, which has no mark to be known by", () => {
     for (const content of [randomBytes(5000), other]) {
       const result = await openContainer(brotli, content);
       assert.ok(result === undefined || result.outcome === "unreadable");
+    }
+  });
+  test("is not charged to noise, of which an archive may hold thousands", async () => {
+    for (let index = 0; index < 300; index += 1) {
+      const noise = createHash("shake256", { outputLength: 2000 }).update(`noise ${index}`).digest();
+      const result = await openContainer(brotli, noise);
+      assert.ok((result?.work ?? 0) <= 10 * noise.length, `noise ${index}: ${result?.work} bytes of work`);
     }
   });
   test("is charged for what comes out of it in vain", async () => {
