@@ -7,7 +7,7 @@
  * (of all scan threads, and of the main one), resident memory, and how many scan threads have been started.
  */
 import { parseArgs } from "node:util";
-import { fileTypeDetector } from "../packages/server/src/engines/file-type/file-type.ts";
+import { fileTypeOf } from "../packages/server/src/engines/file-type/file-type.ts";
 import { cab } from "../packages/server/src/engines/rules/samples/archives.ts";
 import { ruleThreads } from "../packages/server/src/engines/threads/scan-threads.ts";
 import { unpackingEngine } from "../packages/server/src/engines/unpacking-engine.ts";
@@ -79,7 +79,7 @@ const problems: string[] = [];
 const threads = await ruleThreads({
   onEvent: (event) => void (event.kind === "thread-lost" && problems.push(`a thread was lost: ${event.message}`)),
 });
-const engine = unpackingEngine({ threads, fileType: fileTypeDetector() });
+const engine = unpackingEngine({ threads, fileType: fileTypeOf });
 console.log("   scans  ms/scan  cpu ms/scan  thread heap MB  main heap MB  rss MB  threads started");
 const stretches: Stretch[] = [];
 let begun = 0;

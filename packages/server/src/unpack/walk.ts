@@ -207,7 +207,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const decoded: Range[] = [];
     for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
       const account = await open(entered, one, decoded);
-      if (account) accounts.push({ ...account, archive: one.opener.archive ?? false });
+      // In a content whose members lie in pieces an archive that was guessed says nothing about the rest of it.
+      const counts = one.place.sure || !sure.some(({ opener }) => opener.scattered);
+      if (account) accounts.push({ ...account, archive: counts && (one.opener.archive ?? false) });
     }
     // Where a content is an archive and a text as well, what is no part of the archive is left over.
     const archives = accounts.filter(({ archive }) => archive);

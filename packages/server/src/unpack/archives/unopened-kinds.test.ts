@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { crc32 } from "node:zlib";
 import { be32, glue, latin1, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
 import { memoryBlob } from "../blob.ts";
@@ -34,8 +35,10 @@ function dump(): Buffer {
   return glue(record, body);
 }
 
-const compactPro = (): Buffer =>
-  glue("\x01\x01\0\0", be32(8 + body.length), body, be32(0), "\0\x01", "\0", "\x05a.txt", Buffer.alloc(45));
+const compactPro = (): Buffer => {
+  const directory = glue("\0\x02", "\x07comment", "\x86folder", u16(0), "\x05a.txt", Buffer.alloc(45));
+  return glue("\x01\x01\0\0", be32(8 + body.length), body, be32(~crc32(directory) >>> 0), directory);
+};
 
 const unopened: Record<string, () => Buffer> = {
   "RAR of before 2.0": () => glue("RE~^", u16(7), "\0", body),
@@ -124,6 +127,14 @@ describe("what only begins like one is none", () => {
     "a node that is longer than any": glue(hex("8519 0320 ffffffff"), body),
     "a QCOW that is not encrypted": glue("QFI\xfb", be32(3), Buffer.alloc(28), body),
     "a squeezed file without a name": glue(hex("76ff"), body),
+    "a font that begins as Compact Pro does": glue(
+      hex("01000404 00000020 01"),
+      "NotoSerif",
+      Buffer.alloc(14),
+      hex("00000000 0001 00 05"),
+      "a.txt",
+      Buffer.alloc(100),
+    ),
     "a few bytes": Buffer.from("RE~^"),
   };
   for (const [name, content] of Object.entries(others)) {

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
@@ -106,16 +107,24 @@ function isScoLzh(head: Buffer): boolean {
   );
 }
 
-/** Where the directory is, which begins with how many files there are and the first name. */
+/** Where the directory is; it begins with its checksum, how many files there are, and a comment. Fonts begin like it. */
 function isCompactPro(head: Buffer, content: Blob): boolean {
   if (head.length < 8 || head[0] !== 1 || (head[1] !== 0 && head[1] !== 1)) return false;
-  const directory = head.readUInt32BE(4);
-  if (directory < 8 || directory + 16 > content.size) return false;
-  const start = content.bytes(directory, 7 + 255 + 1);
-  const name = 7 + start.readUInt8(6);
-  const length = (start[name] ?? 0) & 0x7f;
-  return start.readUInt16BE(4) > 0 && length > 0 && length < 64 && isName(content.bytes(directory + name + 1, length));
+  const start = head.readUInt32BE(4);
+  if (start < 8 || start + 16 > content.size) return false;
+  const directory = content.bytes(start, COMPACT_PRO_DIRECTORY);
+  let end = 7 + directory.readUInt8(6);
+  for (let left = directory.readUInt16BE(4); left > 0; left -= 1) {
+    const length = directory[end];
+    if (length === undefined) return false;
+    // A folder has nothing but a name and how much is in it.
+    end += 1 + (length & 0x7f) + (length >= 0x80 ? 2 : 45);
+  }
+  return end <= directory.length && ~crc32(directory.subarray(4, end)) >>> 0 === directory.readUInt32BE(0);
 }
+
+/** Of ten thousand files. */
+const COMPACT_PRO_DIRECTORY = 1024 * 1024;
 
 function isAmigaDisk(head: Buffer, content: Blob): boolean {
   return AMIGA_DISK(head) && (content.size === DISK_BYTES || content.size === 2 * DISK_BYTES);
