@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { compoundFile } from "../../test/support/compound-writer.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
+import { workbookStream } from "../../test/support/office-writer.ts";
 import { tar } from "../../test/support/tar-writer.ts";
 import { deflated, stored, withZip64, zip } from "../../test/support/zip-writer.ts";
 import { packedBy7z } from "../engines/rules/samples/archives.ts";
@@ -325,4 +326,11 @@ describe("what a mail says is base64", () => {
     const letters = odd.toString("base64").replace(/=+$/, "");
     assert.ok(has((await walked(mailOf(`AB\r\n${letters}`))).seen, odd));
   });
+});
+
+test("a zip at the back of a workbook says nothing about another that its records cut apart", async () => {
+  const [large, small] = [zip([deflated("a.bin", randomBytes(20_000))]), zip([deflated("b.txt", payload)])];
+  const { seen, doubt } = await walked(Buffer.concat([workbookStream(large), workbookStream(small), Buffer.alloc(99)]));
+  assert.equal(doubt, undefined);
+  assert.ok(has(seen, payload));
 });
