@@ -43,7 +43,7 @@ before(async () => {
         clock.advance(1);
         return service.lines.filter((line) => line.settlement === "buried").length === buried;
       },
-      { limitMs: 30_000 },
+      { limitMs: 120_000 },
     );
   }
 });

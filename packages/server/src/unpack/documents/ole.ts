@@ -70,7 +70,8 @@ function open(container: Blob, tools: Tools): Outcome {
   const isRightsManaged = file.streams.some(({ name }) => name === RIGHTS_MANAGED);
   if (isRightsManaged || !takePackages(container, file, tools)) return { kind: "encrypted", crowded };
   if (isDamaged) return { kind: "unreadable", crowded };
-  return { kind: "opened", covered: [{ start: 0, end: file.end() }], crowded };
+  const decrypted = file.streams.some(({ name }) => name === ENCRYPTED_PACKAGE);
+  return { kind: "opened", covered: [{ start: 0, end: file.end() }], crowded, ...(decrypted && { decrypted }) };
 }
 
 /**
@@ -98,12 +99,14 @@ function contentOf(
 /** In this stream Office keeps what only some people may read. */
 const RIGHTS_MANAGED = "[9]DRMContent";
 
+const ENCRYPTED_PACKAGE = "EncryptedPackage";
+
 /** The documents of today in here, which Office has encrypted. False if one could not be decrypted. */
 function takePackages(container: Blob, file: CompoundFile, { sink, budget }: Tools): boolean {
   const most = budget.limits.memberInMemoryBytes;
   const info = file.streams.find(({ name }) => name === "EncryptionInfo");
   for (const stream of file.streams) {
-    if (stream.name !== "EncryptedPackage") continue;
+    if (stream.name !== ENCRYPTED_PACKAGE) continue;
     const cipher = info && packageCipher(contentOf(container, file, { stream: info, most: INFO_BYTES }), budget);
     if (!cipher || stream.size > most) return false;
     const packed = contentOf(container, file, { stream, most });

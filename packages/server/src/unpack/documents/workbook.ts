@@ -89,7 +89,7 @@ function open(container: Blob, tools: Tools): Outcome {
       const cipher = workbookCipher(data);
       if (!cipher) return { kind: "encrypted" };
       decrypt(container, cipher, tools);
-      return { kind: "opened", covered: whole(container) };
+      return { kind: "opened", covered: whole(container), decrypted: true };
     }
     const skipped = CONTINUED.get(type);
     if (skipped === undefined) {
