@@ -223,16 +223,18 @@ function iworkKind(content: (name: string) => string): Kind | undefined {
 /** No list that describes a document is larger. */
 const MOST_PACKED_BYTES = 64 * 1024;
 const MOST_BYTES = 512 * 1024;
+const BEGINNING_BYTES = 256;
 
 function unpacked(bytes: Uint8Array, stored: boolean): string {
   if (stored) return Buffer.from(bytes.subarray(0, MOST_PACKED_BYTES)).toString("latin1");
-  try {
-    // The end of the member may lie outside the sample: what is there is enough.
-    const options = { maxOutputLength: MOST_BYTES, finishFlush: constants.Z_SYNC_FLUSH };
-    return inflateRawSync(bytes.subarray(0, MOST_PACKED_BYTES), options).toString("latin1");
-  } catch {
-    return "";
+  // The end of the member may lie outside the sample: what is there is enough. So is its beginning, if there is too much.
+  const options = { maxOutputLength: MOST_BYTES, finishFlush: constants.Z_SYNC_FLUSH };
+  for (const most of [MOST_PACKED_BYTES, BEGINNING_BYTES]) {
+    try {
+      return inflateRawSync(bytes.subarray(0, most), options).toString("latin1");
+    } catch {}
   }
+  return "";
 }
 
 function readName(bytes: Buffer, start: number, end: number): string {

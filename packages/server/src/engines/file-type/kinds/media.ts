@@ -130,7 +130,7 @@ export const MEDIA = {
     "'OggS' & @28 80 'theora' | 'OggS' & @28 'fishead' | 'OggS' & @28 01 'video' | 'OggS' & @28 'BBCD'",
   ],
   ogg: ["Ogg container", "'OggS' 00"],
-  ape: ["Monkey's Audio (APE)", "'MAC ' 90-ff 0e-0f"],
+  ape: ["Monkey's Audio (APE)", "'MAC ' .. 0d-10"],
   wv: ["WavPack audio", "'wvpk' ..*4 .. 04"],
   tta: ["True Audio (TTA)", "'TTA1' 01-03 00 | 'TTA2' 00"],
   mpc: ["Musepack audio (MPC)", "'MP+' 07 | 'MP+' 17 | 'MPCK' & @4 'SH' | 'MPCK'"],

@@ -53,9 +53,9 @@ const iwork = (type: string, ...others: string[]): Buffer =>
     { name: "Index/Tables/DataList.iwa", stored: true },
     ...others.map((name) => ({ name, stored: true })),
   ]);
-const oldIwork = (name: string, root: string): Buffer =>
+const oldIwork = (name: string, root: string, more = ""): Buffer =>
   makeZip([
-    { name, content: `<?xml version="1.0"?>\n<${root} xmlns:sfa="http://developer.apple.com/namespaces/sfa">` },
+    { name, content: `<?xml version="1.0"?>\n<${root} xmlns:sfa="http://developer.apple.com/namespaces/sfa">${more}` },
     { name: "thumbs/PageCapThumbV2-1.tiff" },
   ]);
 const named = (mimetype: string, ...others: string[]): Buffer =>
@@ -202,6 +202,12 @@ export const RARER_FILES: readonly SampleFile[] = [
   ["Keynote '13 with a table", "Apple Keynote presentation", () => iwork("01", "Index/Slide.iwa")],
   ["Pages '09", "Apple Pages document", () => oldIwork("index.xml", "sl:document")],
   ["Numbers '09", "Apple Numbers spreadsheet", () => oldIwork("index.xml", "ls:document")],
+  [
+    "a large Numbers '09",
+    "Apple Numbers spreadsheet",
+    () => oldIwork("index.xml", "ls:document", "<sf:cell/>".repeat(200_000)),
+  ],
+  ["Monkey's Audio 3.90", "Monkey's Audio (APE)", () => bytes("MAC ", hex("3c0fa00f16000200"), 90)],
   ["Keynote '09", "Apple Keynote presentation", () => oldIwork("index.apxl", "key:presentation")],
   [
     "the part of a Keynote '08 bundle",
