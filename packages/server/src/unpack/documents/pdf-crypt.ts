@@ -174,9 +174,11 @@ function aes(key: Buffer, start: Buffer, bytes: Buffer): Buffer {
   return cipher.setAutoPadding(false).update(bytes.subarray(0, bytes.length - (bytes.length % 16)));
 }
 
+const IN_ORDER = Uint8Array.from({ length: 256 }, (_, index) => index);
+
 /** OpenSSL has it no more. */
 function rc4(key: Buffer, bytes: Buffer): Buffer {
-  const state = Uint8Array.from({ length: 256 }, (_, index) => index);
+  const state = IN_ORDER.slice();
   for (let i = 0, j = 0; i < 256; i += 1) {
     const value = state[i] ?? 0;
     j = (j + value + (key[i % key.length] ?? 0)) & 255;
