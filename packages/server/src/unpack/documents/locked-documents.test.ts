@@ -120,6 +120,33 @@ describe("a workbook", () => {
     }
   });
 
+  test("is encrypted behind records of nothing, too, and in sheets that stand behind something else", async () => {
+    const records = (password: string): Buffer => {
+      const encryption = encryptedBy97(password);
+      const written: Buffer[] = [];
+      const add = (type: number, data: Buffer, open = data.length): void => {
+        const position = Buffer.concat(written).length + 4;
+        const secret = encryption.encrypt(data, position).subarray(open);
+        written.push(glue(u16(type), u16(data.length), data.subarray(0, open), secret));
+      };
+      const start = (part: number): Buffer => glue(u16(0x600), u16(part), Buffer.alloc(12));
+      add(0x809, start(5));
+      add(0, Buffer.alloc(0));
+      add(0x2f, encryption.filePass);
+      const sheet = Buffer.concat(written).length + 4 + 8 + 4 + 7;
+      add(0x85, glue(u32(sheet), Buffer.alloc(4)), 4);
+      add(0x0a, Buffer.alloc(0));
+      written.push(Buffer.of(0xff, 0x77, 0xff, 0xff, 1, 2, 3));
+      add(0x809, start(0x10));
+      add(0xeb, payload.subarray(0, 2000), 0);
+      return Buffer.concat(written);
+    };
+    const opened = await openContainer(workbook, records(KNOWN));
+    assert.equal(opened?.outcome, "opened");
+    assert.ok(opened?.members.some(({ content }) => content.includes(payload.subarray(0, 2000))));
+    assert.equal((await openContainer(workbook, records("secret")))?.outcome, "encrypted");
+  });
+
   test("records that go on in others come out in one piece, and short ones with a zip in them", async () => {
     const [long] = (await openContainer(workbook, workbookStream(payload)))?.members ?? [];
     assert.ok(long?.content.equals(payload));
@@ -154,10 +181,13 @@ describe("a workbook", () => {
 
 describe("an encrypted package", () => {
   const archive = zip([deflated("word/document.xml", payload)]);
-  const file = ({ info, content }: { info: Buffer; content: Buffer }): Buffer =>
+  const file = (
+    { info, content }: { info: Buffer; content: Buffer },
+    [infoName, packageName] = ["EncryptionInfo", "EncryptedPackage"],
+  ): Buffer =>
     compoundFile([
-      { name: "EncryptionInfo", content: info },
-      { name: "EncryptedPackage", content },
+      { name: infoName, content: info },
+      { name: packageName, content },
     ]);
 
   test("that opens without a question is decrypted", async () => {
@@ -165,6 +195,37 @@ describe("an encrypted package", () => {
       const opened = await openContainer(ole, file(encrypted));
       assert.equal(opened?.outcome, "opened");
       assert.ok(opened?.members.find(({ name }) => name === "decrypted")?.content.equals(archive));
+    }
+  });
+
+  test("is decrypted whatever its size is said to be, and whatever letters are large in its names", async () => {
+    const { info, content } = encryptedBy2007(archive, KNOWN);
+    const decrypted = async (...names: [string, string]): Promise<string | undefined> => {
+      const opened = await openContainer(
+        ole,
+        file({ info, content: glue(Buffer.alloc(8), content.subarray(8)) }, names),
+      );
+      const plain = opened?.members.filter(({ name }) => name === "decrypted") ?? [];
+      return plain.some((one) => one.content.includes(archive)) ? opened?.outcome : "not found";
+    };
+    assert.equal(await decrypted("EncryptionInfo", "EncryptedPackage"), "opened");
+    assert.equal(await decrypted("encryptioninfo", "ENCRYPTEDPACKAGE"), "opened");
+    const locked = encryptedBy2007(archive, "secret");
+    assert.equal(
+      (await openContainer(ole, file(locked, ["EncryptionInfo", "encryptedPackage"])))?.outcome,
+      "encrypted",
+    );
+  });
+
+  test("with several descriptions is opened by all of them, or not at all", async () => {
+    const [known, locked] = [encryptedBy2010(archive, KNOWN, 10), encryptedBy2010(archive, "secret", 10)];
+    for (const second of [locked.info, encryptedBy2007(archive, KNOWN).info]) {
+      const streams = [
+        { name: "A/EncryptionInfo", content: known.info },
+        { name: "EncryptionInfo", content: second },
+        { name: "EncryptedPackage", content: known.content },
+      ];
+      assert.equal((await openContainer(ole, compoundFile(streams)))?.outcome, "encrypted");
     }
   });
 

@@ -6,7 +6,7 @@ import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { type CompoundFile, type CompoundStream, readCompoundFile } from "./compound-file.ts";
-import { packageCipher } from "./office-crypto.ts";
+import { type PackageCipher, packageCipher } from "./office-crypto.ts";
 
 /**
  * Compound files (OLE): .doc, .xls, .ppt, .msg, .msi. Every stream is a member, named as 7-Zip names it. What no stream uses
@@ -45,7 +45,7 @@ function open(container: Blob, tools: Tools): Outcome {
   const file = readCompoundFile(container, budget);
   if (!file) return { kind: "unreadable" };
   const isPlain = PLAIN(container.bytes(26, 14)) && !looksLikeAnother(container, "ole");
-  const isHwp = file.streams.some(({ path }) => path === "FileHeader") && hasHwpHeader(container, file, budget);
+  const isHwp = hasHwpHeader(container, file, budget);
   let isDamaged = file.damaged;
   const taken = new Map<string, number>();
   let steps = file.entrySteps;
@@ -67,11 +67,11 @@ function open(container: Blob, tools: Tools): Outcome {
   }
   giveUnused(container, file, tools);
   const crowded = steps > STEPS_AT_MOST;
-  const isRightsManaged = file.streams.some(({ name }) => name === RIGHTS_MANAGED);
+  const isRightsManaged = file.streams.some(({ name }) => name.toLowerCase() === RIGHTS_MANAGED);
   if (isRightsManaged || !takePackages(container, file, tools)) return { kind: "encrypted", crowded };
   if (isDamaged) return { kind: "unreadable", crowded };
-  const decrypted = file.streams.some(({ name }) => name === ENCRYPTED_PACKAGE);
-  return { kind: "opened", covered: [{ start: 0, end: file.end() }], crowded, ...(decrypted && { decrypted }) };
+  const isDecrypted = file.streams.some(({ name }) => name.toLowerCase() === ENCRYPTED_PACKAGE);
+  return { kind: "opened", covered: [{ start: 0, end: file.end() }], crowded, ...(isDecrypted && { decrypted: true }) };
 }
 
 /**
@@ -97,41 +97,58 @@ function contentOf(
 }
 
 /** In this stream Office keeps what only some people may read. */
-const RIGHTS_MANAGED = "[9]DRMContent";
+const RIGHTS_MANAGED = "[9]drmcontent";
 
-const ENCRYPTED_PACKAGE = "EncryptedPackage";
+const ENCRYPTED_PACKAGE = "encryptedpackage";
 
 /** The documents of today in here, which Office has encrypted. False if one could not be decrypted. */
 function takePackages(container: Blob, file: CompoundFile, { sink, budget }: Tools): boolean {
   const most = budget.limits.memberInMemoryBytes;
-  const info = file.streams.find(({ name }) => name === "EncryptionInfo");
-  for (const stream of file.streams) {
-    if (stream.name !== ENCRYPTED_PACKAGE) continue;
-    const cipher = info && packageCipher(contentOf(container, file, { stream: info, most: INFO_BYTES }), budget);
-    if (!cipher || stream.size > most) return false;
+  // Names are the same in capitals. Of several with one name only the reader knows which one it takes.
+  const named = (wanted: string): CompoundStream[] => file.streams.filter(({ name }) => name.toLowerCase() === wanted);
+  const packages = named(ENCRYPTED_PACKAGE);
+  if (packages.length === 0) return true;
+  const descriptions = named("encryptioninfo");
+  if (packages.length > PACKAGES_AT_MOST || descriptions.length > PACKAGES_AT_MOST) return false;
+  const infos = descriptions.map((stream) => contentOf(container, file, { stream, most: INFO_BYTES }));
+  const distinct = [...new Map(infos.map((info) => [info.toString("latin1"), info])).values()];
+  const ciphers = distinct.map((info) => packageCipher(info, budget));
+  if (ciphers.length === 0) return false;
+  for (const stream of packages) {
+    if (stream.size > most) return false;
     const packed = contentOf(container, file, { stream, most });
-    budget.addWork(packed.length);
-    if (packed.length < 8) return false;
-    sink.begin("decrypted");
-    // The size stands in front. Whoever goes by it cuts what was filled up.
-    let left = Math.min(packed.length - 8, packed.readUInt32LE(0));
-    for (let at = 8, number = 0; at < packed.length && left > 0; at += cipher.segmentBytes, number += 1) {
-      const segment = cipher.decrypt(packed.subarray(at, at + cipher.segmentBytes), number).subarray(0, left);
-      left -= segment.length;
-      sink.write(segment);
+    for (const cipher of ciphers) {
+      budget.addWork(packed.length);
+      const plain = cipher && decrypted(packed, cipher);
+      // It is a zip, or was not encrypted by this key.
+      if (plain?.toString("latin1", 0, 2) !== "PK") return false;
+      // The size stands in front. Some readers go by it and cut what was filled up.
+      const stated = packed.readUInt32LE(0);
+      emit(sink, { name: "decrypted", content: plain.subarray(0, stated) });
+      if (stated + BLOCK_BYTES <= plain.length) emit(sink, { name: "decrypted", content: plain });
     }
-    sink.end();
   }
   return true;
 }
 
+function decrypted(packed: Buffer, { segmentBytes, decrypt }: PackageCipher): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 8; at < packed.length; at += segmentBytes) {
+    pieces.push(decrypt(packed.subarray(at, at + segmentBytes), pieces.length));
+  }
+  return Buffer.concat(pieces);
+}
+
 const INFO_BYTES = 64 * 1024;
+const PACKAGES_AT_MOST = 4;
+/** What is encrypted is filled up to whole blocks. */
+const BLOCK_BYTES = 16;
 
 /** Hangul Word Processor deflates the streams with these names, if its header says so. */
-const HWP_DEFLATED = /^(DocInfo$|(BodyText|BinData|Scripts|DocHistory|XMLTemplate)\/)/;
+const HWP_DEFLATED = /^(DocInfo$|(BodyText|BinData|Scripts|DocHistory|XMLTemplate)\/)/i;
 
 function hasHwpHeader(container: Blob, file: CompoundFile, budget: Budget): boolean {
-  const stream = file.streams.find(({ path }) => path === "FileHeader");
+  const stream = file.streams.find(({ path }) => path.toLowerCase() === "fileheader");
   const header = stream ? contentOf(container, file, { stream, most: HEADER_BYTES }) : Buffer.alloc(0);
   budget.addWork(header.length);
   return (

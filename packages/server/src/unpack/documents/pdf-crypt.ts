@@ -152,7 +152,7 @@ function hardenedHash(salt: Buffer, more: Buffer): Buffer {
 export function decrypt(bytes: Buffer, { key }: FileKey, at: ObjectNumber & { method: Method }): Buffer {
   if (at.method === "V2") return rc4(objectKey(key, at), bytes);
   const own = at.method === "AESV3" ? key : objectKey(key, at);
-  if (own.length !== 16 && own.length !== 32) return Buffer.alloc(0);
+  if (own.length !== 16 && own.length !== 32) return Buffer.from(bytes);
   const plain = aes(own, bytes.subarray(0, 16), bytes.subarray(16));
   const padding = plain.at(-1) ?? 0;
   const isPadded = padding >= 1 && padding <= 16 && plain.subarray(-padding).every((byte) => byte === padding);
@@ -163,7 +163,8 @@ function objectKey(key: Buffer, { number, generation, method }: ObjectNumber & {
   const numbers = Buffer.of(number, number >>> 8, number >>> 16, generation, generation >>> 8);
   const hash = createHash("md5").update(key).update(numbers);
   if (method === "AESV2") hash.update("sAlT");
-  return hash.digest().subarray(0, Math.min(16, key.length + 5));
+  // AES wants all of it, however short the key of the file is.
+  return hash.digest().subarray(0, method === "AESV2" ? 16 : Math.min(16, key.length + 5));
 }
 
 /** Whole blocks only. */
@@ -173,9 +174,11 @@ function aes(key: Buffer, start: Buffer, bytes: Buffer): Buffer {
   return cipher.setAutoPadding(false).update(bytes.subarray(0, bytes.length - (bytes.length % 16)));
 }
 
+const IN_ORDER = Uint8Array.from({ length: 256 }, (_, index) => index);
+
 /** OpenSSL has it no more. */
 function rc4(key: Buffer, bytes: Buffer): Buffer {
-  const state = Uint8Array.from({ length: 256 }, (_, index) => index);
+  const state = IN_ORDER.slice();
   for (let i = 0, j = 0; i < 256; i += 1) {
     const value = state[i] ?? 0;
     j = (j + value + (key[i % key.length] ?? 0)) & 255;

@@ -280,6 +280,15 @@ describe("the work that an encrypted PDF makes", () => {
     });
   }
 
+  test("is charged for every key that is tried, however little is decrypted by it", () => {
+    const rows = Array.from({ length: 16 }, (_, index) => `\n0000000000 ${10_001 + index} n \n`).join("");
+    const stream = "1111111111 0 obj << /Filter /Fl /Length 17 >> stream\n!!!!!!!!!!!!!!!!!\nendstream\n";
+    const string = `1111111111 0 obj <${randomBytes(66).toString("hex")}> endobj\n`;
+    for (const text of [stream, string]) {
+      assert.throws(() => openPdf(attachment({ handler: RC4, after: rows + text.repeat(100) })), LimitExceeded);
+    }
+  });
+
   test("ends where streams without an end would give the same bytes again and again", () => {
     for (const text of ["1 0 obj << >> stream\n", "1 0 obj << /Filter /FlateDecode >> stream\n\x78\x9c"]) {
       const { outcome, members } = openPdf(attachment({ handler: AES_256, after: text.repeat(20_000) }));

@@ -65,7 +65,7 @@ function takeFlate(document: EncryptedDocument, stream: PdfStream, { bytes, chai
   const beginnings = bytes.subarray(0, BEGINNING);
   let taken = looksCompressed(bytes) && takeDecrypted(document, stream, { bytes, chain });
   for (const way of [...likely, ...unlikely]) {
-    document.tools.budget.addWork(BEGINNING);
+    document.tools.budget.addWork(WAY_WORK);
     if (!looksCompressed(decryptBy(way, beginnings))) continue;
     taken = takeDecrypted(document, stream, { bytes: decryptAll(document, way, bytes), chain }) || taken;
   }
@@ -124,8 +124,15 @@ export function takeAnyString(document: EncryptedDocument, written: WrittenStrin
   const makesSense = likely.map((way) => take(decryptAll(document, way, text))).includes(true);
   if (makesSense && hasNoise(text)) return;
   take(text);
-  if (!makesSense) for (const way of unlikely) take(decryptAll(document, way, text));
+  if (makesSense) return;
+  for (const way of unlikely) {
+    document.tools.budget.addWork(STRING_WORK);
+    take(decryptAll(document, way, text));
+  }
 }
+
+/** Each is a member of its own, which everybody looks at. */
+const STRING_WORK = 32 * 1024;
 
 /**
  * By the object's number as it is written. Less likely by the end of that number, where a table may point to, and by the
@@ -151,9 +158,12 @@ function decryptBy({ key, id, method }: Way, bytes: Buffer): Buffer {
 }
 
 function decryptAll(document: EncryptedDocument, way: Way, bytes: Buffer): Buffer {
-  document.tools.budget.addWork(bytes.length);
+  document.tools.budget.addWork(WAY_WORK + bytes.length);
   return decryptBy(way, bytes);
 }
+
+/** Making the key of an object takes as long as passing over so many bytes, or longer. */
+const WAY_WORK = 2048;
 
 const BLOCK_BYTES = 512;
 /** Of sixteen values with fifteen degrees of freedom: noise gets there once in 10^20 times, a line of text always. */

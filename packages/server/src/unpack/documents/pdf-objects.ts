@@ -36,7 +36,7 @@ export interface ParseOptions {
 }
 
 const KEYS = new Set([
-  ...["Filter", "F", "DecodeParms", "DP", "Length", "Type", "N", "First", "Encrypt", "Root", "Size"],
+  ...["Filter", "F", "DecodeParms", "DP", "Length", "Type", "N", "First", "Encrypt", "Root", "Size", "W"],
   ...["Predictor", "Colors", "BitsPerComponent", "Columns", "EarlyChange"],
 ]);
 

@@ -56,9 +56,9 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
     budget.addWork((parsed.end - start) * PARSING);
     return parsed;
   };
-  const { trailers, places, open, tableStreams } = survey(content, { at, parse, budget });
-  const encrypting = trailers.filter(({ entries }) => namedBy(entries).length > 0);
+  const { encrypting, others, tooMany, places, open, tableStreams } = survey(content, { at, parse, budget });
   if (encrypting.length === 0) return NOT_ENCRYPTED;
+  const trailers = [...others, ...encrypting];
 
   const objects = (object: number): Value[] =>
     (places.get(object) ?? []).flatMap((place) => {
@@ -75,13 +75,21 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
   const counted = encrypting.filter(({ at, inside }) => !inside || !tables?.intact || tables.trailers.has(at));
   const text = (value: Value | undefined): Buffer => textOf(content, value);
   const identifiers = identifiersOf(trailers.flatMap(({ entries }) => entries.get("ID") ?? []).flatMap(resolve), text);
-  const found = keysOf(counted, { identifiers, resolve, text, budget });
-  const generations = found.keys.length > 0 ? generationsIn(content, tableStreams, budget) : [];
-  return { ...found, locked: found.locked || !generations, generations: generations ?? [] };
+  const isCrowded = (object: number): boolean => (places.get(object) ?? []).length > PLACES_PER_NUMBER;
+  const found = keysOf(counted, { identifiers, resolve, isCrowded, text, budget });
+  // A reader that finds more wrong with the tables than we do goes by the others. What they open is no secret either.
+  const rest = encrypting.filter((trailer) => !counted.includes(trailer));
+  const more = keysOf(rest, { identifiers, resolve, isCrowded, text, budget }).keys;
+  const keys = [...new Map([...found.keys, ...more].map((key) => [JSON.stringify(key), key])).values()];
+  const generations = keys.length > 0 ? generationsIn(content, tableStreams, budget) : [];
+  return { keys, locked: found.locked || tooMany || !generations, generations: generations ?? [] };
 }
 
 interface Survey {
-  trailers: Trailer[];
+  encrypting: Trailer[];
+  others: Trailer[];
+  /** There are more that speak of encryption. */
+  tooMany: boolean;
   /** Where objects begin, by number. */
   places: Map<number, number[]>;
   open: OpenStream[];
@@ -113,16 +121,18 @@ interface Reading {
 }
 
 function survey(content: Blob, { at, parse, budget }: Reading): Survey {
-  const trailers: Trailer[] = [];
+  const encrypting: Trailer[] = [];
+  const others: Trailer[] = [];
+  let tooMany = false;
   const places: Survey["places"] = new Map();
   const open: OpenStream[] = [];
   const tableStreams: TableStream[] = [];
   const nextEnd = wordFinder(content, "endstream", budget);
   let within = 0;
   const add = (trailer: Trailer): void => {
-    // Whatever is beyond the limit, the last ones are those that readers begin with.
-    if (trailers.length >= TRAILERS_AT_MOST) trailers.splice(TRAILERS_AT_MOST / 2, 1);
-    trailers.push(trailer);
+    const list = namedBy(trailer.entries).length > 0 ? encrypting : others;
+    if (list.length < TRAILERS_AT_MOST) list.push(trailer);
+    else if (list === encrypting) tooMany = true;
   };
   for (const { word, at: position } of wordsOf(content, budget)) {
     if (word !== "obj" && word !== "trailer") continue;
@@ -149,15 +159,14 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
       }
     }
   }
-  return { trailers, places, open, tableStreams };
+  return { encrypting, others, tooMany, places, open, tableStreams };
 }
 
 function addPlace(places: Survey["places"], number: number, place: number): void {
   const all = places.get(number);
   if (!all) {
     if (places.size < NUMBERS_AT_MOST) places.set(number, [place]);
-  } else if (all.length < PLACES_PER_NUMBER) all.push(place);
-  else all[PLACES_PER_NUMBER - 1] = place;
+  } else if (all.length <= PLACES_PER_NUMBER) all.push(place);
 }
 
 function isCommented(at: (position: number) => number, position: number): boolean {
@@ -169,8 +178,9 @@ function isCommented(at: (position: number) => number, position: number): boolea
   return false;
 }
 
+/** By its type, or by the widths of its columns: most readers ask for nothing else. */
 export function isXref(entries: Entries): boolean {
-  return (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "XRef");
+  return entries.has("W") || (entries.get("Type") ?? []).some((type) => type.kind === "name" && type.name === "XRef");
 }
 
 /** The encryption that a trailer names. The word alone says nothing. */
@@ -235,11 +245,13 @@ function identifiersOf(lists: readonly Value[], text: (value: Value | undefined)
 interface Resolving {
   identifiers: readonly Buffer[];
   resolve(value: Value | undefined): Value[];
+  /** Whether there are more objects of this number than anybody has looked at. */
+  isCrowded(object: number): boolean;
   text(value: Value | undefined): Buffer;
   budget: Budget;
 }
 
-/** Each trailer has to name at least one encryption that opens; objects that were revised have several. */
+/** Each trailer has to name an encryption that opens. Where it may be one of several, all have to. */
 function keysOf(trailers: readonly Trailer[], tools: Resolving): Omit<Encryption, "generations"> {
   const keys = new Map<string, FileKey>();
   const known = new Map<string, boolean>();
@@ -256,19 +268,27 @@ function keysOf(trailers: readonly Trailer[], tools: Resolving): Omit<Encryption
     return known.get(name) ?? false;
   };
   const locked = trailers.filter(({ entries }) => {
-    const candidates = namedBy(entries).flatMap(tools.resolve);
-    const tried = candidates.map(
-      (value) => value.kind === "dictionary" && [0, -1].map((order) => opens(value.entries, order)).includes(true),
-    );
-    return !tried.includes(true);
+    const named = namedBy(entries);
+    if (named.some((value) => value.kind === "reference" && tools.isCrowded(value.object))) return true;
+    const tried = named
+      .flatMap(tools.resolve)
+      .flatMap((value) => (value.kind === "dictionary" && value.entries.has("Filter") ? [value.entries] : []))
+      .map((dictionary) => [0, -1].map((order) => opens(dictionary, order)).includes(true));
+    return tried.length === 0 || tried.includes(false);
   });
   return { keys: [...keys.values()].filter(({ methods }) => methods.length > 0), locked: locked.length > 0 };
 }
 
 /** What the standard handler wants to know; undefined for other handlers and for methods that nobody knows. */
 function encryptionDictionary(entries: Entries, order: number, tools: Resolving): EncryptionDictionary | undefined {
-  const one = (key: string, from = entries): Value | undefined =>
-    (from.get(key) ?? []).flatMap(tools.resolve).at(order);
+  let isAmbiguous = false;
+  const one = (key: string, from = entries): Value | undefined => {
+    const values = from.get(key) ?? [];
+    const resolved = values.flatMap(tools.resolve);
+    // The first and the last of what stands there twice are tried, and no more.
+    if (values.length > 2 || resolved.length > values.length) isAmbiguous = true;
+    return resolved.at(order);
+  };
   const number = (key: string, from = entries): number => {
     const value = one(key, from);
     return value?.kind === "number" ? value.value : 0;
@@ -283,9 +303,9 @@ function encryptionDictionary(entries: Entries, order: number, tools: Resolving)
         .flatMap(tools.resolve)
         .flatMap((value) => (value.kind === "dictionary" ? [[name, value.entries] as const] : [])),
   );
-  const methods = version < 4 ? (["V2"] as const) : methodsOf({ crypt, one });
-  if (!methods) return undefined;
-  return {
+  const methods: readonly Method[] | undefined = version < 4 ? ["V2"] : methodsOf({ crypt, one });
+  if (!methods || (revision < 5 && methods.includes("AESV3"))) return undefined;
+  const dictionary = {
     revision,
     permissions: number("P"),
     lengths: [number("Length"), ...crypt.map(([, filter]) => number("Length", filter))],
@@ -295,6 +315,7 @@ function encryptionDictionary(entries: Entries, order: number, tools: Resolving)
     userKey: tools.text(one("UE")),
     methods,
   };
+  return isAmbiguous ? undefined : dictionary;
 }
 
 interface CryptFilters {

@@ -2,6 +2,7 @@ import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import { headOf, signaturesIn } from "../signature-search.ts";
 import type { ObjectNumber } from "./pdf-crypt.ts";
 import { type EncryptedDocument, takeAnyStream, takeAnyString } from "./pdf-encrypted.ts";
 import { chainsOf, type Filter, isFlate } from "./pdf-filters.ts";
@@ -22,12 +23,26 @@ export const pdf: Opener = {
   find(content) {
     // Readers accept the mark anywhere in the first kilobyte.
     const head = content.bytes(0, 1024 + MARK.length).toString("latin1");
-    return head.includes(MARK) || POSTSCRIPT_MARK.test(head) ? [{ start: 0, end: content.size, sure: true }] : [];
+    const sure = head.includes(MARK) || POSTSCRIPT_MARK.test(head);
+    return sure || hasObjects(content) ? [{ start: 0, end: content.size, sure }] : [];
   },
   open: openPdf,
 };
 
 const MARK = "%PDF-";
+/** How far behind the mark, where it does not stand in the front, the first object begins. */
+const REACH = 4096;
+const MARKS_AT_MOST = 16;
+const OBJECT = /(?:^|[\r\n])[ \t]*\d{1,10}[ \t\r\n]{1,8}\d{1,5}[ \t\r\n]{1,8}obj\b/;
+
+/** Most readers go on without the mark, or find it behind anything, and look for the objects. */
+function hasObjects(content: Blob): boolean {
+  const head = headOf(content);
+  if (head.includes("obj") && OBJECT.test(head.toString("latin1"))) return true;
+  const marks = (signaturesIn(content).get("pdf") ?? []).slice(0, MARKS_AT_MOST);
+  return marks.some((mark) => OBJECT.test(content.bytes(mark, REACH).toString("latin1")));
+}
+
 const POSTSCRIPT_MARK = /%!PS-Adobe-\d\.\d PDF-/;
 /** Streams whose dictionary refers to other objects wait for those; so many may. */
 const WAITING_AT_MOST = 100_000;

@@ -54,11 +54,11 @@ interface BiffRecord {
   data: Buffer;
 }
 
-/** As far as they follow each other. */
-function* recordsOf(content: Blob): Generator<BiffRecord> {
+/** As far as they follow each other. Empty ones of type 0 stand in between too: some programs write them, readers pass over them. */
+function* recordsOf(content: Blob, start = 0): Generator<BiffRecord> {
   let window: Buffer = Buffer.alloc(0);
-  let base = 0;
-  for (let at = 0; at + RECORD_HEADER <= content.size; ) {
+  let base = start;
+  for (let at = start; at + RECORD_HEADER <= content.size; ) {
     const room = RECORD_HEADER + 0xffff;
     if (at - base + room > window.length && base + window.length < content.size) {
       window = content.bytes(at, WINDOW_BYTES);
@@ -66,13 +66,42 @@ function* recordsOf(content: Blob): Generator<BiffRecord> {
     }
     const [type, length] = [window.readUInt16LE(at - base), window.readUInt16LE(at - base + 2)];
     const position = at + RECORD_HEADER;
-    if (position + length > content.size || (type === 0 && length === 0)) return;
+    if (position + length > content.size) return;
     yield { type, position, data: window.subarray(position - base, position - base + length) };
     at = position + length;
   }
 }
 
+/** Where nothing but sheets should be missed there is room for a few. */
+const STARTS_AT_MOST = 16;
+
 function open(container: Blob, tools: Tools): Outcome {
+  const { filePass, starts } = survey(container, tools);
+  if (starts.length > STARTS_AT_MOST) return { kind: "too-large" };
+  const cipher = filePass && workbookCipher(filePass);
+  if (filePass && !cipher) return { kind: "encrypted" };
+  for (const start of starts) {
+    if (cipher) decrypt(container, { cipher, start }, tools);
+    else if (!joinRecords(container, start, tools)) return { kind: "too-large" };
+  }
+  return { kind: "opened", covered: whole(container), ...(cipher && { decrypted: true }) };
+}
+
+/** What it is encrypted by, and where its records begin: readers find a sheet by where the workbook says it is. */
+function survey(container: Blob, { budget }: Tools): { filePass: Buffer | undefined; starts: number[] } {
+  const sheets = new Set<number>();
+  let filePass: Buffer | undefined;
+  for (const { type, position, data } of recordsOf(container)) {
+    budget.addWork(RECORD_HEADER);
+    sheets.delete(position - RECORD_HEADER);
+    if (type === FILE_PASS) filePass ??= Buffer.from(data);
+    if (type === BOUND_SHEET && data.length >= 4) sheets.add(data.readUInt32LE(0));
+  }
+  return { filePass, starts: [0, ...[...sheets].filter((start) => isWorkbook(container.bytes(start, 8)))] };
+}
+
+/** False if one is too large. */
+function joinRecords(container: Blob, start: number, tools: Tools): boolean {
   const { budget } = tools;
   const limit = budget.limits.memberInMemoryBytes;
   let parts: Buffer[] = [];
@@ -83,32 +112,30 @@ function open(container: Blob, tools: Tools): Outcome {
     parts = [];
     joined = 0;
   };
-  for (const { type, position, data } of recordsOf(container)) {
+  for (const { type, position, data } of recordsOf(container, start)) {
     budget.addWork(RECORD_HEADER + data.length);
-    if (type === FILE_PASS) {
-      const cipher = workbookCipher(data);
-      if (!cipher) return { kind: "encrypted" };
-      decrypt(container, cipher, tools);
-      return { kind: "opened", covered: whole(container), decrypted: true };
-    }
     const skipped = CONTINUED.get(type);
     if (skipped === undefined) {
       finish();
       first = position - RECORD_HEADER;
     }
     joined += data.length;
-    if (joined > limit) return { kind: "too-large" };
+    if (joined > limit) return false;
     parts.push(data.subarray(skipped ?? 0));
   }
   finish();
-  return { kind: "opened", covered: whole(container) };
+  return true;
 }
 
-/** All of the stream as it is without a password; it is a workbook again. */
-function decrypt(container: Blob, cipher: RecordCipher, { sink, budget }: Tools): void {
+/** All of the stream from there on as it is without a password; it is a workbook again. */
+function decrypt(
+  container: Blob,
+  { cipher, start }: { cipher: RecordCipher; start: number },
+  { sink, budget }: Tools,
+): void {
   sink.begin("decrypted");
-  let end = 0;
-  for (const { type, position, data } of recordsOf(container)) {
+  let end = start;
+  for (const { type, position, data } of recordsOf(container, start)) {
     budget.addWork(data.length * DECRYPTING);
     const header = Buffer.alloc(RECORD_HEADER);
     // Without its number, the record that speaks of encryption means nothing to anybody.

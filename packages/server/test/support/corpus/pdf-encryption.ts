@@ -64,7 +64,7 @@ export function encryptor(handler: Handler, passwords: Passwords, identifier: Bu
       if (method === "AESV3") return aes(key, content, number);
       const numbers = Buffer.concat([u32(number).subarray(0, 3), u32(generation).subarray(0, 2)]);
       const salted = glue(key, numbers, method === "AESV2" ? "sAlT" : "");
-      const own = md5(salted).subarray(0, Math.min(16, size + 5));
+      const own = md5(salted).subarray(0, method === "AESV2" ? 16 : Math.min(16, size + 5));
       return method === "V2" ? rc4(own, content) : aes(own, content, number);
     },
   };
