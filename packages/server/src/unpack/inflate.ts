@@ -23,7 +23,7 @@ export function inflateFrom(container: Blob, start: number, budget: Budget): Inf
   }
 }
 
-const FIRST_WINDOW_BYTES = 64 * 1024;
+const FIRST_WINDOW_BYTES = 4 * 1024;
 const WINDOW_GROWTH = 16;
 
 /** Unpacks one raw deflate stream in memory. It ends where it says so itself, whatever stands behind it. */
@@ -46,6 +46,8 @@ export function inflateRaw(packed: Buffer, budget: Budget, maxBytes = budget.lim
     const part = tryInflate(packed.subarray(0, middle), constants.Z_SYNC_FLUSH, maxBytes);
     if (part === "too-large") return { kind: "too-large" };
     budget.addWork(part ? middle : Math.min(middle, content.length + DAMAGE_FOUND_BYTES));
+    // What has come out before the damage came out for each try.
+    budget.addWork((part ? part.content : content).length / TOO_LARGE_SHARE);
     if (part) [good, content] = [middle, part.content];
     else bad = middle;
   }

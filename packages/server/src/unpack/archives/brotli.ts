@@ -1,4 +1,5 @@
-import { brotliDecompressSync } from "node:zlib";
+import { brotliDecompressSync, constants } from "node:zlib";
+import type { Budget } from "../budget.ts";
 import { emit, type Opener } from "../opener.ts";
 import { isCut } from "./streams.ts";
 
@@ -7,7 +8,8 @@ export const brotli: Opener = {
   kind: "brotli",
   archive: true,
   find(content) {
-    if (content.size < BROTLI_LEAST_BYTES || !looksCompressed(content.bytes(0, NOISE_BYTES))) return [];
+    const head = content.bytes(0, NOISE_BYTES);
+    if (content.size < BROTLI_LEAST_BYTES || !(looksCompressed(head) || beginsOpenly(head))) return [];
     const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
     // A short one is all here: a stream that is cut would not end at its last byte.
     const isNone = begun === "no" || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
@@ -16,17 +18,7 @@ export const brotli: Opener = {
   open(container, { sink, budget }) {
     const { memberInMemoryBytes } = budget.limits;
     const packed = container.bytes(0, memberInMemoryBytes);
-    const unpack = (most: number): ReturnType<typeof unbrotli> => {
-      const unpacked = unbrotli(packed, most);
-      // A few bytes become any number: what came out in vain counts too, up to where it was stopped.
-      const made = typeof unpacked === "object" ? unpacked.content.length : most;
-      budget.addWork(unpacked === "no" ? packed.length : packed.length + made / BROTLI_SHARE);
-      return unpacked;
-    };
-    // Noise breaks off soon: room for more is given, and counted, only where it is needed.
-    const soon = Math.min(memberInMemoryBytes, packed.length * BROTLI_SHARE);
-    const begun = unpack(soon);
-    const unpacked = begun === "too-large" && soon < memberInMemoryBytes ? unpack(memberInMemoryBytes) : begun;
+    const unpacked = unbrotliCounted(packed, budget);
     if (unpacked === "too-large") return { kind: "too-large" };
     if (typeof unpacked === "string" || unpacked.taken < Math.min(container.size, BROTLI_PROOF_BYTES))
       return { kind: "unreadable" };
@@ -34,6 +26,22 @@ export const brotli: Opener = {
     return { kind: "opened", covered: [{ start: 0, end: unpacked.taken }] };
   },
 };
+
+/** As much as a member may have in memory, charged to the budget. */
+export function unbrotliCounted(packed: Buffer, budget: Budget): ReturnType<typeof unbrotli> {
+  const { memberInMemoryBytes } = budget.limits;
+  const unpack = (most: number): ReturnType<typeof unbrotli> => {
+    const unpacked = unbrotli(packed, most);
+    // A few bytes become any number: what came out in vain counts too, up to where it was stopped.
+    const made = typeof unpacked === "object" ? unpacked.content.length : most;
+    budget.addWork(unpacked === "no" ? packed.length : packed.length + made / BROTLI_SHARE);
+    return unpacked;
+  };
+  // Noise breaks off soon: room for more is given, and counted, only where it is needed.
+  const soon = Math.min(memberInMemoryBytes, packed.length * BROTLI_SHARE);
+  const begun = unpack(soon);
+  return begun === "too-large" && soon < memberInMemoryBytes ? unpack(memberInMemoryBytes) : begun;
+}
 
 /** Runs of the same come out faster than anybody searches them. */
 const BROTLI_SHARE = 4;
@@ -54,11 +62,24 @@ function looksCompressed(head: Buffer): boolean {
   return different >= head.length * NOISE_SHARE;
 }
 
+/** The first block may be packed by nothing at all, or be one that is passed over: neither looks like noise. */
+function beginsOpenly(head: Buffer): boolean {
+  const [first = 0] = head;
+  const windowBits = (first & 1) === 0 ? 1 : (first & 0x0e) !== 0 ? 4 : (first & 0x7f) === 0x11 ? 14 : 7;
+  const bits = BigInt(head.readUIntLE(0, 6)) >> BigInt(windowBits);
+  const [isLast, sizes] = [Number(bits & 1n) === 1, Number((bits >> 1n) & 3n)];
+  if (isLast) return false;
+  return sizes === 3 ? ((bits >> 3n) & 1n) === 0n : ((bits >> BigInt(19 + 4 * sizes)) & 1n) === 1n;
+}
+
 const seenBytes = new Uint8Array(256);
 
 const NOISE_BYTES = 256;
 /** Noise has 0.63, text 0.2, programs and tables 0.3. */
 const NOISE_SHARE = 0.42;
+
+/** The program takes windows of more than 16 MiB as well; room for them is taken as they fill. */
+const LARGE_WINDOW = { [constants.BROTLI_DECODER_PARAM_LARGE_WINDOW]: true };
 
 export function unbrotli(
   packed: Buffer,
@@ -68,7 +89,7 @@ export function unbrotli(
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    const answer: unknown = brotliDecompressSync(packed, { maxOutputLength, info: true });
+    const answer: unknown = brotliDecompressSync(packed, { params: LARGE_WINDOW, maxOutputLength, info: true });
     const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
     return { content: buffer, taken: engine.bytesWritten };
   } catch (error) {

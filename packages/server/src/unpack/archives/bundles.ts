@@ -15,6 +15,7 @@ export const asar: Opener = {
     tools.budget.addWork(list.length);
     const root = parsed(list);
     if (root === undefined) return { kind: "unreadable" };
+    if (root === TOO_MUCH) return { kind: "too-large" };
     const covered: Range[] = [{ start: 0, end: start }];
     let problem: Outcome | undefined;
     const waiting: { name: string; entry: unknown }[] = [{ name: "", entry: root }];
@@ -23,8 +24,10 @@ export const asar: Opener = {
       for (const [name, entry] of Object.entries(asRecord(files))) waiting.push({ name, entry });
       tools.budget.check();
       // One that has no place in here lies beside the archive, or is a link.
-      if (typeof offset !== "string" || typeof size !== "number" || !(size > 0)) continue;
-      const part = { start: start + Number(offset), end: start + Number(offset) + size };
+      if (offset === undefined || typeof size !== "number" || !(size > 0)) continue;
+      // As a number in quotes, or without them. What else there may be programs read each in their own way.
+      const from = /^\d{1,15}$/.test(String(offset)) ? Number(offset) : Number.NaN;
+      const part = { start: start + from, end: start + from + size };
       const isThere = Number.isSafeInteger(part.start) && Number.isSafeInteger(part.end) && part.start >= start;
       if (!isThere || part.end > container.size) problem = { kind: "unreadable" };
       if (!isThere) continue;
@@ -39,15 +42,25 @@ export const asar: Opener = {
 const ASAR_HEADER = 16;
 const ASAR_LENGTHS = 8;
 const LIST_BYTES = 64 * 1024 * 1024;
-const IS_ASAR = bytePattern("04 00*3 ..*12 '{'");
+/** As many members as there may be, with ten values each. */
+const LIST_VALUES = 1_000_000;
+const TOO_MUCH = Symbol("too much");
+const IS_ASAR = bytePattern("04 00*3 ..*13");
 
 function isAsar(head: Buffer, size: number): boolean {
-  if (!IS_ASAR(head)) return false;
+  if (!IS_ASAR(head) || !/^\s*\{/.test(head.toString("latin1", ASAR_HEADER))) return false;
   const [outer, inner, list] = [4, 8, 12].map((at) => head.readUInt32LE(at)) as [number, number, number];
-  return outer >= inner + 4 && inner >= list + 4 && outer <= list + 16 && ASAR_LENGTHS + outer <= size;
+  return outer >= inner + 4 && inner >= list + 4 && ASAR_LENGTHS + outer <= size;
 }
 
+/**
+ * Nothing if it is no JSON. What is made of it is made at one go: when that is more than the heap of a thread nothing can stop
+ * it, and the whole process is lost. So values are counted before.
+ */
 function parsed(list: Buffer): unknown {
+  let values = 0;
+  for (const byte of list) if (byte === 0x2c || byte === 0x5b || byte === 0x7b) values += 1;
+  if (values > LIST_VALUES) return TOO_MUCH;
   try {
     return JSON.parse(list.toString("utf8"));
   } catch {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Blob } from "../blob.ts";
+import { type Blob, piecesOf } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
 import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
@@ -14,7 +14,7 @@ export const gitPack: Opener = {
   archive: true,
   find(content) {
     const head = headOf(content);
-    const bundle = BUNDLE.test(head.toString("latin1", 0, 20)) ? head.indexOf(PACK_AFTER_LINES) : -1;
+    const bundle = BUNDLE.test(head.toString("latin1", 0, 20)) ? afterLines(content) : -1;
     const start = isPack(head) ? 0 : bundle < 0 ? undefined : bundle + 2;
     return start === undefined ? [] : [{ start, end: content.size, sure: true }];
   },
@@ -34,6 +34,16 @@ export const gitPack: Opener = {
 
 const BUNDLE = /^# v[23] git bundle\n/;
 const PACK_AFTER_LINES = Buffer.from("\n\nPACK\0\0\0");
+/** Behind a line for each branch and tag, of which there may be thousands. */
+function afterLines(content: Blob): number {
+  for (const { at, bytes } of piecesOf(content, PIECE_BYTES, PACK_AFTER_LINES.length - 1)) {
+    const hit = bytes.indexOf(PACK_AFTER_LINES);
+    if (hit >= 0) return at + hit;
+  }
+  return -1;
+}
+
+const PIECE_BYTES = 1024 * 1024;
 const isPack = bytePattern("'PACK' 00*3 02-03 ..*4");
 const PACK_HEADER = 12;
 const DIGEST_BYTES = 20;
@@ -76,6 +86,7 @@ function takeObject(
     at += DIGEST_BYTES;
   }
   const unpacked = at <= HEADER_BYTES - DIGEST_BYTES ? unzlib(container, start + at, tools.budget) : undefined;
+  if (unpacked === "too-large") return { kind: unpacked };
   if (!unpacked) return { kind: "unreadable" };
   const isDifference = type === BY_POSITION || type === BY_DIGEST;
   const content = isDifference ? base && patched(base.content, unpacked.content) : unpacked.content;
@@ -97,6 +108,8 @@ function takeObject(
 const OBJECT_BYTES = 300;
 const KEPT_BYTES = 128 * 1024 * 1024;
 
+const SHORT_PIECE = 64;
+
 /** The sizes of both, then in turns stretches of the old one and new bytes. Nothing if it makes no sense. */
 function patched(base: Buffer, difference: Buffer): Buffer | undefined {
   let at = 0;
@@ -104,31 +117,36 @@ function patched(base: Buffer, difference: Buffer): Buffer | undefined {
     while ((difference[at] ?? 0) >= 0x80) at += 1;
     at += 1;
   }
-  const pieces: Buffer[] = [];
+  let room = Buffer.alloc(Math.min(KEPT_BYTES, base.length + difference.length));
   let bytes = 0;
+  /** Pieces are as small as a byte: to keep each of them, or to call for each, would cost a hundred times their size. */
+  const add = (from: Buffer, start: number, length: number): void => {
+    if (bytes + length > room.length) room = Buffer.concat([room], 2 * (bytes + length));
+    if (length > SHORT_PIECE) from.copy(room, bytes, start, start + length);
+    else for (let index = 0; index < length; index += 1) room[bytes + index] = from[start + index] as number;
+    bytes += length;
+  };
   while (at < difference.length) {
     const command = difference[at] as number;
     at += 1;
     if (command < 0x80) {
       if (command === 0 || at + command > difference.length) return undefined;
-      pieces.push(difference.subarray(at, at + command));
+      add(difference, at, command);
       at += command;
-      bytes += command;
       continue;
     }
-    const numbers = [0, 0];
+    let [offset, size] = [0, 0];
     for (let bit = 0; bit < 7; bit += 1) {
       if (!(command & (1 << bit))) continue;
-      const [which, shift] = bit < 4 ? [0, bit] : [1, bit - 4];
-      numbers[which] = (numbers[which] as number) + (difference[at] ?? 0) * 256 ** shift;
+      const byte = difference[at] ?? 0;
+      if (bit < 4) offset += byte * 256 ** bit;
+      else size += byte * 256 ** (bit - 4);
       at += 1;
     }
-    const [offset = 0, size = 0] = numbers;
     const length = size === 0 ? 0x10000 : size;
     if (offset + length > base.length) return undefined;
-    pieces.push(base.subarray(offset, offset + length));
-    bytes += length;
-    if (bytes > KEPT_BYTES) return undefined;
+    if (bytes + length > KEPT_BYTES) return undefined;
+    add(base, offset, length);
   }
-  return Buffer.concat(pieces);
+  return room.subarray(0, bytes);
 }

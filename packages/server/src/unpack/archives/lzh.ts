@@ -48,7 +48,9 @@ interface Header {
 function takeMember(container: Blob, header: Header, { sink, budget }: Tools): Outcome | undefined {
   const { method, name, start, packedBytes, bytes, crc } = header;
   if (STORED.includes(method)) {
-    emitStored(sink, { name, content: container.slice(start, start + packedBytes) });
+    // Programs go by the one size or by the other.
+    for (const size of new Set([packedBytes, bytes]))
+      emitStored(sink, { name, content: container.slice(start, Math.min(start + size, container.size)) });
     return start + packedBytes > container.size ? { kind: "unreadable" } : undefined;
   }
   const most = budget.limits.memberInMemoryBytes;
@@ -80,13 +82,17 @@ function headerAt(container: Blob, at: number): Header | undefined {
     const name = head.toString("latin1", 22, nameEnd);
     if (level === 0) return { ...shared, name, start: base, crc };
     // Further headers count as packed bytes.
-    const further = furtherHeaders(container, base - 2, 2);
+    const further = furtherHeaders(container, { start: base - 2, end: container.size }, 2);
     const packedBytes = Math.max(0, shared.packedBytes - (further.end - base));
     return { ...shared, name: further.name || name, start: further.end, packedBytes, crc };
   }
   const stated = at + (level === 2 ? head.readUInt16LE(0) : head.length < 32 ? 32 : head.readUInt32LE(24));
   if (stated <= at) return undefined;
-  const { name, end } = furtherHeaders(container, at + (level === 2 ? 24 : 28), level === 2 ? 2 : 4);
+  const { name, end } = furtherHeaders(
+    container,
+    { start: at + (level === 2 ? 24 : 28), end: stated },
+    level === 2 ? 2 : 4,
+  );
   // Some programs forgot two bytes.
   const start = end - stated === 2 ? end : stated;
   return { ...shared, name, start, crc: head.length < 23 ? undefined : head.readUInt16LE(21) };
@@ -94,13 +100,12 @@ function headerAt(container: Blob, at: number): Header | undefined {
 
 const METHOD = /^-l[hz].-$/;
 const HEADER_BYTES = 300;
-const FURTHER_AT_MOST = 64;
 const NAME_HEADER = 1;
 
-/** Each ends with the size of the next. */
-function furtherHeaders(container: Blob, at: number, sizeBytes: 2 | 4): { name: string; end: number } {
-  let [name, next] = ["", at];
-  for (let count = 0; count < FURTHER_AT_MOST; count += 1) {
+/** Each ends with the size of the next. All of them begin before `end`. */
+function furtherHeaders(container: Blob, { start, end }: Range, sizeBytes: 2 | 4): { name: string; end: number } {
+  let [name, next] = ["", start];
+  while (next < end) {
     const bytes = container.bytes(next, sizeBytes);
     const size = bytes.length < sizeBytes ? 0 : bytes.readUIntLE(0, sizeBytes);
     next += sizeBytes;

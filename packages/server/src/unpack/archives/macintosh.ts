@@ -46,6 +46,8 @@ export const macBinary: Opener = {
       { start: middle, end: middle + header.readUInt32BE(87) },
     ];
     for (const part of parts) emitStored(tools.sink, { name, content: container.slice(part.start, part.end) });
+    // One that was cut off comes out as far as it goes.
+    if (parts.some(({ start: from, end }) => end > from && end > container.size)) return { kind: "unreadable" };
     return { kind: "opened", covered: [{ start: 0, end: start }, ...parts] };
   },
 };
@@ -60,8 +62,9 @@ function isMacBinary(head: Buffer, size: number): boolean {
   if (nameBytes < 1 || nameBytes > 63 || head.subarray(2, 2 + nameBytes).some((byte) => byte < 0x20)) return false;
   const [data, resources, extra] = [head.readUInt32BE(83), head.readUInt32BE(87), head.readUInt16BE(120)];
   const stated = BLOCK + padded(extra) + padded(data) + padded(resources);
-  if (data + resources === 0 || stated - BLOCK >= padded(size)) return false;
+  if (data + resources === 0) return false;
   if (crc16(head.subarray(0, 124)) === head.readUInt16BE(124)) return true;
+  if (stated - BLOCK >= padded(size)) return false;
   return head.subarray(99, BLOCK).every((byte) => byte === 0) && padded(size) === stated && head.readUInt32BE(65) !== 0;
 }
 

@@ -13,7 +13,7 @@ export function manifestWatch(sink: MemberSink): { sink: MemberSink; isEncrypted
     sink: {
       folder: sink.folder,
       begin(name, way, options) {
-        saysEncrypted = MANIFESTS[name.replaceAll("\\", "/")];
+        saysEncrypted = MANIFESTS.get(name.replaceAll("\\", "/"));
         [pieces, bytes] = [[], 0];
         // What Pages, Numbers and Keynote check a password by.
         if (name === ".iwpv2") encrypted = true;
@@ -36,16 +36,23 @@ export function manifestWatch(sink: MemberSink): { sink: MemberSink; isEncrypted
 
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
-const MANIFESTS: Readonly<Record<string, (text: string) => boolean>> = {
-  "META-INF/manifest.xml": (text) => /<(?:[\w.-]{1,40}:)?encryption-data[\s/>]/.test(text),
-  "META-INF/encryption.xml": (text) => {
-    const methods = [
-      ...text.matchAll(/<(?:[\w.-]{1,40}:)?EncryptionMethod\s[^>]{0,400}?Algorithm\s*=\s*["']([^"']{0,200})/g),
-    ];
-    if (methods.length === 0) return /<(?:[\w.-]{1,40}:)?CipherReference[\s/>]/.test(text);
-    return methods.some(([, algorithm = ""]) => !OBFUSCATION.includes(algorithm));
-  },
-};
+/** A map: members may have any name, `constructor` too. */
+const MANIFESTS: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ["META-INF/manifest.xml", (text: string) => /<(?:[\w.-]{1,40}:)?encryption-data[\s/>]/.test(text)],
+  ["META-INF/encryption.xml", saysOtherThanFonts],
+]);
+
+function saysOtherThanFonts(text: string): boolean {
+  let methods = 0;
+  for (const [, algorithm = ""] of text.matchAll(METHOD)) {
+    if (!OBFUSCATION.includes(algorithm)) return true;
+    methods += 1;
+  }
+  return methods === 0 && /<(?:[\w.-]{1,40}:)?CipherReference[\s/>]/.test(text);
+}
+
+/** Each part of it is bounded, or white space without end would be gone over once for each tag before it. */
+const METHOD = /<(?:[\w.-]{1,40}:)?EncryptionMethod\s[^<>]{0,400}?Algorithm\s{0,20}=\s{0,20}["']([^"']{0,200})/g;
 
 /** Fonts are made unusable outside of their book, by a key that stands in it. */
 const OBFUSCATION = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];

@@ -4,15 +4,20 @@ import { bytePattern } from "../byte-pattern.ts";
 import { inflateFrom } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
-import { unbrotli } from "./brotli.ts";
+import { unbrotliCounted } from "./brotli.ts";
 
 /** Formats of which parts are compressed, each by itself: fonts for the web, pictures with text, files of a disc. */
 const ZLIB_HEADER = 2;
 const ADLER_BYTES = 4;
 
-/** A stream of zlib; nothing if it is none, breaks off or is too large. `taken` is all of it with header and checksum. */
-export function unzlib(container: Blob, start: number, budget: Budget): { content: Buffer; taken: number } | undefined {
+/** A stream of zlib; nothing if it is none or breaks off. `taken` is all of it with header and checksum. */
+export function unzlib(
+  container: Blob,
+  start: number,
+  budget: Budget,
+): { content: Buffer; taken: number } | "too-large" | undefined {
   const inflated = inflateFrom(container, start + ZLIB_HEADER, budget);
+  if (inflated.kind === "too-large") return inflated.kind;
   if (inflated.kind !== "whole") return undefined;
   return { content: inflated.content, taken: ZLIB_HEADER + inflated.taken + ADLER_BYTES };
 }
@@ -35,7 +40,9 @@ export const woff: Opener = {
     for (const { name, start, packed, bytes } of parts) {
       if (packed === 0) continue;
       const part = container.slice(start, start + packed);
-      const content = packed < bytes ? unzlib(part, 0, tools.budget)?.content : part.bytes(0, packed);
+      const unpacked = packed < bytes ? unzlib(part, 0, tools.budget) : { content: part.bytes(0, packed) };
+      if (unpacked === "too-large") return { kind: unpacked };
+      const content = unpacked?.content;
       if (content) emit(tools.sink, { name, content });
       if (!content || part.size < packed) problem = { kind: "unreadable" };
       covered.push({ start, end: start + packed });
@@ -62,8 +69,8 @@ export const woff2: Opener = {
     const [metaStart = 0, metaPacked = 0] = [28, 32].map((at) => header.readUInt32BE(at));
     const parts = [{ start, packed }, ...(metaPacked > 0 ? [{ start: metaStart, packed: metaPacked }] : [])];
     for (const part of parts) {
-      budget.addWork(part.packed);
-      const unpacked = unbrotli(container.bytes(part.start, part.packed), budget.limits.memberInMemoryBytes);
+      const unpacked = unbrotliCounted(container.bytes(part.start, part.packed), budget);
+      if (unpacked === "too-large") return { kind: "too-large" };
       if (typeof unpacked === "string") return { kind: "unreadable" };
       emit(sink, { name: "tables", content: unpacked.content });
       covered.push({ start: part.start, end: part.start + part.packed });
@@ -188,9 +195,9 @@ function copyBlocks(
   for (let block = 0; block < blocks; block += 1) {
     const bytes = Math.min(2 ** log, size - block * 2 ** log);
     const [from, to] = [pointers.readUInt32LE(block * 4), pointers.readUInt32LE(block * 4 + 4)];
-    const content = from === to ? Buffer.alloc(bytes) : unzlib(container.slice(from, to), 0, budget)?.content;
-    if (!content) return false;
-    sink.write(content);
+    const unpacked = from === to ? { content: Buffer.alloc(bytes) } : unzlib(container.slice(from, to), 0, budget);
+    if (!unpacked || unpacked === "too-large") return false;
+    sink.write(unpacked.content);
   }
   return true;
 }

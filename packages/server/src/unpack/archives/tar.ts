@@ -247,14 +247,21 @@ function fill(stored: Blob, { map, size }: Sparse, { name, tools }: { name: stri
       sink.write(Buffer.alloc(Math.min(PIECE_BYTES, until - written, size - written)));
     }
   };
-  for (let index = 0; index + 1 < stretches.length; index += 2) {
-    const [offset = 0, length = 0] = stretches.slice(index, index + 2);
+  const count = stretches.length >> 1;
+  const starts = new Float64Array(count);
+  for (let index = 0; index < count; index += 1) {
+    starts[index] = from;
+    from += Math.max(0, stretches[2 * index + 1] || 0);
+  }
+  // They may be stored in any order.
+  const order = Uint32Array.from(starts.keys()).sort((a, b) => (stretches[2 * a] ?? 0) - (stretches[2 * b] ?? 0));
+  for (const index of order) {
+    const [start = 0, offset = 0, length = 0] = [starts[index], ...stretches.slice(2 * index, 2 * index + 2)];
     zeros(offset);
-    for (let done = 0; done < length && from < stored.size; ) {
-      const piece = stored.bytes(from, Math.min(PIECE_BYTES, length - done));
+    for (let done = 0; done < length && start + done < stored.size; ) {
+      const piece = stored.bytes(start + done, Math.min(PIECE_BYTES, length - done));
       sink.write(piece);
       done += piece.length;
-      from += piece.length;
       written += piece.length;
     }
   }

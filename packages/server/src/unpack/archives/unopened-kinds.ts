@@ -86,9 +86,15 @@ function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) =
 
 function at(offset: number, ...spelled: string[]): UnopenedKind {
   const patterns = spelled.map(bytePattern);
-  return { fits: (head) => patterns.some((fits) => fits(head, offset)) };
+  return { fits: (head) => patterns.some((fits) => fits(head, offset)) && !isText(head.subarray(0, TEXT_BYTES)) };
 }
 
+/** Some are known by a few letters, and so may a text begin. What is compressed has other bytes soon. */
+function isText(bytes: Buffer): boolean {
+  return bytes.every((byte) => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d));
+}
+
+const TEXT_BYTES = 256;
 const IS_OLD_LOCKED_DMG = bytePattern("'cdsaencr'");
 
 /** The size, how long the longest code is, and how many codes there are of each length: no more than there can be. */

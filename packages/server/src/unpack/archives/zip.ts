@@ -90,7 +90,9 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
     };
     if (header.encrypted || member.listed.some(({ flags }) => (flags & FLAG.encrypted) !== 0)) doubt("encrypted");
     let end = header.start;
-    const results = readingsOf(member).map((reading) => {
+    const readings = readingsOf(member);
+    if (readings.length > READINGS_AT_MOST) doubt("unreadable");
+    const results = readings.slice(0, READINGS_AT_MOST).map((reading) => {
       return { reading, taken: emitReading(container, header, { reading, member, tools }) };
     });
     // Where headers disagree one of them is right: the one whose checksum is, and which means the same content.
@@ -167,7 +169,7 @@ function readingsOf({ header, listed }: Member): Reading[] {
   else if (all.every(({ method }) => method !== header.method))
     all.push({ ...header, packedBytes: all[0]?.packedBytes });
   const different = new Map(all.map((one) => [`${one.method} ${one.packedBytes} ${one.unpackedBytes}`, one]));
-  return [...different.values()].slice(0, READINGS_AT_MOST);
+  return [...different.values()];
 }
 
 /** A deflated member that came out is one whose checksum was right. */
