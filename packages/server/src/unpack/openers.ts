@@ -3,7 +3,7 @@ import { aixArchive, androidBackup, asar, lbr, romfs } from "./archives/bundles.
 import { gitPack } from "./archives/git-pack.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
-import { lzh } from "./archives/lzh.ts";
+import { embeddedLzh, lzh } from "./archives/lzh.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { appleDouble, macBinary } from "./archives/macintosh.ts";
@@ -88,7 +88,14 @@ const OPENERS: readonly Opener[] = [
 const IN_TEXT: readonly Opener[] = [encodedRuns, numberLists, hexRecords];
 
 /** The same: what may stand anywhere in a program, a picture, or the rest of something. */
-const EMBEDDED: readonly Opener[] = [...embeddedKinds, embeddedOle, embeddedGzip, embeddedZstd, embeddedTar];
+const EMBEDDED: readonly Opener[] = [
+  ...embeddedKinds,
+  embeddedLzh,
+  embeddedOle,
+  embeddedGzip,
+  embeddedZstd,
+  embeddedTar,
+];
 
 /** Asked when nobody else knows what it is. */
 const LAST: readonly Opener[] = [brotli];

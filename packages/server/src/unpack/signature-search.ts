@@ -29,6 +29,7 @@ const NEEDLES = {
   pdf: "%PDF-",
   tar: "ustar",
   arj: "\x60\xea",
+  lzh: "-lh",
 } as const;
 
 export type Needle = keyof typeof NEEDLES;

@@ -34,17 +34,16 @@ export function unbrotliCounted(packed: Buffer, budget: Budget): ReturnType<type
     const unpacked = unbrotli(packed, most);
     // A few bytes become any number: what came out in vain counts too, up to where it was stopped.
     const made = typeof unpacked === "object" ? unpacked.content.length : most;
-    budget.addWork(unpacked === "no" ? packed.length : packed.length + made / BROTLI_SHARE);
+    budget.addWork(unpacked === "no" ? packed.length : packed.length + made);
     return unpacked;
   };
   // Noise breaks off soon: room for more is given, and counted, only where it is needed.
-  const soon = Math.min(memberInMemoryBytes, packed.length * BROTLI_SHARE);
+  const soon = Math.min(memberInMemoryBytes, packed.length * SOON_RATIO);
   const begun = unpack(soon);
   return begun === "too-large" && soon < memberInMemoryBytes ? unpack(memberInMemoryBytes) : begun;
 }
 
-/** Runs of the same come out faster than anybody searches them. */
-const BROTLI_SHARE = 4;
+const SOON_RATIO = 4;
 const BROTLI_LEAST_BYTES = 16;
 /** Of noise hardly anything makes sense for so long. */
 const BROTLI_PROOF_BYTES = 32;

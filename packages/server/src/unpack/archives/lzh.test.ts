@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { bytes, glue, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
-import { lzh } from "./lzh.ts";
+import { embeddedLzh, lzh } from "./lzh.ts";
 import { LZH_DECODERS } from "./lzh-decoders.ts";
 
 const payload: Buffer = Buffer.from("a payload of some length, and a little more of it\n".repeat(10));
@@ -50,6 +50,18 @@ function member({
   const sum = fields.reduce((total, byte) => (total + byte) & 0xff, 0);
   return glue(bytes(fields.length, sum), fields, level === 1 ? further : "", packed);
 }
+
+test("an archive behind something else is found by its header, and words that look like one are not", async () => {
+  for (const level of [0, 1, 2, 3]) {
+    const junk = Buffer.from(
+      "a program that unpacks itself, with options like -lh5- and -lh0- in its help\n".repeat(9),
+    );
+    const result = await openContainer(embeddedLzh, glue(junk, member({ level }), "\0"));
+    assert.equal(result?.place.start, junk.length, `level ${level}`);
+    assert.ok(result?.members.some(({ content }) => content.equals(payload)));
+    assert.equal(await openContainer(embeddedLzh, junk), undefined);
+  }
+});
 
 async function opened(...members: Buffer[]): Promise<Opened> {
   const result = await openContainer(lzh, glue(...members, "\0"));

@@ -1,7 +1,7 @@
 import type { Blob } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
 import { emit, emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
-import { headOf } from "../signature-search.ts";
+import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { LZH_DECODERS } from "./lzh-decoders.ts";
 
 /** LHA and LHarc: members one behind the other, each with a header of one of four kinds. 7-Zip knows neither all kinds nor all methods. */
@@ -9,25 +9,49 @@ export const lzh: Opener = {
   kind: "lzh",
   archive: true,
   find: (content) => (isLzh(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
-  open(container, tools) {
-    const covered: Range[] = [];
-    let outcome: Outcome = { kind: "opened", covered };
-    let at = 0;
-    while (at < container.size) {
-      const header = headerAt(container, at);
-      if (!header) break;
-      tools.budget.addWork(HEADER_WORK);
-      const problem = takeMember(container, header, tools);
-      if (problem && outcome.kind === "opened") outcome = problem;
-      const end = header.start + header.packedBytes;
-      covered.push({ start: at, end: Math.min(end, container.size) });
-      at = end;
-    }
-    // A zero ends it.
-    if (at < container.size && container.bytes(at, 1)[0] === 0) covered.push({ start: at, end: at + 1 });
-    return covered.length === 0 ? { kind: "unreadable" } : outcome;
-  },
+  open,
 };
+
+/** The same behind something else: programs that unpack themselves, and what `lha` passes over. */
+export const embeddedLzh: Opener = {
+  kind: "lzh",
+  archive: true,
+  find: (content) =>
+    placesWithin(content, "lzh", (position) => {
+      const header = isLzh(content.bytes(position - 2, 8)) && headerAt(content, position - 2);
+      if (!header || header.start + header.packedBytes > content.size) return undefined;
+      return isSummed(content.bytes(position - 2, HEADER_BYTES)) ? position - 2 : undefined;
+    }),
+  open: openWithin(open),
+};
+
+function open(container: Blob, tools: Tools): Outcome {
+  const covered: Range[] = [];
+  let outcome: Outcome = { kind: "opened", covered };
+  let at = 0;
+  while (at < container.size) {
+    const header = headerAt(container, at);
+    if (!header) break;
+    tools.budget.addWork(HEADER_WORK);
+    const problem = takeMember(container, header, tools);
+    if (problem && outcome.kind === "opened") outcome = problem;
+    const end = header.start + header.packedBytes;
+    covered.push({ start: at, end: Math.min(end, container.size) });
+    at = end;
+  }
+  // A zero ends it.
+  if (at < container.size && container.bytes(at, 1)[0] === 0) covered.push({ start: at, end: at + 1 });
+  return covered.length === 0 ? { kind: "unreadable" } : outcome;
+}
+
+/** The older headers have a sum of their bytes; the newer ones say how long they are, and that is not long. */
+function isSummed(head: Buffer): boolean {
+  const level = head[20] ?? 0;
+  if (level === 2) return head.readUInt16LE(0) >= 26 && head.readUInt16LE(0) < 4096;
+  if (level === 3) return head.readUInt16LE(0) === 4;
+  const fields = head.subarray(2, 2 + (head[0] ?? 0));
+  return fields.length >= 20 && fields.reduce((sum, byte) => (sum + byte) & 0xff, 0) === head[1];
+}
 
 const METHODS = ["'-lh' 30-39 '-'", "'-lhx-'", "'-lhd-'", "'-lz' 30-39 '-'", "'-lzs-'"].map(bytePattern);
 const isLzh = (head: Buffer): boolean => METHODS.some((fits) => fits(head, 2));
