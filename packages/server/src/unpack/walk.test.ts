@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { compoundFile } from "../../test/support/compound-writer.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { workbookStream } from "../../test/support/office-writer.ts";
 import { tar } from "../../test/support/tar-writer.ts";
-import { deflated, stored, withZip64, zip } from "../../test/support/zip-writer.ts";
+import { deflated, METHOD_DEFLATED, packedAs, stored, withZip64, zip } from "../../test/support/zip-writer.ts";
 import { packedBy7z } from "../engines/rules/samples/archives.ts";
 import { FULL_LIMITS } from "../engines/threads/scan-limits.ts";
 import { memoryBlob } from "./blob.ts";
@@ -333,4 +333,15 @@ test("a zip at the back of a workbook says nothing about another that its record
   const { seen, doubt } = await walked(Buffer.concat([workbookStream(large), workbookStream(small), Buffer.alloc(99)]));
   assert.equal(doubt, undefined);
   assert.ok(has(seen, payload));
+});
+
+test("a PDF in the raw bytes of an archive says nothing: there its streams are in pieces", async () => {
+  const archive = zip([stored("a.bin", randomBytes(100_000))]);
+  const head = Buffer.from(`%PDF-1.3\n4 0 obj\n<< /Length ${archive.length} >>\nstream\n`);
+  const pdf = Buffer.concat([head, archive, Buffer.from("\nendstream\nendobj\n%%EOF\n")]);
+  // Blocks that are not compressed, with their own headers in between.
+  const packed = deflateRawSync(pdf, { level: 0 });
+  const member = packedAs(METHOD_DEFLATED, { name: "a.pdf", content: pdf, packed });
+  const { doubt } = await walked(zip([stored("front", randomBytes(2000)), member]));
+  assert.equal(doubt, undefined);
 });

@@ -177,7 +177,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     }
     if (!tools.ignored.has(opener.kind) && !isExcused)
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
-    const isWrong = !place.sure && outcome.kind !== "opened";
+    // A guess is wrong if it cannot be opened; in something that surely is an archive it says nothing either.
+    const isArchive = parent.found.some((other) => other.place.sure && other.opener.archive);
+    const isWrong = !place.sure && (outcome.kind !== "opened" || isArchive);
     const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;

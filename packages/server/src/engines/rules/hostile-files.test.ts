@@ -79,7 +79,7 @@ describe("what cannot be opened is never clean", () => {
     "an OLE document that lost its end": () => compound("Stream", randomBytes(6000)).subarray(0, 3000),
     "an lz4 file": () => Buffer.from("\x04\x22\x4d\x18 something", "latin1"),
     "an lzip file": () => Buffer.from("LZIP\x01 something", "latin1"),
-    "an ACE archive": () => Buffer.from("1234567**ACE** something", "latin1"),
+    "an ACE archive": () => Buffer.from("12\x31\0\0\0\x90**ACE** something", "latin1"),
     "a BinHex file": () => Buffer.from("(This file must be converted with BinHex 4.0)\n\n:abc:", "latin1"),
   };
   for (const [name, make] of Object.entries(files)) {

@@ -63,6 +63,13 @@ test("an archive behind something else is found by its header, and words that lo
   }
 });
 
+test("a header that says it is two bytes shorter than it is, as some programs write it", async () => {
+  const file = member({ level: 2, method: "lh0" });
+  file.writeUInt16LE(file.readUInt16LE(0) - 2, 0);
+  const result = await openContainer(lzh, glue(file, "\0"));
+  assert.deepEqual(result?.members[0]?.content, payload);
+});
+
 async function opened(...members: Buffer[]): Promise<Opened> {
   const result = await openContainer(lzh, glue(...members, "\0"));
   assert.ok(result, "not recognised");

@@ -126,10 +126,10 @@ const METHOD = /^-l[hz].-$/;
 const HEADER_BYTES = 300;
 const NAME_HEADER = 1;
 
-/** Each ends with the size of the next. All of them begin before `end`. */
+/** Each ends with the size of the next. None begins behind `end`; the last size may stand there. */
 function furtherHeaders(container: Blob, { start, end }: Range, sizeBytes: 2 | 4): { name: string; end: number } {
   let [name, next] = ["", start];
-  while (next < end) {
+  while (next <= end) {
     const bytes = container.bytes(next, sizeBytes);
     const size = bytes.length < sizeBytes ? 0 : bytes.readUIntLE(0, sizeBytes);
     next += sizeBytes;
