@@ -90,7 +90,7 @@ describe("a receiver that misbehaves", () => {
   for (const { does, code, answer = silent, options = {}, posts = 6 } of cases) {
     it(`and ${does} has failed six times with ${code}, and is left`, async () => {
       await using receiver = await callbackReceiver(answer, options);
-      await using sender = trySender({ timeoutMs: code === "ETIMEDOUT" ? 100 : 10_000 });
+      await using sender = trySender({ timeoutMs: code === "ETIMEDOUT" ? 500 : 10_000 });
       const delivery = await sender.send(jobFor(receiver.origin), cleanReport, never);
       assert.ok(!delivery.delivered);
       assert.equal(delivery.failure.code, code);
