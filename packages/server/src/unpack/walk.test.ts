@@ -255,6 +255,10 @@ describe("a compound file", () => {
     const { seen, doubt } = await walked(compoundFile([filler], { free: damaged }));
     assert.ok(has(seen, payload));
     assert.equal(doubt, undefined);
+    // The same bytes once more, as a member: there the damage counts.
+    const free = Buffer.concat([damaged, Buffer.alloc(512 - (damaged.length % 512), 1)]);
+    const both = zip([stored("a.doc", compoundFile([filler], { free })), stored("b.gz", gzipSync(free))]);
+    assert.equal((await walked(both)).doubt?.finding, "scanner:unsupported-archive");
     assert.equal(
       (await walked(compoundFile([filler, { name: "A", content: damaged }]))).doubt?.finding,
       "scanner:unsupported-archive",
@@ -281,10 +285,7 @@ describe("a compound file", () => {
     await assert.rejects(walked(zip([stored("a.doc", file)]), { opens: ["zip/stored", "ole"] }), Crowded);
     const { shown } = await walked(zip([stored("a.doc", file)]), { opens: ["ole"], gets: "contents" });
     assert.ok(many.every(({ content }) => has(shown, content)));
-    assert.deepEqual(
-      [...shown.keys()].filter((path) => path === "" || path === "a.doc"),
-      [],
-    );
+    assert.ok(!shown.has("") && !shown.has("a.doc"));
     assert.equal((await walked(compoundFile(few), { opens: ["ole"] })).doubt, undefined);
   });
 

@@ -87,6 +87,7 @@ interface Content {
 /** A member that is opened when its container is done with. */
 interface Waiting extends Content {
   isPart: boolean;
+  digest: string;
   release(): void;
 }
 
@@ -104,7 +105,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   using store = memberStore(tools.folder);
   const { budget } = tools;
   const { other } = visitor;
-  const digests = new Set<string>();
+  /** What was looked at; false if what is wrong with it did not count there. */
+  const looked = new Map<string, boolean>();
   let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
   let doubt: Doubt | undefined;
 
@@ -112,11 +114,14 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     if (finding !== undefined) doubt ??= { finding, path, why };
   }
 
-  /** The same bytes again have the same in them: many archives repeat files, and bombs consist of little else. */
-  function isRepeated(content: Blob): boolean {
-    const digest = digestOf(content);
-    if (digests.has(digest)) return true;
-    digests.add(digest);
+  /**
+   * The same bytes again have the same in them: many archives repeat files, and bombs consist of little else. But what was
+   * a leftover there may be a member here, and then counts.
+   */
+  function isRepeated(digest: string, counts: boolean): boolean {
+    const before = looked.get(digest);
+    if (before === true || before === counts) return true;
+    looked.set(digest, counts);
     return false;
   }
 
@@ -148,7 +153,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       },
       end() {
         const content = store.content();
-        if (content.size === 0 || isRepeated(content)) return;
+        if (content.size === 0) return;
+        const digest = digestOf(content);
+        if (isRepeated(digest, !leftover && !isPart)) return;
         const layer = parent.layer + 1;
         if (opener.archive) count(content, layer);
         visitor.see(content, path);
@@ -157,7 +164,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
           if (!seen) other?.show(content, path);
-        } else waiting.push({ path, layer, seen, leftover, found, isPart, ...store.keep() });
+        } else waiting.push({ path, layer, seen, leftover, found, isPart, digest, ...store.keep() });
       },
     };
   }
@@ -177,12 +184,13 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     }
     if (!tools.ignored.has(opener.kind) && !isExcused)
       note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
-    // A guess is wrong if it cannot be opened; in something that surely is an archive it says nothing either.
-    const isArchive = parent.found.some((other) => other.place.sure && other.opener.archive);
+    // A guess is wrong if it cannot be opened. A document in the raw bytes of an archive is in pieces, and says nothing either.
+    const isArchive = !opener.archive && parent.found.some((other) => other.place.sure && other.opener.archive);
     const isWrong = !place.sure && (outcome.kind !== "opened" || isArchive);
     const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
+      if (leftover) looked.set(member.digest, false);
       await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
       member.release();
     }
@@ -234,7 +242,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       if (rest.size < REST_BYTES || isPadding(rest)) continue;
       budget.addMember();
       budget.addWork(rest.size);
-      if (isRepeated(rest)) continue;
+      if (isRepeated(digestOf(rest), !leftover)) continue;
       const restPath = [...path, `bytes ${start} to ${end}`];
       count(rest, layer + 1);
       visitor.see(rest, restPath);
