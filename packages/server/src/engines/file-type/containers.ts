@@ -57,10 +57,13 @@ const SOUNDS: ReadonlySet<Kind> = new Set<Kind>([
 export function taggedKind(sample: Sample, kindOf: (sample: Sample) => Kind): Kind {
   const at = id3End(sample.head);
   const head = bytesAt(sample, at, 4096);
-  if (head.length === 0) return "mp3";
+  // Tags behind tags, hundreds of them, are not worth a look each.
+  if (head.length === 0 || u32be(head, 0) >>> 8 === ID3) return "mp3";
   const kind = kindOf({ head, tail: head, sizeBytes: sample.sizeBytes - at });
   return SOUNDS.has(kind) ? kind : "mp3";
 }
+
+const ID3 = 0x494433;
 
 const MAKE = 271;
 const SUB_DIRECTORIES = 330;
