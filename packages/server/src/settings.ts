@@ -1,9 +1,9 @@
 import { parseVersion } from "@lazaret/contract";
-import { parseMailFrom, parseSmtpUrl } from "./deliver/fan-out/mail-settings.ts";
-import { parseEventTargets, parseSubscriptions } from "./deliver/fan-out/subscriptions.ts";
 import { parseClamdAddress } from "./engines/clamd/address.ts";
-import { allowedHostProblem, networkProblem } from "./fetch/address-guard.ts";
 import { logLevels } from "./log.ts";
+import { allowedHostProblem, networkProblem } from "./net/address-guard.ts";
+import { parseMailFrom, parseSmtpUrl } from "./platforms/shared/messages/mail-settings.ts";
+import { parseEventTargets, parseSubscriptions } from "./platforms/shared/messages/subscriptions.ts";
 import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**

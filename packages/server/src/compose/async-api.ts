@@ -1,6 +1,6 @@
 import type { PublicKeys } from "../deliver/signing-keys.ts";
-import { outboundGuards } from "../fetch/address-guard.ts";
 import type { Log } from "../log.ts";
+import { outboundGuards } from "../net/address-guard.ts";
 import { newJobId } from "../queue/job-id.ts";
 import { api } from "../receive/api.ts";
 import { asyncRoutes } from "../receive/async-routes.ts";

@@ -1,4 +1,4 @@
-import type { AddressGuard } from "../fetch/address-guard.ts";
+import type { AddressGuard } from "../net/address-guard.ts";
 import type { AwsPlatformOptions } from "../platforms/aws/aws.ts";
 import { checkHeaders } from "../receive/body/header-rules.ts";
 import type { Settings } from "../settings.ts";

@@ -1,5 +1,5 @@
-import type { ReceiverCounts } from "../deliver/fan-out/fan-out.ts";
 import type { Gauge } from "../metrics.ts";
+import type { ReceiverCounts } from "../platforms/shared/messages/fan-out.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 
 const QUEUE = {

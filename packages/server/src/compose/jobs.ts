@@ -4,13 +4,14 @@ import type { Announcer } from "../deliver/announce.ts";
 import { callbackSender } from "../deliver/callback.ts";
 import { failedCallback } from "../deliver/render.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
-import type { AddressGuard } from "../fetch/address-guard.ts";
-import { guardedConnector } from "../fetch/guarded-connector.ts";
 import type { Log } from "../log.ts";
 import { Busy, EngineUnavailable } from "../model/faults.ts";
 import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import { type JobStages, runJob } from "../pipeline.ts";
+import type { AddressGuard } from "../net/address-guard.ts";
+import { guardedConnector } from "../net/guarded-connector.ts";
+import type { ObjectScans } from "../pipeline/finish-object.ts";
+import { type JobStages, runJob } from "../pipeline/run-job.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { newJobId } from "../queue/job-id.ts";
 import { type JobRun, startWorker, type Worker } from "../queue/worker.ts";
@@ -18,7 +19,6 @@ import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { installationOf } from "./installation.ts";
-import type { ObjectScans } from "./object-scans.ts";
 import { startSigning } from "./signing.ts";
 
 export interface JobsOptions {

@@ -1,12 +1,12 @@
 import { findings } from "@lazaret/contract";
 import { startEngine } from "../engines/variants.ts";
-import { addressGuard } from "../fetch/address-guard.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import type { Log } from "../log.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
-import { inspect } from "../pipeline.ts";
+import { addressGuard } from "../net/address-guard.ts";
+import { inspect } from "../pipeline/run-job.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";

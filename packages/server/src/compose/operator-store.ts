@@ -1,4 +1,4 @@
-import { outboundGuards } from "../fetch/address-guard.ts";
+import { outboundGuards } from "../net/address-guard.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Settings } from "../settings.ts";
 import { awsOptions } from "./aws-settings.ts";

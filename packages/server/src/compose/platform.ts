@@ -1,11 +1,11 @@
-import type { SendingParts } from "../deliver/fan-out/fan-out.ts";
 import { callbackSigner } from "../deliver/signature.ts";
-import type { AddressGuard } from "../fetch/address-guard.ts";
-import { guardedConnector } from "../fetch/guarded-connector.ts";
 import type { Log } from "../log.ts";
+import type { AddressGuard } from "../net/address-guard.ts";
+import { guardedConnector } from "../net/guarded-connector.ts";
 import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
+import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { awsOptions } from "./aws-settings.ts";

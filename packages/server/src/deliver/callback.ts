@@ -6,6 +6,7 @@ import {
   type CallbackPayload,
   callbackHeaderNames as names,
 } from "@lazaret/contract";
+import { firstOf, timeLimit } from "../flow/time-limit.ts";
 import type { LogFields } from "../log.ts";
 import { type Callback, type Job, shareOf } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
@@ -13,7 +14,6 @@ import { type ConnectorFactory, connections } from "./callback/connections.ts";
 import { type CallbackFailure, failureOf, outcomeOf, type PostOutcome } from "./callback/failure.ts";
 import { mergeHeaders } from "./callback/headers.ts";
 import { type Receivers, receivers } from "./callback/receivers.ts";
-import { firstOf, timeLimit } from "./callback/time-limit.ts";
 import { callbackPayload } from "./render.ts";
 import { attemptNumber, retryWaitMs } from "./retry-policy.ts";
 import type { SignCallback } from "./signature.ts";

@@ -1,9 +1,9 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
-import type { AddressGuard } from "./address-guard.ts";
+import type { AddressGuard } from "../net/address-guard.ts";
+import type { ConnectorOptions } from "../net/guarded-connector.ts";
 import { decoderFor } from "./decode-body.ts";
 import { failed, failedStatus } from "./download-failure.ts";
-import type { ConnectorOptions } from "./guarded-connector.ts";
 import { type GetAnswer, httpGet } from "./http-get.ts";
 
 export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {

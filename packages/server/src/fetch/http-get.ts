@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { type buildConnector, Client } from "undici";
+import { type ConnectorOptions, guardedConnector } from "../net/guarded-connector.ts";
 import { failed, failedBy } from "./download-failure.ts";
-import { type ConnectorOptions, guardedConnector } from "./guarded-connector.ts";
 import { type RequestAnswer, requestAnswer } from "./request-answer.ts";
 
 export interface GetOptions extends ConnectorOptions {

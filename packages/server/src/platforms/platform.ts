@@ -1,11 +1,11 @@
 import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import type { EventBus } from "../deliver/event-bus.ts";
-import type { ReceiverCounts } from "../deliver/fan-out/fan-out.ts";
 import type { FindingsTopic } from "../deliver/findings-topic.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { SigningKeys } from "../deliver/signing-keys.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../queue/job-queue.ts";
 import type { UsageMeter } from "../scan/usage-meter.ts";
+import type { ReceiverCounts } from "./shared/messages/fan-out.ts";
 
 /** One coherent set of adapters behind the same ports. */
 export interface Platform {

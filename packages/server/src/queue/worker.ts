@@ -1,10 +1,10 @@
+import { type Places, places } from "../flow/places.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { sourceWord } from "./job-card.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
-import { type Places, places } from "./places.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.

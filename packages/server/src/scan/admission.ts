@@ -1,6 +1,6 @@
+import { gate } from "../flow/gate.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 import { gatheredBytes } from "../model/gathered-bytes.ts";
-import { gate } from "./gate.ts";
 
 /**
  * Who may scan now, of those who wait for the result.

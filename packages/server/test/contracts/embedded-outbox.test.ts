@@ -1,5 +1,5 @@
-import { OUTBOX_LEASE_SECONDS, type OutboxLimits, outboxLimits } from "../../src/deliver/fan-out/outbox.ts";
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
+import { OUTBOX_LEASE_SECONDS, type OutboxLimits, outboxLimits } from "../../src/platforms/shared/messages/outbox.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { type OutboxStore, outboxContract } from "./outbox.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Outbox, OutboxLease, OutboxLimits, OutboxMessage } from "../../src/deliver/fan-out/outbox.ts";
+import type { Outbox, OutboxLease, OutboxLimits, OutboxMessage } from "../../src/platforms/shared/messages/outbox.ts";
 import { oddText } from "./sample-job.ts";
 
 /** What a platform brings to this suite: an outbox on an empty storage. */

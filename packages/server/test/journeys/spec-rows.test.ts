@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { parseSubscriptions } from "../../src/deliver/fan-out/subscriptions.ts";
+import { parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import type { Dial, DialTarget, Lookup } from "../../src/fetch/guarded-connector.ts";
+import type { Dial, DialTarget, Lookup } from "../../src/net/guarded-connector.ts";
 
 /**
  * An Internet of our own: names resolve as the test says, and whatever address is dialled, a server on loopback

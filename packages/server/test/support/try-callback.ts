@@ -1,9 +1,9 @@
 import { type CallbackSender, type CallbackSenderOptions, callbackSender } from "../../src/deliver/callback.ts";
-import { addressGuard } from "../../src/fetch/address-guard.ts";
-import { guardedConnector } from "../../src/fetch/guarded-connector.ts";
 import type { LogFields } from "../../src/log.ts";
 import type { Job } from "../../src/model/job.ts";
 import type { Report } from "../../src/model/report.ts";
+import { addressGuard } from "../../src/net/address-guard.ts";
+import { guardedConnector } from "../../src/net/guarded-connector.ts";
 
 export const cleanReport: Report = {
   verdict: { kind: "clean" },

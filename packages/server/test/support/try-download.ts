@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { addressGuard } from "../../src/fetch/address-guard.ts";
 import { type DownloadOptions, type HttpDownload, httpDownload } from "../../src/fetch/http-download.ts";
 import { SourceFailed, type SourceFailure, type UrlSource } from "../../src/model/source.ts";
+import { addressGuard } from "../../src/net/address-guard.ts";
 import { type LoopbackServer, rawServer } from "./loopback-server.ts";
 
 const guard = addressGuard({ allowNetworks: ["127.0.0.1/32"], allowHosts: [] });

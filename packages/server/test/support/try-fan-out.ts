@@ -1,11 +1,11 @@
-import { type FanOut, startFanOut } from "../../src/deliver/fan-out/fan-out.ts";
-import type { MailSettings } from "../../src/deliver/fan-out/mail-settings.ts";
-import { type OutboxLimits, outboxLimits } from "../../src/deliver/fan-out/outbox.ts";
-import { parseEventTargets, parseSubscriptions } from "../../src/deliver/fan-out/subscriptions.ts";
 import type { SignCallback } from "../../src/deliver/signature.ts";
-import { guardedConnector } from "../../src/fetch/guarded-connector.ts";
 import type { Log, LogFields } from "../../src/log.ts";
+import { guardedConnector } from "../../src/net/guarded-connector.ts";
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
+import { type FanOut, startFanOut } from "../../src/platforms/shared/messages/fan-out.ts";
+import type { MailSettings } from "../../src/platforms/shared/messages/mail-settings.ts";
+import { type OutboxLimits, outboxLimits } from "../../src/platforms/shared/messages/outbox.ts";
+import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 
 export interface TriedFanOut extends FanOut, AsyncDisposable {
   readonly logged: readonly LogFields[];

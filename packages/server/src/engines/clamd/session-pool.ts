@@ -1,5 +1,5 @@
+import { gate } from "../../flow/gate.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { gate } from "../../scan/gate.ts";
 import type { ClamdAddress } from "./address.ts";
 import { openSession, type Session, type SessionOptions } from "./session.ts";
 

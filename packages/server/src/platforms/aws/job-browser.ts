@@ -1,5 +1,5 @@
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
-import { pageOf } from "../embedded/page.ts";
+import { pageOf } from "../shared/page.ts";
 import type { ItemBrowser } from "./queue/items/browse-items.ts";
 import { type JobItem, placeOf, stateOf } from "./queue/items/job-item.ts";
 

@@ -1,8 +1,8 @@
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
+import { alarm } from "../../flow/alarm.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
-import { alarm } from "../embedded/alarm.ts";
 import type { Sealer } from "../embedded/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";

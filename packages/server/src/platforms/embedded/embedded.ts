@@ -1,6 +1,6 @@
-import { type FanOutOptions, startFanOut } from "../../deliver/fan-out/fan-out.ts";
 import { messageId } from "../../deliver/message-id.ts";
 import type { Platform } from "../platform.ts";
+import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";
 import { openJobStore } from "./job-store.ts";
 import { keyFiles } from "./signing-keys.ts";

@@ -1,7 +1,7 @@
 import { jobCard } from "../../queue/job-card.ts";
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
+import { pageOf } from "../shared/page.ts";
 import type { StoreParts } from "./job-queue.ts";
-import { pageOf } from "./page.ts";
 import type { BrowsedJob } from "./sqlite/browse-operations.ts";
 import { jobOf } from "./stored-job.ts";
 

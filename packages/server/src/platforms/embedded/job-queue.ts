@@ -1,6 +1,6 @@
+import type { Alarm } from "../../flow/alarm.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
-import type { Alarm } from "./alarm.ts";
 import type { JobDatabase } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";

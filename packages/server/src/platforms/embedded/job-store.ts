@@ -1,9 +1,9 @@
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
-import type { Outbox, OutboxLimits } from "../../deliver/fan-out/outbox.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
+import { alarm } from "../../flow/alarm.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
-import { alarm } from "./alarm.ts";
+import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
 import { sqliteCallbackFailures } from "./callback-failures.ts";
 import { prepareDataFolder } from "./data-folder.ts";
 import { sqliteDeadLetters } from "./dead-letters.ts";

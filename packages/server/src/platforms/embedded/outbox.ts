@@ -5,7 +5,7 @@ import {
   type OutboxLease,
   type OutboxLimits,
   outboxLimits,
-} from "../../deliver/fan-out/outbox.ts";
+} from "../shared/messages/outbox.ts";
 import type { StoreParts } from "./job-queue.ts";
 import type { LeasedMessage } from "./sqlite/outbox-operations.ts";
 

@@ -1,4 +1,4 @@
-import type { Alarm } from "../../embedded/alarm.ts";
+import type { Alarm } from "../../../flow/alarm.ts";
 import type { RawChecks } from "../raw-messages.ts";
 import type { Expectations } from "./expectations.ts";
 import type { ItemBrowser } from "./items/browse-items.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { OutboxCounts, OutboxLimits, OutboxMessage, Wanted } from "../../../deliver/fan-out/outbox.ts";
+import type { OutboxCounts, OutboxLimits, OutboxMessage, Wanted } from "../../shared/messages/outbox.ts";
 import type { Label, Sealer } from "../sealed.ts";
 import { operation } from "./operation.ts";
 

@@ -1,4 +1,4 @@
-import type { Alarm } from "../../../embedded/alarm.ts";
+import type { Alarm } from "../../../../flow/alarm.ts";
 import type { HiddenMessage } from "../claim-message.ts";
 import { LARGEST_BATCH, type MessageQueue, type ReceivedMessage } from "./message-queue.ts";
 

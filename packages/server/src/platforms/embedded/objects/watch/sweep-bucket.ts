@@ -1,5 +1,5 @@
+import { alarm } from "../../../../flow/alarm.ts";
 import { SourceFailed } from "../../../../model/source.ts";
-import { alarm } from "../../alarm.ts";
 import type { Buckets } from "../buckets.ts";
 import { versionOf } from "../files/fingerprint.ts";
 import type { HeldFolder } from "../files/held-folder.ts";

@@ -1,5 +1,5 @@
 import type { ListedObject } from "../../../../fetch/object-lister.ts";
-import { alarm } from "../../alarm.ts";
+import { alarm } from "../../../../flow/alarm.ts";
 import { type Buckets, fileNameOf } from "../buckets.ts";
 import { versionOf } from "../files/fingerprint.ts";
 import { listed, listFiles } from "../list/list-objects.ts";

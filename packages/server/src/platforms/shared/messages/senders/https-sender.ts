@@ -1,7 +1,7 @@
 import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
-import { type ConnectorFactory, connections } from "../../callback/connections.ts";
-import { failureOf, outcomeOf } from "../../callback/failure.ts";
-import type { SignCallback } from "../../signature.ts";
+import { type ConnectorFactory, connections } from "../../../../deliver/callback/connections.ts";
+import { failureOf, outcomeOf } from "../../../../deliver/callback/failure.ts";
+import type { SignCallback } from "../../../../deliver/signature.ts";
 import { attributeHeaders } from "../stored-finding.ts";
 import type { Posted, Sender } from "./sender.ts";
 

@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { FindingsMessage } from "@lazaret/contract";
-import { answering, callbackReceiver } from "../../../test/support/callback-receiver.ts";
-import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { type TriedFanOut, tryFanOut } from "../../../test/support/try-fan-out.ts";
-import { until } from "../../../test/support/until.ts";
-import { attributesOf } from "../render-finding.ts";
+import { answering, callbackReceiver } from "../../../../test/support/callback-receiver.ts";
+import { temporaryFolder } from "../../../../test/support/leftovers.ts";
+import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
+import { until } from "../../../../test/support/until.ts";
+import { attributesOf } from "../../../deliver/render-finding.ts";
 import type { Posted } from "./senders/sender.ts";
 import { sendingFindings } from "./stored-finding.ts";
 

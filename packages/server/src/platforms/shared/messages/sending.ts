@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../log.ts";
 import { type Lane, lane, waitSeconds } from "./lane.ts";
 import type { Outbox, OutboxLease } from "./outbox.ts";
 import { failedWith, type Sender } from "./senders/sender.ts";

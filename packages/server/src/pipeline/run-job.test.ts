@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EngineUnavailable } from "./model/faults.ts";
-import { type OpenedSource, SourceFailed, type UploadSource } from "./model/source.ts";
-import type { Verdict } from "./model/verdict.ts";
-import { inspect, type Stages } from "./pipeline.ts";
-import type { Admitted } from "./scan/admission.ts";
-import type { Engine } from "./scan/engine.ts";
+import { EngineUnavailable } from "../model/faults.ts";
+import { type OpenedSource, SourceFailed, type UploadSource } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { Admitted } from "../scan/admission.ts";
+import type { Engine } from "../scan/engine.ts";
+import { inspect, type Stages } from "./run-job.ts";
 
 const never = new AbortController().signal;
 

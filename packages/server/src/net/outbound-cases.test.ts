@@ -8,9 +8,9 @@ import { fakeNetwork } from "../../test/support/fake-network.ts";
 import "../../test/support/leftovers.ts";
 import { httpServer, httpsServer, type LoopbackServer } from "../../test/support/loopback-server.ts";
 import { type SelfSigned, selfSigned } from "../../test/support/self-signed.ts";
+import { httpDownload } from "../fetch/http-download.ts";
 import { SourceFailed } from "../model/source.ts";
 import { addressGuard } from "./address-guard.ts";
-import { httpDownload } from "./http-download.ts";
 
 interface OutboundCase {
   id: string;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { sampleJob } from "../test/contracts/sample-job.ts";
-import type { Job } from "./model/job.ts";
-import type { Report } from "./model/report.ts";
-import { done, type Settlement } from "./model/settlement.ts";
-import { type JobStages, runJob } from "./pipeline.ts";
-import type { JobRun } from "./queue/worker.ts";
+import { sampleJob } from "../../test/contracts/sample-job.ts";
+import type { Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import { done, type Settlement } from "../model/settlement.ts";
+import type { JobRun } from "../queue/worker.ts";
+import { type JobStages, runJob } from "./run-job.ts";
 
 const seen = { bucket: "uploads", key: "bad.exe", version: "3", mark: "abc" };
 const infected: Report = {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { until } from "../../../test/support/until.ts";
-import { log } from "../../log.ts";
-import { openJobStore } from "../../platforms/embedded/job-store.ts";
+import { temporaryFolder } from "../../../../test/support/leftovers.ts";
+import { until } from "../../../../test/support/until.ts";
+import { log } from "../../../log.ts";
+import { openJobStore } from "../../embedded/job-store.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Sender, SendOutcome } from "./senders/sender.ts";
 import { startSending } from "./sending.ts";

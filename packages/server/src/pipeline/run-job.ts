@@ -1,25 +1,25 @@
 import { findings } from "@lazaret/contract";
-import { type Acted, standingReport } from "./deliver/act-on-object.ts";
-import type { CallbackFailure } from "./deliver/callback/failure.ts";
-import type { Delivery } from "./deliver/callback.ts";
+import { type Acted, standingReport } from "../deliver/act-on-object.ts";
+import type { CallbackFailure } from "../deliver/callback/failure.ts";
+import type { Delivery } from "../deliver/callback.ts";
 import {
   afterEngineFault,
   afterFailedAction,
   afterFailedCallback,
   afterFailedDownload,
   type ScannedJob,
-} from "./deliver/retry-policy.ts";
-import { type MeasuredBytes, measured } from "./fetch/measured-bytes.ts";
-import { EngineUnavailable } from "./model/faults.ts";
-import type { Job, JobSource, ObjectAction } from "./model/job.ts";
-import type { Report } from "./model/report.ts";
-import { noteOf } from "./model/report-note.ts";
-import { done, type Settlement } from "./model/settlement.ts";
-import { type ObjectRef, type OpenedSource, type Source, SourceFailed } from "./model/source.ts";
-import type { Verdict } from "./model/verdict.ts";
-import type { JobRun } from "./queue/worker.ts";
-import type { Admitted } from "./scan/admission.ts";
-import type { Engine } from "./scan/engine.ts";
+} from "../deliver/retry-policy.ts";
+import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
+import { EngineUnavailable } from "../model/faults.ts";
+import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import { noteOf } from "../model/report-note.ts";
+import { done, type Settlement } from "../model/settlement.ts";
+import { type ObjectRef, type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { JobRun } from "../queue/worker.ts";
+import type { Admitted } from "../scan/admission.ts";
+import type { Engine } from "../scan/engine.ts";
 
 /**
  * The way of a file:
