@@ -14,7 +14,7 @@ import { sqliteResults } from "./results.ts";
 import type { Connection } from "./sqlite/connection.ts";
 import { jobDatabase } from "./sqlite/job-database.ts";
 import { threadConnection } from "./sqlite/thread-connection.ts";
-import { sqliteUsage } from "./usage-meter.ts";
+import { sqliteUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
 export interface JobStore {

@@ -8,8 +8,8 @@ import { temporaryFolder } from "../../../../test/support/leftovers.ts";
 import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
 import { until } from "../../../../test/support/until.ts";
 import { attributesOf } from "../../../deliver/render-finding.ts";
-import type { Posted } from "./senders/sender.ts";
-import { sendingFindings } from "./stored-finding.ts";
+import { sendingFindings } from "./publishing.ts";
+import type { Posted } from "./sender.ts";
 
 const message: FindingsMessage = {
   bucket: "uploads",
