@@ -30,7 +30,7 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   SIGNATURE_WINDOW_SECONDS: [{ file: "packages/client/src/callback/verifier.test.ts" }],
   RESULT_RETENTION_HOURS: [journey("async-download", "24 hours")],
   CALLBACK_TIMEOUT_SECONDS: [server("src/deliver/callback")],
-  CALLBACK_RETRY_SECONDS: [server("src/deliver/retry-policy")],
+  CALLBACK_RETRY_SECONDS: [server("src/deliver/callback")],
   CALLBACK_ANSWER_MAX_BYTES: [server("src/deliver/callback/connections")],
   CALLBACKS_PER_ORIGIN: [server("src/deliver/callback")],
   CALLBACK_RETRIES: [journey("callbacks", "24 POSTs")],

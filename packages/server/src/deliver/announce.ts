@@ -7,13 +7,13 @@ import {
   SCAN_RESULT,
   topicBody,
 } from "@lazaret/contract";
+import type { ScannedJob } from "../model/job.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
 import { busEvent, type EventBus, type EventOrigin } from "./event-bus.ts";
 import type { FindingsTopic } from "./findings-topic.ts";
 import { messageId } from "./message-id.ts";
 import { downloadScanResult, findingsMessage, type ObjectScan } from "./render.ts";
 import { attributesOf } from "./render-finding.ts";
-import type { ScannedJob } from "./retry-policy.ts";
 
 /** Tells topic and event bus of results. Durable when it resolves; told again, the ids are the same. */
 export interface Announcer {

@@ -7,11 +7,10 @@ import {
   afterFailedAction,
   afterFailedCallback,
   afterFailedDownload,
-  type ScannedJob,
 } from "../deliver/retry-policy.ts";
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
-import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import type { Job, JobSource, ObjectAction, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { noteOf } from "../model/report-note.ts";
 import { done, type Settlement } from "../model/settlement.ts";
