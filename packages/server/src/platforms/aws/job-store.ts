@@ -3,7 +3,7 @@ import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
-import type { Sealer } from "../embedded/sealed.ts";
+import type { Sealer } from "../shared/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { tableBrowser } from "./job-browser.ts";

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { oddText, sampleJob } from "../../../../../test/contracts/sample-job.ts";
 import { QueueUnavailable } from "../../../../model/faults.ts";
-import { sealer } from "../../../embedded/sealed.ts";
+import { sealer } from "../../../shared/sealed.ts";
 import { burialMark, jobMessages, readBurialMark } from "./job-message.ts";
 
 const ADDED = "01790000000000000";

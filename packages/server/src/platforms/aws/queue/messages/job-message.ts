@@ -1,6 +1,6 @@
 import { QueueUnavailable } from "../../../../model/faults.ts";
 import { type Job, noFailures } from "../../../../model/job.ts";
-import type { Sealer } from "../../../embedded/sealed.ts";
+import type { Sealer } from "../../../shared/sealed.ts";
 import type { JobChanges } from "../items/job-changes.ts";
 import type { JobKey } from "../items/job-item.ts";
 import { isJob } from "./is-job.ts";

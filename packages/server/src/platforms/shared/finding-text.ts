@@ -1,11 +1,4 @@
-import type { FindingsAttributes, FindingsMessage, FittedMessage } from "@lazaret/contract";
-
-/** What subscribers can filter by. Surrogates become `#`, one for each code unit; the body keeps the raw text. */
-export function attributesOf(message: FindingsMessage): FindingsAttributes {
-  const { custom_data: _, realfiletype: __, size, ...texts } = message;
-  const entries = Object.entries(texts).map(([name, value]) => [name, value.replace(/[\ud800-\udfff]/g, "#")]);
-  return { ...Object.fromEntries(entries), size };
-}
+import type { FittedMessage } from "@lazaret/contract";
 
 /** For people. Keys may hold any characters: none of them can start a new line or turn the text around. */
 export function emailText(message: FittedMessage): string {
