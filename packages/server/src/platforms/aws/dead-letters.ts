@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { noFailures } from "../../model/job.ts";
 import type { DeadLetter, DeadLetters } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
+import type { JobItem } from "./job-state.ts";
 import { type FoundLetter, sweepDeadLetters, unheldLetter } from "./queue/dead-letter-sweep.ts";
 import { changesTo, withChanges } from "./queue/items/job-changes.ts";
-import type { JobItem } from "./queue/items/job-item.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
+import { type JobItem, placeOf, stateOf } from "./job-state.ts";
 import type { ItemBrowser } from "./queue/items/browse-items.ts";
-import { type JobItem, placeOf, stateOf } from "./queue/items/job-item.ts";
 
 /** From the table alone: what is in SQS cannot be looked at without taking it. */
 export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): number }): JobBrowser {

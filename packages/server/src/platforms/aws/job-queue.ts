@@ -1,6 +1,6 @@
 import type { JobQueue, Lease, QueueCounts } from "../../queue/job-queue.ts";
+import { claimMessage, type HiddenMessage } from "./claim-message.ts";
 import { addJob } from "./queue/add-job.ts";
-import { claimMessage, type HiddenMessage } from "./queue/claim-message.ts";
 import { heldLeases } from "./queue/held-leases.ts";
 import { messageShelf } from "./queue/messages/message-shelf.ts";
 import type { StoreParts } from "./queue/store-parts.ts";

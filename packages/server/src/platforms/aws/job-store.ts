@@ -7,18 +7,18 @@ import type { Sealer } from "../embedded/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { tableBrowser } from "./job-browser.ts";
+import { jobItems } from "./job-items.ts";
+import { type JobMessages, jobMessages } from "./job-message.ts";
 import { sqsQueue } from "./job-queue.ts";
+import { addedClock } from "./job-state.ts";
+import { messageQueue } from "./message-queue.ts";
 import { type AwsClientOptions, awsClients } from "./queue/aws-clients.ts";
 import { itemBrowser } from "./queue/items/browse-items.ts";
-import { addedClock } from "./queue/items/job-item.ts";
-import { jobItems } from "./queue/items/job-items.ts";
-import { table } from "./queue/items/table.ts";
-import { type JobMessages, jobMessages } from "./queue/messages/job-message.ts";
-import { messageQueue } from "./queue/messages/message-queue.ts";
 import type { StoreParts } from "./queue/store-parts.ts";
 import type { RawChecks } from "./raw-messages.ts";
 import { tableResults } from "./results.ts";
-import { tableUsage } from "./usage-meter.ts";
+import { table } from "./table.ts";
+import { tableUsage } from "./usage.ts";
 
 /** Jobs in SQS, their states and results in DynamoDB. Any number of processes may use them at once. */
 export interface JobStore {

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { ResultStore, Submission } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
+import type { Attributes } from "./job-state.ts";
 import type { Expectation, Expectations } from "./queue/expectations.ts";
-import type { Attributes } from "./queue/items/job-item.ts";
-import type { Table } from "./queue/items/table.ts";
+import type { Table } from "./table.ts";
 
 const RESULT_MS = RESULT_RETENTION_HOURS * 3_600_000;
 const DAY_MS = 86_400_000;

@@ -3,7 +3,7 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type Sealer, sealer } from "../embedded/sealed.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
-import { keptSecret } from "./kept-secret.ts";
+import { keptSecret } from "./secrets.ts";
 
 export interface SealingKey {
   /** Asked for when the first job comes, and again after a failure. Throws `QueueUnavailable`. */

@@ -10,7 +10,7 @@ import {
 } from "../../deliver/signing-keys.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
-import { keptSecret, unless } from "./kept-secret.ts";
+import { keptSecret, unless } from "./secrets.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
   /** Name or ARN of the secret that holds the private key as PEM. */

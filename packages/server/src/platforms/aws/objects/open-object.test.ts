@@ -6,7 +6,7 @@ import { s3Server } from "../../../../test/support/s3-server/s3-server.ts";
 import { type S3Store, s3Store, useCredentials } from "../../../../test/support/s3-server/s3-store.ts";
 import { until } from "../../../../test/support/until.ts";
 import { type ObjectRef, SourceFailed, type SourceFailure } from "../../../model/source.ts";
-import { s3Objects } from "./s3-objects.ts";
+import { s3Objects } from "./objects.ts";
 import "../../../../test/support/leftovers.ts";
 
 const object: ObjectRef = { bucket: "bucket", key: "key" };

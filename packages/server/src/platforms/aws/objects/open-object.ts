@@ -4,8 +4,8 @@ import { findings } from "@lazaret/contract";
 import type { OpenedObject } from "../../../fetch/object-reader.ts";
 import { type ObjectRef, SourceFailed } from "../../../model/source.ts";
 import { objectBytes } from "./object-bytes.ts";
+import { namedObject, problemWithNames } from "./object-identity.ts";
 import { markOf } from "./object-mark.ts";
-import { namedObject, problemWithNames } from "./object-names.ts";
 import { notThere, s3SourceFailed } from "./s3-failure.ts";
 
 const ATTEMPT = "read the object";

@@ -8,8 +8,8 @@ import {
 } from "@aws-sdk/client-s3";
 import type { ActionOutcome, ObjectTag } from "../../../deliver/object-actions.ts";
 import type { SeenObject } from "../../../model/source.ts";
+import { namedObject } from "./object-identity.ts";
 import { etagOf, hasLastingVersion, isSame } from "./object-mark.ts";
-import { namedObject } from "./object-names.ts";
 import { badAnswer } from "./s3-failure.ts";
 
 /** S3 allows no more, and would not say which of them is too many. */

@@ -1,12 +1,12 @@
 import type { Job } from "../../../model/job.ts";
 import { jobCard } from "../../../queue/job-card.ts";
 import { POISON } from "../../../queue/job-queue.ts";
+import type { UnheldLetter } from "../job-items.ts";
+import { type JobMessages, readBurialMark } from "../job-message.ts";
+import type { JobItem, JobKey } from "../job-state.ts";
+import { LARGEST_BATCH, type ReceivedMessage } from "../message-queue.ts";
+import { LETTER, rawKey } from "../raw-jobs.ts";
 import { readRawMessage } from "../raw-messages.ts";
-import type { JobItem, JobKey } from "./items/job-item.ts";
-import type { UnheldLetter } from "./items/job-items.ts";
-import { type JobMessages, readBurialMark } from "./messages/job-message.ts";
-import { LARGEST_BATCH, type ReceivedMessage } from "./messages/message-queue.ts";
-import { LETTER, rawKey } from "./raw/raw-jobs.ts";
 import type { StoreParts } from "./store-parts.ts";
 
 /** A message of the dead letter queue. */

@@ -1,6 +1,6 @@
 import type { Job } from "../../../model/job.ts";
+import type { JobKey } from "../job-state.ts";
 import type { JobChanges } from "./items/job-changes.ts";
-import type { JobKey } from "./items/job-item.ts";
 
 /** A lease of this process. */
 export interface HeldLease {

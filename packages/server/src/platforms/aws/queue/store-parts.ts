@@ -1,10 +1,10 @@
 import type { Alarm } from "../../../flow/alarm.ts";
+import type { JobItems } from "../job-items.ts";
+import type { JobMessages } from "../job-message.ts";
+import type { MessageQueue } from "../message-queue.ts";
 import type { RawChecks } from "../raw-messages.ts";
 import type { Expectations } from "./expectations.ts";
 import type { ItemBrowser } from "./items/browse-items.ts";
-import type { JobItems } from "./items/job-items.ts";
-import type { JobMessages } from "./messages/job-message.ts";
-import type { MessageQueue } from "./messages/message-queue.ts";
 
 /** What the adapters on queue and table are made of. */
 export interface StoreParts {

@@ -1,5 +1,5 @@
-import { type JobItem, jobItem, placeOf, SHARDS, shardOf } from "./job-item.ts";
-import type { Condition, Table, TableQuery } from "./table.ts";
+import { type JobItem, jobItem, placeOf, SHARDS, shardOf } from "../../job-state.ts";
+import type { Condition, Table, TableQuery } from "../../table.ts";
 
 /** Looks through the items of all jobs. What an operator asks may read all of them; what a metric asks, few. */
 export interface ItemBrowser {

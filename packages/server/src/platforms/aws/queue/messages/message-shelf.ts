@@ -1,6 +1,6 @@
 import type { Alarm } from "../../../../flow/alarm.ts";
-import type { HiddenMessage } from "../claim-message.ts";
-import { LARGEST_BATCH, type MessageQueue, type ReceivedMessage } from "./message-queue.ts";
+import type { HiddenMessage } from "../../claim-message.ts";
+import { LARGEST_BATCH, type MessageQueue, type ReceivedMessage } from "../../message-queue.ts";
 
 /**
  * Messages that were received and not claimed yet: by somebody who waited, or in vain, because the table could not be

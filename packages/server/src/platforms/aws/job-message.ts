@@ -1,10 +1,10 @@
-import { QueueUnavailable } from "../../../../model/faults.ts";
-import { type Job, noFailures } from "../../../../model/job.ts";
-import type { Sealer } from "../../../embedded/sealed.ts";
-import type { JobChanges } from "../items/job-changes.ts";
-import type { JobKey } from "../items/job-item.ts";
-import { isJob } from "./is-job.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
+import { type Job, noFailures } from "../../model/job.ts";
+import type { Sealer } from "../embedded/sealed.ts";
+import type { JobKey } from "./job-state.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
+import type { JobChanges } from "./queue/items/job-changes.ts";
+import { isJob } from "./queue/messages/is-job.ts";
 
 /** A job on its way through the queue: whole, so that it can be run by whoever gets the message and has the key. */
 interface SealedJob {

@@ -1,4 +1,4 @@
-import { QueueUnavailable } from "../../../model/faults.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
 
 /** A service of AWS did not do what it was asked, and what an operator can do about it. */
 export class AwsUnavailable extends QueueUnavailable {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import fc from "fast-check";
-import { oddText, sampleJob } from "../../../../../test/contracts/sample-job.ts";
-import { QueueUnavailable } from "../../../../model/faults.ts";
-import { sealer } from "../../../embedded/sealed.ts";
+import { oddText, sampleJob } from "../../../test/contracts/sample-job.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
+import { sealer } from "../embedded/sealed.ts";
 import { burialMark, jobMessages, readBurialMark } from "./job-message.ts";
 
 const ADDED = "01790000000000000";

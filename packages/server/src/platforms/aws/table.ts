@@ -7,8 +7,8 @@ import {
   QueryCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { awsUnavailable } from "../aws-unavailable.ts";
-import type { Attributes } from "./job-item.ts";
+import { awsUnavailable } from "./aws-unavailable.ts";
+import type { Attributes } from "./job-state.ts";
 
 /**
  * The one table: `pk` and `sk` are strings, `expires_at` is its TTL attribute, in seconds. All of it throws

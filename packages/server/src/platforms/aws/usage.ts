@@ -1,8 +1,8 @@
 import { type DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { monthOf, type UsageMeter } from "../../scan/usage-meter.ts";
-import { awsUnavailable } from "./queue/aws-unavailable.ts";
-import type { Attributes } from "./queue/items/job-item.ts";
-import type { Table } from "./queue/items/table.ts";
+import { awsUnavailable } from "./aws-unavailable.ts";
+import type { Attributes } from "./job-state.ts";
+import type { Table } from "./table.ts";
 
 /** One item for each month, which all processes add to. */
 export function tableUsage(

@@ -1,12 +1,12 @@
-import type { Job } from "../../../model/job.ts";
-import type { Settlement } from "../../../model/settlement.ts";
-import type { Lease } from "../../../queue/job-queue.ts";
-import type { HeldLease, HeldLeases } from "./held-leases.ts";
-import { changesTo, type JobChanges, withChanges } from "./items/job-changes.ts";
-import type { Progress } from "./items/job-items.ts";
-import { burialMark, type JobMessages } from "./messages/job-message.ts";
-import { MAX_DELAY_SECONDS } from "./messages/message-queue.ts";
-import type { StoreParts } from "./store-parts.ts";
+import type { Job } from "../../model/job.ts";
+import type { Settlement } from "../../model/settlement.ts";
+import type { Lease } from "../../queue/job-queue.ts";
+import type { Progress } from "./job-items.ts";
+import { burialMark, type JobMessages } from "./job-message.ts";
+import { MAX_DELAY_SECONDS } from "./message-queue.ts";
+import type { HeldLease, HeldLeases } from "./queue/held-leases.ts";
+import { changesTo, type JobChanges, withChanges } from "./queue/items/job-changes.ts";
+import type { StoreParts } from "./queue/store-parts.ts";
 
 /**
  * Each write goes to the table first, on condition that the lease is still ours; what follows in the queues can be lost

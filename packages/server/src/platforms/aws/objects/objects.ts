@@ -6,7 +6,7 @@ import type { ObjectLister } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
 import { deleteObject } from "./delete-object.ts";
 import { listObjects } from "./list-objects.ts";
-import { namedObject, problemWithNames } from "./object-names.ts";
+import { namedObject, problemWithNames } from "./object-identity.ts";
 import { openObject } from "./open-object.ts";
 import { type S3Options, SILENCE_MS, s3Client } from "./s3-client.ts";
 import { s3Failure } from "./s3-failure.ts";
