@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { jobCard } from "../../queue/job-card.ts";
 import { type Lease, MAX_ATTEMPTS, POISON } from "../../queue/job-queue.ts";
-import { burialMark } from "./job-message.ts";
+import { burialMark, withChanges } from "./job-message.ts";
 import type { JobItem } from "./job-state.ts";
-import { sqsLease } from "./lease.ts";
+import type { StoreParts } from "./job-store.ts";
+import { type HeldLeases, sqsLease } from "./lease.ts";
 import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./message-queue.ts";
-import type { HeldLeases } from "./queue/held-leases.ts";
-import { withChanges } from "./queue/items/job-changes.ts";
-import type { StoreParts } from "./queue/store-parts.ts";
 import { takeInRawMessage } from "./raw-jobs.ts";
 
 /** A message, and when it was asked for: nobody else sees it for one lease from then on, at least. */

@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { type Job, noFailures } from "../../model/job.ts";
 import { burialMark, MAX_BODY_BYTES } from "./job-message.ts";
 import { addedText, type JobKey } from "./job-state.ts";
+import { addJob, type StoreParts } from "./job-store.ts";
 import type { ReceivedMessage } from "./message-queue.ts";
-import { addJob } from "./queue/add-job.ts";
-import type { StoreParts } from "./queue/store-parts.ts";
 import { type RawSubmission, readRawMessage } from "./raw-messages.ts";
 
 /** So many are sent before the message they came in is hidden anew. */

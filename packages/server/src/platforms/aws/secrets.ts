@@ -1,10 +1,13 @@
-import { hash } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import {
   CreateSecretCommand,
   GetSecretValueCommand,
   PutSecretValueCommand,
-  type SecretsManagerClient,
+  SecretsManagerClient,
 } from "@aws-sdk/client-secrets-manager";
+import { QueueUnavailable } from "../../model/faults.ts";
+import { type Sealer, sealer } from "../embedded/sealed.ts";
+import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
 
 export interface KeptSecretOptions {
   /** Name or ARN. */
@@ -52,5 +55,63 @@ export function unless(...names: readonly string[]): (error: unknown) => undefin
   return (error) => {
     if (error instanceof Error && names.includes(error.name)) return undefined;
     throw error;
+  };
+}
+
+export interface SealingKey {
+  /** Asked for when the first job comes, and again after a failure. Throws `QueueUnavailable`. */
+  sealer(): Promise<Sealer>;
+  close(): void;
+}
+
+const KEY_BYTES = 32;
+
+/** The key that closes what clients sent, in Secrets Manager: who may read the queue or the table has not got it by that. */
+export function sealingKey({ secretName, ...options }: AwsOptions & { secretName: string }): SealingKey {
+  const secrets = new SecretsManagerClient(clientConfig(options));
+  let loading: Promise<Sealer> | undefined;
+
+  async function load(): Promise<Sealer> {
+    const text = await keptSecret(secrets, {
+      name: secretName,
+      description: "Seals what Lazaret's clients sent, in queue and table",
+      purpose: "sealing key",
+      make: async () => randomBytes(KEY_BYTES).toString("hex"),
+    });
+    if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error("it holds no key of 64 hexadecimal digits");
+    return sealer(Buffer.from(text, "hex"));
+  }
+
+  return {
+    sealer() {
+      loading ??= load().catch((error) => {
+        loading = undefined;
+        throw new QueueUnavailable(awsFailure(`load the sealing key from the secret ${secretName}`, error).message);
+      });
+      return loading;
+    },
+    close: () => secrets.destroy(),
+  };
+}
+
+export interface ApiKeysSecret {
+  /** The keys as they are now, comma-separated as in the setting. */
+  read(): Promise<string>;
+  close(): void;
+}
+
+/** The accepted bearer secrets in Secrets Manager. */
+export function apiKeysSecret({ secretName, ...options }: AwsOptions & { secretName: string }): ApiKeysSecret {
+  const client = new SecretsManagerClient(clientConfig(options));
+  return {
+    async read() {
+      try {
+        const { SecretString = "" } = await client.send(new GetSecretValueCommand({ SecretId: secretName }));
+        return SecretString;
+      } catch (error) {
+        throw awsFailure(`read the API keys from the secret ${secretName}`, error);
+      }
+    },
+    close: () => client.destroy(),
   };
 }
