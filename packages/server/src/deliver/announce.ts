@@ -8,9 +8,8 @@ import {
   topicBody,
 } from "@lazaret/contract";
 import type { CallbackFailure } from "./callback/failure.ts";
-import { busEvent, type EventBus, type EventOrigin } from "./event-bus.ts";
+import { busEvent, type EventBus, type EventOrigin, messageId } from "./event-bus.ts";
 import type { FindingsTopic } from "./findings-topic.ts";
-import { messageId } from "./message-id.ts";
 import { downloadScanResult, findingsMessage, type ObjectScan } from "./render.ts";
 import { attributesOf } from "./render-finding.ts";
 import type { ScannedJob } from "./retry-policy.ts";

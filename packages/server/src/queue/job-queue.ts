@@ -1,6 +1,6 @@
 import type { Job } from "../model/job.ts";
+import type { JobCard } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { JobCard } from "./job-card.ts";
 
 /**
  * Keeps jobs until they are settled, through crashes at any moment. At least once: a job may be taken again although

@@ -2,8 +2,8 @@ import { type Places, places } from "../flow/places.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
+import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { sourceWord } from "./job-card.ts";
 import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
 
 /**

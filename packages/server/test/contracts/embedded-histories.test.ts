@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { jobStore } from "../../src/platforms/embedded/job-store.ts";
-import { sealer } from "../../src/platforms/embedded/sealed.ts";
 import { directConnection } from "../../src/platforms/embedded/sqlite/connection.ts";
 import type { OpenDatabase } from "../../src/platforms/embedded/sqlite/open-database.ts";
 import { migrate } from "../../src/platforms/embedded/sqlite/schema.ts";
+import { sealer } from "../../src/platforms/shared/sealed.ts";
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
 import { jobQueueHistories } from "./job-queue-histories.ts";
 import type { Stores } from "./stores.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { jobCard } from "../../queue/job-card.ts";
+import { jobCard } from "../../model/job-card.ts";
 import { type Lease, MAX_ATTEMPTS, POISON } from "../../queue/job-queue.ts";
 import { burialMark, withChanges } from "./job-message.ts";
 import type { JobItem } from "./job-state.ts";

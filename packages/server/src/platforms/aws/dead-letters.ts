@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Job, noFailures } from "../../model/job.ts";
-import { jobCard } from "../../queue/job-card.ts";
+import { jobCard } from "../../model/job-card.ts";
 import { type DeadLetter, type DeadLetters, POISON } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import type { UnheldLetter } from "./job-items.ts";

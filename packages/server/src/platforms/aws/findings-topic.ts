@@ -1,7 +1,7 @@
 import { type MessageAttributeValue, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
 import type { FindingsTopic, PublishedFinding } from "../../deliver/findings-topic.ts";
-import { emailSubject, emailText } from "../../deliver/render-finding.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
+import { emailSubject, emailText } from "../shared/finding-text.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
 
 export interface SnsTopic extends FindingsTopic {

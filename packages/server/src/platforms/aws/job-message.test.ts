@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { cleanReport, failedReport, oddText, sampleJob } from "../../../test/contracts/sample-job.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import type { Job } from "../../model/job.ts";
-import { sealer } from "../embedded/sealed.ts";
+import { sealer } from "../shared/sealed.ts";
 import { burialMark, changesTo, type JobChanges, jobMessages, readBurialMark, withChanges } from "./job-message.ts";
 
 const ADDED = "01790000000000000";

@@ -1,6 +1,6 @@
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type Callback, type Job, type JobSource, noFailures } from "../../model/job.ts";
-import type { Sealer } from "../embedded/sealed.ts";
+import type { Sealer } from "../shared/sealed.ts";
 import type { JobKey } from "./job-state.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
 

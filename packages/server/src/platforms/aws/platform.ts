@@ -1,11 +1,11 @@
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
-import { messageId } from "../../deliver/message-id.ts";
+import { messageId } from "../../deliver/event-bus.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
-import type { Sealer } from "../embedded/sealed.ts";
 import type { Platform } from "../platform.ts";
+import type { Sealer } from "../shared/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import type { AwsOptions } from "./clients.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";

@@ -6,7 +6,7 @@ import {
   SecretsManagerClient,
 } from "@aws-sdk/client-secrets-manager";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type Sealer, sealer } from "../embedded/sealed.ts";
+import { type Sealer, sealer } from "../shared/sealed.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
 
 export interface KeptSecretOptions {

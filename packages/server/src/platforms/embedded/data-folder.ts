@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, open, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../shared/durable-file.ts";
 import { makeSecretKey, readSecretKey } from "./secret-key.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
-import { syncFolder } from "./written-once.ts";
 
 export interface DataFolder {
   databasePath: string;

@@ -1,10 +1,10 @@
 import type { Alarm } from "../../flow/alarm.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
+import { jobOf, storedJob } from "../shared/stored-job.ts";
 import type { JobDatabase } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";
-import { jobOf, storedJob } from "./stored-job.ts";
 
 /** What the adapters on the database are made of. */
 export interface StoreParts {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { chmod, readFile } from "node:fs/promises";
-import { writeOnce } from "./written-once.ts";
+import { writeOnce } from "../shared/durable-file.ts";
 
 const KEY_BYTES = 32;
 

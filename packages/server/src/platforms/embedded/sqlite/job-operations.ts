@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { LEASE_SECONDS, type QueueCounts } from "../../../queue/job-queue.ts";
-import type { Sealer } from "../sealed.ts";
-import type { StoredJob } from "../stored-job.ts";
+import type { Sealer } from "../../shared/sealed.ts";
+import type { StoredJob } from "../../shared/stored-job.ts";
 import type { ClockCare } from "./clock-care.ts";
 import { operation } from "./operation.ts";
 import type { Expected } from "./result-operations.ts";

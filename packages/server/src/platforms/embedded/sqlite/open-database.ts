@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { type Sealer, sealer } from "../sealed.ts";
+import { type Sealer, sealer } from "../../shared/sealed.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { type InPlace, inPlace } from "./in-place.ts";
 import { migrate } from "./schema.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Sealer } from "../sealed.ts";
+import type { Sealer } from "../../shared/sealed.ts";
 import { operation } from "./operation.ts";
 
 export interface Expected {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { sealer } from "../sealed.ts";
+import { sealer } from "../../shared/sealed.ts";
 import type { Request } from "./operations.ts";
 import { batchRunner, type RunBatch } from "./run-batch.ts";
 import { migrate } from "./schema.ts";

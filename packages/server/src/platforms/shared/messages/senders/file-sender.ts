@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { syncFolder } from "../../durable-file.ts";
 import { failedWith, type Sender, type SendOutcome } from "./sender.ts";
 
 interface Line {
@@ -65,10 +66,4 @@ async function endsWithLine(file: FileHandle): Promise<boolean> {
   if (size === 0) return true;
   const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
   return buffer[0] === LINE_END;
-}
-
-/** A new name in a folder survives a power cut only when the folder is synced. */
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, "r");
-  await folder.sync();
 }
