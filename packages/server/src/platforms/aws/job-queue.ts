@@ -1,3 +1,4 @@
+import { firstOf } from "../../flow/time-limit.ts";
 import type { JobQueue, Lease, QueueCounts } from "../../queue/job-queue.ts";
 import { claimMessage, type HiddenMessage } from "./claim-message.ts";
 import { addJob, type StoreParts } from "./job-store.ts";
@@ -179,11 +180,12 @@ function messageBuffer({ jobs, alarm, leaseSeconds, now }: StoreParts): MessageB
       if (signal.aborted || waiting.length > 0 || closed) return;
       poll ??= longPoll();
       const over = new AbortController();
+      using either = firstOf([signal, over.signal]);
       const asked = poll.then(async (outcome) => {
         // Who cannot ask waits all the same, and then hears from `take` what is wrong.
-        if (outcome === "failed") await alarm.sleep(PAUSE_MS, AbortSignal.any([signal, over.signal]));
+        if (outcome === "failed") await alarm.sleep(PAUSE_MS, either.signal);
       });
-      const woken = alarm.sleep(2 * POLL_SECONDS * 1000, AbortSignal.any([signal, over.signal]));
+      const woken = alarm.sleep(2 * POLL_SECONDS * 1000, either.signal);
       await Promise.race([asked, woken]);
       over.abort();
     },

@@ -31,8 +31,7 @@ export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
 
   return {
     problemWith: problemWithNames,
-    open: (object, signal) =>
-      openObject(client, object, { idleTimeoutMs, signal: AbortSignal.any([signal, closing.signal]) }),
+    open: (object, signal) => openObject(client, object, { idleTimeoutMs, ends: [signal, closing.signal] }),
     async link(object, forSeconds) {
       const problem = problemWithNames(object);
       if (problem !== undefined) throw new Error(`cannot ${LINK}: ${problem}`);

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from "@aws-sdk/client-s3";
 import { findings } from "@lazaret/contract";
 import type { OpenedObject } from "../../../fetch/object-reader.ts";
+import { firstOf } from "../../../flow/time-limit.ts";
 import { type ObjectRef, SourceFailed } from "../../../model/source.ts";
 import { markOf, namedObject, problemWithNames } from "./object-identity.ts";
 import { bodyFailed, notThere, s3SourceFailed } from "./s3-failure.ts";
@@ -12,9 +13,11 @@ const ATTEMPT = "read the object";
 export async function openObject(
   client: S3Client,
   object: ObjectRef,
-  options: { idleTimeoutMs: number; signal: AbortSignal },
+  options: { idleTimeoutMs: number; ends: readonly AbortSignal[] },
 ): Promise<OpenedObject> {
-  const { idleTimeoutMs, signal } = options;
+  const { idleTimeoutMs, ends } = options;
+  using follows = new DisposableStack();
+  const { signal } = follows.use(firstOf(ends));
   signal.throwIfAborted();
   const problem = problemWithNames(object);
   if (problem !== undefined) throw notThere(ATTEMPT, { code: "invalid_name", words: problem });
@@ -33,7 +36,7 @@ export async function openObject(
   }
   const version = toldVersion ?? object.version;
   return {
-    bytes: objectBytes(body, { announcedBytes, idleTimeoutMs }, signal),
+    bytes: objectBytes(body, { announcedBytes, idleTimeoutMs, follows: follows.move() }, signal),
     ...(announcedBytes === undefined ? {} : { announcedBytes }),
     object: {
       bucket: object.bucket,
@@ -72,6 +75,8 @@ interface BodyOptions {
   announcedBytes: number | undefined;
   /** Between two pieces of the body, while we are waiting for one. */
   idleTimeoutMs: number;
+  /** What the signal follows, let go with the connection. */
+  follows: DisposableStack;
 }
 
 /**
@@ -79,9 +84,10 @@ interface BodyOptions {
  * the signal aborts. The connection is held until all has been read, reading is stopped, or the signal aborts.
  */
 function objectBytes(body: Readable, options: BodyOptions, signal: AbortSignal): AsyncIterable<Uint8Array> {
-  const { announcedBytes, idleTimeoutMs } = options;
+  const { announcedBytes, idleTimeoutMs, follows } = options;
   // One that is let go before it is read reports that to nobody.
   body.on("error", () => {});
+  signal.addEventListener("abort", () => follows.dispose(), { once: true });
 
   async function* read(): AsyncGenerator<Uint8Array> {
     const chunks = body[Symbol.asyncIterator]();
@@ -100,6 +106,7 @@ function objectBytes(body: Readable, options: BodyOptions, signal: AbortSignal):
       throw signal.aborted ? signal.reason : explained(error);
     } finally {
       body.destroy();
+      follows.dispose();
     }
   }
 
@@ -110,6 +117,7 @@ function objectBytes(body: Readable, options: BodyOptions, signal: AbortSignal):
       // Closed first: a generator that waits for the next bytes would answer return() only after they came.
       async return() {
         body.destroy();
+        follows.dispose();
         return reading.return(undefined);
       },
     }),
