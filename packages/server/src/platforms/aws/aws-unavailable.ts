@@ -120,3 +120,9 @@ function statusOf(error: Error): number | undefined {
     ? metadata.httpStatusCode
     : undefined;
 }
+
+/** What an error of the SDK may be told as where no hint is needed. It holds requests with their signatures: these stay out. */
+export function awsFailure(attempt: string, error: unknown): Error {
+  const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  return new Error(`cannot ${attempt}: ${name}${message && message !== name ? `, ${message}` : ""}`);
+}

@@ -1,3 +1,5 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { SQSClient } from "@aws-sdk/client-sqs";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import { messageId } from "../../deliver/event-bus.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
@@ -7,7 +9,7 @@ import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Platform } from "../platform.ts";
 import type { Sealer } from "../shared/sealed.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
-import type { AwsOptions } from "./clients.ts";
+import { type AwsOptions, queueConfig, tableConfig } from "./clients.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { eventBridge } from "./event-bus.ts";
 import { snsTopic } from "./findings-topic.ts";
@@ -18,7 +20,6 @@ import { sqsQueue } from "./job-queue.ts";
 import { addedClock } from "./job-state.ts";
 import type { StoreParts } from "./job-store.ts";
 import { messageQueue } from "./message-queue.ts";
-import { type AwsClientOptions, awsClients } from "./queue/aws-clients.ts";
 import type { RawChecks } from "./raw-messages.ts";
 import { tableResults } from "./results.ts";
 import { sealingKey } from "./secrets.ts";
@@ -44,12 +45,12 @@ export interface AwsPlatformOptions extends AwsOptions {
 /** Everything in the services of one AWS account and region. Any number of processes may be at it. */
 export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform> {
   const { endpoint, region, queueUrl, deadLettersUrl, tableName, checks, now } = options;
-  const services = { ...(endpoint !== undefined && { endpoint }), ...(region !== undefined && { region }) };
+  const services = { endpoint, region };
   const sealing = sealingKey({ ...services, secretName: options.sealingSecret });
   const store = openJobStore({
     sealer: sealing.sealer,
-    ...(region !== undefined && { region }),
-    ...(endpoint !== undefined && { endpoints: { sqs: endpoint, dynamodb: endpoint } }),
+    region,
+    endpoints: { sqs: endpoint, dynamodb: endpoint },
     queueUrl,
     deadLetterQueueUrl: deadLettersUrl,
     tableName,
@@ -90,7 +91,11 @@ export interface JobStore {
   close(): Promise<void>;
 }
 
-export interface JobStoreOptions extends AwsClientOptions {
+export interface JobStoreOptions {
+  region?: string | undefined;
+  endpoints?: { sqs?: string | undefined; dynamodb?: string | undefined };
+  /** From a request to its answer, for each try. */
+  requestTimeoutMs?: number;
   queueUrl: string;
   deadLetterQueueUrl: string;
   tableName: string;
@@ -104,7 +109,9 @@ export interface JobStoreOptions extends AwsClientOptions {
 /** Nothing is asked before it is needed: a store that cannot be reached says so then. */
 export function openJobStore(options: JobStoreOptions): JobStore {
   const { queueUrl, deadLetterQueueUrl, tableName, checks, now = Date.now, leaseSeconds = LEASE_SECONDS } = options;
-  const { sqs, dynamodb } = awsClients(options);
+  const { region, endpoints = {}, requestTimeoutMs } = options;
+  const sqs = new SQSClient(queueConfig({ region, requestTimeoutMs, endpoint: endpoints.sqs }));
+  const dynamodb = new DynamoDBClient(tableConfig({ region, requestTimeoutMs, endpoint: endpoints.dynamodb }));
   const items = table(dynamodb, tableName);
   const { results, expectations } = tableResults(items, now);
   let made: { sealer: Sealer; messages: JobMessages } | undefined;
@@ -133,7 +140,7 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     deadLetters: sqsDeadLetters(parts),
     browser: tableBrowser(parts),
     callbackFailures: tableCallbackFailures(items, now),
-    usage: tableUsage({ dynamodb, tableName, table: items }, now),
+    usage: tableUsage(items, now),
     async close() {
       parts.alarm.stop();
       await queue.close();

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { ResultStore, Submission } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
-import type { Attributes } from "./job-state.ts";
-import type { Table } from "./table.ts";
+import type { Attributes, Table } from "./table.ts";
 
 const RESULT_MS = RESULT_RETENTION_HOURS * 3_600_000;
 const DAY_MS = 86_400_000;

@@ -7,7 +7,8 @@ import {
 } from "@aws-sdk/client-secrets-manager";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type Sealer, sealer } from "../shared/sealed.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface KeptSecretOptions {
   /** Name or ARN. */
@@ -68,7 +69,7 @@ const KEY_BYTES = 32;
 
 /** The key that closes what clients sent, in Secrets Manager: who may read the queue or the table has not got it by that. */
 export function sealingKey({ secretName, ...options }: AwsOptions & { secretName: string }): SealingKey {
-  const secrets = new SecretsManagerClient(clientConfig(options));
+  const secrets = new SecretsManagerClient(accountConfig(options));
   let loading: Promise<Sealer> | undefined;
 
   async function load(): Promise<Sealer> {
@@ -102,7 +103,7 @@ export interface ApiKeysSecret {
 
 /** The accepted bearer secrets in Secrets Manager. */
 export function apiKeysSecret({ secretName, ...options }: AwsOptions & { secretName: string }): ApiKeysSecret {
-  const client = new SecretsManagerClient(clientConfig(options));
+  const client = new SecretsManagerClient(accountConfig(options));
   return {
     async read() {
       try {

@@ -4,11 +4,11 @@ import { findings } from "@lazaret/contract";
 import type { ActionOutcome, ObjectActions } from "../../../deliver/object-actions.ts";
 import type { ObjectLister } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
+import { type S3Options, SILENCE_MS, s3Client } from "../clients.ts";
 import { deleteObject, tagObject } from "./act-on-object.ts";
 import { listObjects } from "./list-objects.ts";
 import { namedObject, problemWithNames } from "./object-identity.ts";
 import { openObject } from "./open-object.ts";
-import { type S3Options, SILENCE_MS, s3Client } from "./s3-client.ts";
 import { s3Failure } from "./s3-failure.ts";
 
 export interface S3ObjectsOptions extends S3Options {
