@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from "@aws-sdk/client-eventbridge";
 import type { BusEvent, EventBus } from "../../deliver/event-bus.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface EventBridgeOptions extends AwsOptions {
   /** Name or ARN. */
@@ -28,7 +29,7 @@ const TRIES = 4;
  * next call; each entry is answered for itself, and tried again for itself. EventBridge gives events ids of its own.
  */
 export function eventBridge({ busName, retryMs = RETRY_MS, ...options }: EventBridgeOptions): EventBus {
-  const client = new EventBridgeClient(clientConfig(options));
+  const client = new EventBridgeClient(accountConfig(options));
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
 

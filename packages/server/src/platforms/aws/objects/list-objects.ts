@@ -1,6 +1,6 @@
 import { type ListObjectsV2CommandOutput, paginateListObjectsV2, type S3Client } from "@aws-sdk/client-s3";
 import type { ListedObject } from "../../../fetch/object-lister.ts";
-import { problemWithBucket } from "./object-names.ts";
+import { problemWithBucket } from "./object-identity.ts";
 import { badAnswer, notThere, s3SourceFailed } from "./s3-failure.ts";
 
 const ATTEMPT = "list the bucket";

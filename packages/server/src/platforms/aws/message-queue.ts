@@ -8,8 +8,8 @@ import {
   SendMessageBatchCommand,
   type SQSClient,
 } from "@aws-sdk/client-sqs";
-import { AwsUnavailable, awsUnavailable, entryUnavailable } from "../aws-unavailable.ts";
-import { type EntryOutcome, grouped } from "./grouped.ts";
+import { AwsUnavailable, awsUnavailable, entryUnavailable } from "./aws-unavailable.ts";
+import { type EntryOutcome, grouped } from "./batching.ts";
 
 /** One queue of SQS. All of it throws `QueueUnavailable`. What is asked at the same time travels together. */
 export interface MessageQueue {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped } from "./grouped.ts";
+import { grouped } from "./batching.ts";
 
 test("calls of one moment share requests, none too full or too heavy", async () => {
   const batches: number[][] = [];

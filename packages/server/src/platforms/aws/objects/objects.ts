@@ -4,13 +4,12 @@ import { findings } from "@lazaret/contract";
 import type { ActionOutcome, ObjectActions } from "../../../deliver/object-actions.ts";
 import type { ObjectLister } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
-import { deleteObject } from "./delete-object.ts";
+import { type S3Options, SILENCE_MS, s3Client } from "../clients.ts";
+import { deleteObject, tagObject } from "./act-on-object.ts";
 import { listObjects } from "./list-objects.ts";
-import { namedObject, problemWithNames } from "./object-names.ts";
+import { namedObject, problemWithNames } from "./object-identity.ts";
 import { openObject } from "./open-object.ts";
-import { type S3Options, SILENCE_MS, s3Client } from "./s3-client.ts";
 import { s3Failure } from "./s3-failure.ts";
-import { tagObject } from "./tag-object.ts";
 
 export interface S3ObjectsOptions extends S3Options {
   /** Between two pieces of a body, while somebody waits for one. */
@@ -32,8 +31,7 @@ export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
 
   return {
     problemWith: problemWithNames,
-    open: (object, signal) =>
-      openObject(client, object, { idleTimeoutMs, signal: AbortSignal.any([signal, closing.signal]) }),
+    open: (object, signal) => openObject(client, object, { idleTimeoutMs, ends: [signal, closing.signal] }),
     async link(object, forSeconds) {
       const problem = problemWithNames(object);
       if (problem !== undefined) throw new Error(`cannot ${LINK}: ${problem}`);

@@ -1,4 +1,4 @@
-import { QueueUnavailable } from "../../../model/faults.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
 
 /** A service of AWS did not do what it was asked, and what an operator can do about it. */
 export class AwsUnavailable extends QueueUnavailable {
@@ -119,4 +119,10 @@ function statusOf(error: Error): number | undefined {
   return "httpStatusCode" in metadata && typeof metadata.httpStatusCode === "number"
     ? metadata.httpStatusCode
     : undefined;
+}
+
+/** What an error of the SDK may be told as where no hint is needed. It holds requests with their signatures: these stay out. */
+export function awsFailure(attempt: string, error: unknown): Error {
+  const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  return new Error(`cannot ${attempt}: ${name}${message && message !== name ? `, ${message}` : ""}`);
 }
