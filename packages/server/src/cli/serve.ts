@@ -4,9 +4,8 @@ import { gathered, log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");

@@ -1,10 +1,8 @@
 import { Argument, Command } from "commander";
+import { DATA_DIR, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { CommandFailed, reasonOf, wrongUsage } from "./outcome/command-failed.ts";
-import { exitCodes } from "./outcome/exit-codes.ts";
-import { localKeys } from "./reach/local-keys.ts";
-import { out } from "./terminal/output.ts";
-import { printable } from "./terminal/table.ts";
+import { CommandFailed, exitCodes, reasonOf, wrongUsage } from "./exit-codes.ts";
+import { out, printable } from "./terminal/output.ts";
 
 interface TriggerFlags {
   to: string;
@@ -26,7 +24,7 @@ export function triggerCommand(): Command {
     .option("--trace-id <id>", "in the callback", "sample")
     .option("--custom-data <text>", "in the callback")
     .option("--tenant-id <id>", "sign it as for a job that was submitted under /v1")
-    .option("--data-dir <path>", "the server's data folder");
+    .option(...DATA_DIR);
   withExamples(
     command,
     [

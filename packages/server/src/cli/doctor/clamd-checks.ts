@@ -8,7 +8,7 @@ import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/temporary-folde
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
 import { concurrencyOf } from "../../engines/variants.ts";
 import type { Settings } from "../../settings.ts";
-import { inBytes } from "../terminal/quantities.ts";
+import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 export interface ClamdChecksOptions {

@@ -1,10 +1,10 @@
-import type { RunningService } from "../../app.ts";
-import type { Log } from "../../log.ts";
+import type { RunningService } from "../app.ts";
+import type { Log } from "../log.ts";
 
 /** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
 const SAME_SIGNAL_MS = 1000;
 
-/** The first SIGTERM or SIGINT from now on. Asked for before anything is started, so that none comes too early. */
+/** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve(name));
@@ -47,7 +47,7 @@ export interface RunOptions {
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop } = options;
   options.hangUps.handle(() => void reload(service, options));
-  // Whoever read our output may leave; that is no reason to stop scanning.
+  // Keep running when stdout or stderr is closed.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const signal = await until;
   const asked = Date.now();
@@ -63,7 +63,7 @@ export async function runUntilSignal(service: RunningService, options: RunOption
   log("stopped");
 }
 
-/** The folder of rules is looked at every two seconds anyway. */
+/** Reads the keys again. The folder of rules is checked every two seconds anyway. */
 async function reload(service: RunningService, { readKeys, log }: RunOptions): Promise<void> {
   try {
     log("reloaded", { api_keys: await service.changeKeys(readKeys()) });
