@@ -12,7 +12,7 @@ import { version } from "../version.ts";
 import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 /** What `dev` has in place of the table's defaults. */
 const DEFAULTS = {
@@ -52,8 +52,7 @@ export function devCommand(): Command {
         say,
         { allowShortKeys: true },
       );
-      const health = await service.engine.health(AbortSignal.timeout(5000));
-      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: health.checks }));
+      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: await engineChecks(service) }));
       await runUntilSignal(service, {
         until,
         hangUps: signals,

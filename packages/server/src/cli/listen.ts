@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { timeLimit } from "../flow/time-limit.ts";
 import { callbackReceiver, callbackServer, type IncomingCallback, type ReceivedCallback } from "./callback/receiver.ts";
 import { withExamples } from "./examples.ts";
 import { reasonOf, wrongUsage } from "./exit-codes.ts";
@@ -143,14 +144,14 @@ function forwarder(url: string): (request: IncomingCallback) => Promise<{ status
     const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
       LEFT_OUT.includes(name) || value === undefined ? [] : [[name, [value].flat().join(", ")]],
     );
+    using limit = timeLimit(FORWARD_TIMEOUT_MS);
     try {
-      const signal = AbortSignal.timeout(FORWARD_TIMEOUT_MS);
       const response = await fetch(url, {
         method: "POST",
         headers: kept,
         body: Buffer.from(body),
         redirect: "manual",
-        signal,
+        signal: limit.signal,
       });
       return { status: response.status, text: (await response.text()).trim() };
     } catch (error) {

@@ -1,8 +1,11 @@
 import type { RunningService } from "../app.ts";
+import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
+import type { EngineCheck } from "../scan/engine.ts";
 
 /** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
 const SAME_SIGNAL_MS = 1000;
+const FIRST_CHECKS_MS = 5000;
 
 /** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {
@@ -30,6 +33,12 @@ export function hangUps(): HangUps {
       if (early) given();
     },
   };
+}
+
+/** What the engine can do, to be shown at the start. */
+export async function engineChecks({ engine }: RunningService): Promise<readonly EngineCheck[]> {
+  using limit = timeLimit(FIRST_CHECKS_MS);
+  return (await engine.health(limit.signal)).checks;
 }
 
 export interface RunOptions {

@@ -5,7 +5,7 @@ import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -26,7 +26,7 @@ export function serveCommand(): Command {
       const signals = hangUps();
       const { startService } = await import("../app.ts");
       const service = await startService(settings, say);
-      const health = await service.engine.health(AbortSignal.timeout(5000));
+      const checks = await engineChecks(service);
       say("listening", {
         version,
         role: settings.role,
@@ -34,8 +34,7 @@ export function serveCommand(): Command {
         port: service.port,
         tls: settings.tlsCert !== "",
       });
-      for (const check of health.checks)
-        (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
+      for (const check of checks) (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
       await runUntilSignal(service, {
         until,
         hangUps: signals,

@@ -9,6 +9,7 @@ import {
 } from "@lazaret/client";
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
+import { timeLimit } from "../flow/time-limit.ts";
 import { type Settings, settingsTable } from "../settings.ts";
 import { knownDevKey } from "./data-folder.ts";
 import { CommandFailed, type ExitCode, exitCodes, reasonOf } from "./exit-codes.ts";
@@ -113,10 +114,11 @@ function fileKey(path: string): string {
 }
 
 async function fetchedKey(url: string): Promise<string | undefined> {
+  using limit = timeLimit(KEY_TIMEOUT_MS);
   try {
     const response = await fetch(`${url}${KEY_PATH}`, {
       redirect: "error",
-      signal: AbortSignal.timeout(KEY_TIMEOUT_MS),
+      signal: limit.signal,
     });
     const text = await response.text();
     if (response.status === 404) return undefined;

@@ -1,4 +1,5 @@
 import { Argument, Command } from "commander";
+import { timeLimit } from "../flow/time-limit.ts";
 import { DATA_DIR, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { CommandFailed, exitCodes, reasonOf, wrongUsage } from "./exit-codes.ts";
@@ -53,12 +54,13 @@ async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
     privateKey,
     now: Date.now(),
   });
+  using limit = timeLimit(TIMEOUT_MS);
   const response = await fetch(url, {
     method: "POST",
     headers,
     body,
     redirect: "manual",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: limit.signal,
   }).catch((error: unknown) => {
     throw new CommandFailed(exitCodes.unreachable, `cannot send a callback to ${url}: ${reasonOf(error)}`, {
       hint: "start the receiver; lazaret listen is one",

@@ -1,4 +1,5 @@
 import { SHORTEST_KEY } from "../../compose/api-keys.ts";
+import { timeLimit } from "../../flow/time-limit.ts";
 import type { ReadSettings } from "../../settings/read-settings.ts";
 import type { Settings } from "../../settings.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -72,9 +73,10 @@ export interface ServerCheckOptions {
 
 /** Is a server there, and ready? */
 export async function serverCheck({ url, expected }: ServerCheckOptions): Promise<ServerAnswer> {
+  using limit = timeLimit(TIMEOUT_MS);
   let response: Response;
   try {
-    response = await fetch(`${url}/readyz?verbose`, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: "error" });
+    response = await fetch(`${url}/readyz?verbose`, { signal: limit.signal, redirect: "error" });
   } catch (error) {
     if (isAboutCertificate(error)) {
       const detail = `one answers at ${url}, with a certificate that is not good for this address`;

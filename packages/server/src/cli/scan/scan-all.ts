@@ -1,3 +1,5 @@
+import { firstOf } from "../../flow/time-limit.ts";
+
 /** What there is to scan, one by one. */
 export type ScanItem =
   | { kind: "stdin"; name: string }
@@ -44,12 +46,12 @@ export async function scanAll(
   signal: AbortSignal,
 ): Promise<void> {
   const failed = new AbortController();
-  const either = AbortSignal.any([signal, failed.signal]);
+  using either = firstOf([signal, failed.signal]);
 
   async function worker(): Promise<void> {
     for (;;) {
-      const next = either.aborted ? undefined : await items.next();
-      if (!next || next.done || either.aborted) return;
+      const next = either.signal.aborted ? undefined : await items.next();
+      if (!next || next.done || either.signal.aborted) return;
       await one(next.value);
     }
   }
@@ -60,7 +62,7 @@ export async function scanAll(
       return;
     }
     options.onStart(item);
-    const scanned = await options.scanner.scan(item, (bytes) => options.onBytes(item, bytes), either);
+    const scanned = await options.scanner.scan(item, (bytes) => options.onBytes(item, bytes), either.signal);
     options.onResult(item, scanned);
   }
 
@@ -68,7 +70,7 @@ export async function scanAll(
     try {
       await worker();
     } catch (error) {
-      if (!either.aborted) failed.abort(error);
+      if (!either.signal.aborted) failed.abort(error);
     }
   });
   await Promise.all(workers);
