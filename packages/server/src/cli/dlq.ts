@@ -1,9 +1,9 @@
 import { Command } from "commander";
+import { DATA_DIR, found, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { wrongUsage } from "./outcome/command-failed.ts";
-import { found, localStore, pageLimit } from "./reach/local-store.ts";
-import { print, say } from "./terminal/output.ts";
-import { ago, table } from "./terminal/table.ts";
+import { wrongUsage } from "./exit-codes.ts";
+import { pageLimit } from "./flag-values.ts";
+import { ago, print, say, table } from "./terminal/output.ts";
 
 interface Flags {
   dataDir?: string;
@@ -12,8 +12,6 @@ interface Flags {
   after?: string;
   all?: boolean;
 }
-
-const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
 export function dlqCommand(): Command {
   const command = new Command("dlq").description(

@@ -6,12 +6,10 @@ import { log } from "../log.ts";
 import { SourceFailed } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { coloured, out, say } from "./terminal/output.ts";
+import { byteCount, moment } from "./flag-values.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { coloured, out, printable, say } from "./terminal/output.ts";
 import { progress } from "./terminal/progress.ts";
-import { byteCount, moment } from "./terminal/quantities.ts";
-import { printable } from "./terminal/table.ts";
 import { count, exitCodeOf, newTally, summary } from "./terminal/tally.ts";
 
 interface GuardFlags extends Record<string, unknown> {
@@ -70,7 +68,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   });
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-  // It watches for as long as a service runs, and has nothing to read again: rules are looked at every two seconds.
+  // It watches for as long as a service runs, and has nothing to read again: rules are checked every two seconds.
   if (watch) process.on("SIGHUP", () => {});
   const filters = {
     ...(prefix !== undefined && { prefix }),

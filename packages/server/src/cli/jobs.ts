@@ -1,10 +1,10 @@
 import { Command, Option } from "commander";
 import type { JobCard } from "../model/job-card.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
+import { DATA_DIR, found, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { found, localStore, pageLimit } from "./reach/local-store.ts";
-import { print, say } from "./terminal/output.ts";
-import { ago, table } from "./terminal/table.ts";
+import { pageLimit } from "./flag-values.ts";
+import { ago, print, say, table } from "./terminal/output.ts";
 
 interface Flags {
   dataDir?: string;
@@ -19,7 +19,7 @@ export function jobsCommand(): Command {
   command
     .command("list")
     .description("jobs that are not done, newest first")
-    .option("--data-dir <path>", "the server's data folder")
+    .option(...DATA_DIR)
     .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]))
     .option("--limit <number>", "at most so many", pageLimit, 50)
     .option("--after <cursor>", "go on where the page before ended")
@@ -41,7 +41,7 @@ export function jobsCommand(): Command {
     .command("show")
     .argument("<id>", "as lazaret jobs list shows it")
     .description("one job, without its secrets")
-    .option("--data-dir <path>", "the server's data folder")
+    .option(...DATA_DIR)
     .action(async (id: string, flags: Flags) => {
       await using store = await localStore({ dataDir: flags.dataDir });
       print(found(await store.browser.show(id), `job ${id}`, "lazaret jobs list"));

@@ -4,9 +4,8 @@ import { gathered, log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -27,7 +26,7 @@ export function serveCommand(): Command {
       const signals = hangUps();
       const { startService } = await import("../app.ts");
       const service = await startService(settings, say);
-      const health = await service.engine.health(AbortSignal.timeout(5000));
+      const checks = await engineChecks(service);
       say("listening", {
         version,
         role: settings.role,
@@ -35,8 +34,7 @@ export function serveCommand(): Command {
         port: service.port,
         tls: settings.tlsCert !== "",
       });
-      for (const check of health.checks)
-        (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
+      for (const check of checks) (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
       await runUntilSignal(service, {
         until,
         hangUps: signals,

@@ -1,7 +1,7 @@
 import { existsSync, type Stats, statSync } from "node:fs";
 import { access, constants, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { inBytes } from "../terminal/quantities.ts";
+import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const MIB = 1024 * 1024;

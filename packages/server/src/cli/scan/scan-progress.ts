@@ -1,9 +1,7 @@
-import { liveArea, type Terminal } from "../terminal/live-area.ts";
-import { bar, progressLine } from "../terminal/progress.ts";
-import { inBytes, inTime } from "../terminal/quantities.ts";
-import { printable } from "../terminal/table.ts";
+import { inBytes, inTime, printable } from "../terminal/output.ts";
+import { bar, liveArea, progressLine, type Terminal } from "../terminal/progress.ts";
 import type { Tally } from "../terminal/tally.ts";
-import type { ScanItem } from "./scanned.ts";
+import type { ScanItem } from "./scan-all.ts";
 
 /** Bars for the files under way and one for all of them, on a terminal; nothing elsewhere. */
 export interface ScanProgress extends Disposable {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { byteCount, moment } from "../flag-values.ts";
+import { inBytes, inTime } from "./output.ts";
 import { progress, progressLine } from "./progress.ts";
-import { byteCount, inBytes, inTime, moment } from "./quantities.ts";
 
 test("the progress line has a bar, numbers, rate and remaining time", () => {
   const tally = { files: 30, bytes: 3 * 1024 * 1024, infected: 2, notScanned: 0, totalFiles: 120 };

@@ -1,5 +1,5 @@
-import { type ExitCode, exitCodes } from "../outcome/exit-codes.ts";
-import { inBytes, inTime } from "./quantities.ts";
+import { type ExitCode, exitCodes } from "../exit-codes.ts";
+import { inBytes, inTime } from "./output.ts";
 
 /** What a pass over many files has done so far. */
 export interface Tally {
