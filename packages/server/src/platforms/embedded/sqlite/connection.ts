@@ -9,7 +9,10 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** In this thread, which stands still while the disk is asked. */
+/**
+ * In this thread, which stands still while the disk is asked.
+ * @internal for tests with a clock of their own
+ */
 export function directConnection(database: OpenDatabase): Connection {
   const runBatch = batchRunner(database);
   return {
