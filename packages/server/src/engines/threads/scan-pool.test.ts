@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
+import { stored, zip } from "../../../test/fixtures/zip-writer.ts";
 import { eicar } from "../../../test/support/eicar.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
-import { stored, zip } from "../../../test/support/zip-writer.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
 import { compileWasm } from "../../unpack/web-assembly.ts";
 import type { ShownVerdict } from "../clamd/show-members.ts";
 import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
-import { packedBy7z } from "../rules/samples/archives.ts";
 import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
 import { LIGHT_LIMITS } from "./scan-limits.ts";
 import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { packedBy7z } from "../../engines/rules/samples/archives.ts";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
 import { memoryBlob } from "../blob.ts";
 import type { MemberSink } from "../opener.ts";
 import { sevenZipProgram, unpack } from "./seven-zip.ts";

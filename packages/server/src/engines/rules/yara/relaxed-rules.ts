@@ -46,7 +46,10 @@ function isAnchored(strings: string): boolean {
   return expressions.some((expression) => /(^|[^\\[])\^|(^|[^\\])\$/.test(expression.replace(/\\\\/g, "")));
 }
 
-/** Nothing, if not every part of the condition is known to hold for the whole when it holds for a file. */
+/**
+ * Nothing, if not every part of the condition is known to hold for the whole when it holds for a file.
+ * @internal tested by table
+ */
 export function relaxedCondition(condition: string): string | undefined {
   const kept: string[] = [];
   for (const term of conjuncts(condition.trim())) {

@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { atTheEnd } from "../../../../test/support/leftovers.ts";
-import { sevenZipProgram } from "../../../unpack/seven-zip/seven-zip.ts";
-import { FULL_LIMITS } from "../../threads/scan-limits.ts";
-import { startScanWorker } from "../../threads/scan-worker.ts";
-import { BUILT_IN_RULES, countRules, readRules } from "../rule-files.ts";
-import { rulesEngine } from "../rules-engine.ts";
-import { wordOn } from "../samples/scan-bytes.ts";
-import { yaraProgram } from "../yara/compile-rules.ts";
+import { BUILT_IN_RULES, countRules, readRules } from "../../src/engines/rules/rule-files.ts";
+import { yaraProgram } from "../../src/engines/rules/yara/compile-rules.ts";
+import { FULL_LIMITS } from "../../src/engines/threads/scan-limits.ts";
+import { startScanWorker } from "../../src/engines/threads/scan-worker.ts";
+import { sevenZipProgram } from "../../src/unpack/seven-zip/seven-zip.ts";
+import { atTheEnd } from "../support/leftovers.ts";
+import { rulesEngine, verdictOf } from "../support/rules-engine.ts";
 
 const sources = readRules(BUILT_IN_RULES);
 const rules = sources.flatMap(({ text }) => text.match(/^rule [\s\S]*?^\}/gm) ?? []);
@@ -42,7 +41,7 @@ describe("no rule matches the files that rules and tests are kept in", () => {
   const folders = [BUILT_IN_RULES, fileURLToPath(new URL(".", import.meta.url))];
   for (const folder of folders) {
     for (const name of readdirSync(folder)) {
-      test(name, async () => assert.equal(await wordOn(engine, readFileSync(`${folder}/${name}`)), "clean"));
+      test(name, async () => assert.equal(await verdictOf(engine, readFileSync(`${folder}/${name}`)), "clean"));
     }
   }
 });

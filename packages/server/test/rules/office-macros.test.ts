@@ -1,5 +1,5 @@
-import { deflated, zip } from "../../../../test/support/zip-writer.ts";
-import { compound } from "../samples/archives.ts";
+import { compound } from "../fixtures/archives.ts";
+import { deflated, zip } from "../fixtures/zip-writer.ts";
 import { checkRule } from "./check-rule.ts";
 
 const module = 'Attribute VB_Name = "ThisDocument"\r\n';

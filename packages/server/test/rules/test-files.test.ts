@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { eicar } from "../../../../test/support/eicar.ts";
+import { eicar } from "../support/eicar.ts";
 import { checkRule } from "./check-rule.ts";
 
 const clam = readFileSync("/usr/share/clamav-testfiles/clam.exe");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
-import { rulesEngine } from "../rules-engine.ts";
-import { wordOn } from "../samples/scan-bytes.ts";
+import { rulesEngine, verdictOf } from "../support/rules-engine.ts";
 
 const engine = await rulesEngine({ threads: 1 });
 after(() => engine.close());
@@ -18,9 +17,9 @@ export function checkRule(rule: string, samples: { matches: Samples; misses: Sam
     for (const [name, sample] of Object.entries(samples.matches)) {
       test(`matches ${name}, alone and among others`, async () => {
         const content = bytesOf(sample);
-        assert.equal(await wordOn(engine, content), `infected ${rule}`);
+        assert.equal(await verdictOf(engine, content), `infected ${rule}`);
         const among = [...OTHERS, content, ...OTHERS];
-        const words = await Promise.all(among.map((one) => wordOn(engine, one)));
+        const words = await Promise.all(among.map((one) => verdictOf(engine, one)));
         assert.deepEqual(
           words,
           among.map((one) => (one === content ? `infected ${rule}` : "clean")),
@@ -28,7 +27,7 @@ export function checkRule(rule: string, samples: { matches: Samples; misses: Sam
       });
     }
     for (const [name, sample] of Object.entries(samples.misses)) {
-      test(`does not match ${name}`, async () => assert.equal(await wordOn(engine, bytesOf(sample)), "clean"));
+      test(`does not match ${name}`, async () => assert.equal(await verdictOf(engine, bytesOf(sample)), "clean"));
     }
   });
 }
