@@ -1,19 +1,19 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { startKeys } from "./compose/api-keys.ts";
 import { cannotListen } from "./compose/cannot-start.ts";
-import { startDeadLetterCare } from "./compose/dead-letter-care.ts";
 import { queueGauges, receiverGauges } from "./compose/gauges.ts";
 import { installationOf } from "./compose/installation.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { objectAddress } from "./compose/object-address.ts";
-import { HEALTH_TIMEOUT_MS, startScanning } from "./compose/scanning.ts";
-import { scansNow } from "./compose/scans-now.ts";
-import { tellSignatureAge, withSignatureNote } from "./compose/signature-age.ts";
+import { type Scanning, startScanning } from "./compose/scanning.ts";
+import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
 import { metrics } from "./metrics.ts";
-import type { Platform } from "./platforms/platform.ts";
-import type { JobQueue } from "./queue/job-queue.ts";
+import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
+import { health, logSignatureAge } from "./pipeline/health.ts";
+import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
+import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
 import { asyncRoutes } from "./receive/async-routes.ts";
 import { inBothDialects } from "./receive/dialect.ts";
@@ -21,8 +21,8 @@ import { familyRoutes } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyRoutes } from "./receive/key-routes.ts";
 import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import type { ScanNowOptions } from "./receive/scan-now.ts";
-import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
+import { serviceRoutes } from "./receive/service-routes.ts";
 import { syncRoutes } from "./receive/sync-routes.ts";
 import { versionRoute } from "./receive/version-route.ts";
 import { wrongKeys } from "./receive/wrong-keys.ts";
@@ -56,14 +56,6 @@ export interface RunningService {
   stop(graceMs?: number, drainMs?: number): Promise<void>;
 }
 
-const GRACE_MS = 25_000;
-/** Anybody may ask for readiness, any number of times. */
-const READINESS_MS = 500;
-/** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
-const QUEUE_ANSWER_MS = 1500;
-/** …and for the metrics. */
-const COUNTS_MS = 1000;
-
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
   settings: Settings,
@@ -83,9 +75,9 @@ export async function startService(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform, objects, guard, callbackGuard } = scanning;
-  const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
+  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
-  undo.use(tellSignatureAge(scanning.engine, log));
+  undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
   measured.watch(queueGauges(queueCounts));
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
@@ -109,7 +101,7 @@ export async function startService(
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
+      scanNow: scanNowOf(settings, scanning, options),
     }),
   ];
   const apiRoutes = [
@@ -125,24 +117,15 @@ export async function startService(
   ];
   const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;
-  const state = remembered(
-    READINESS_MS,
-    async () => {
-      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
-      const [health, queue] = await Promise.all([engine, inTime(queueCheck(queueCounts, platform.tryToWrite))]);
-      return { health, queue };
-    },
-    { timesAsLong: 1 },
-  );
+  const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
   const service = serviceRoutes({
     version,
     routes,
     metrics: remembered(COUNTS_MS, measured.text),
     async readiness() {
-      const { health, queue } = await state();
+      const { ready, checks } = await state();
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, queue, ...withSignatureNote(health.checks)];
-      return { ready: !stopping && queue.ok && health.ready, checks };
+      return { ready: !stopping && ready, checks: [running, ...checks] };
     },
   });
 
@@ -179,28 +162,22 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-async function queueCheck(
-  counts: JobQueue["counts"],
-  tryToWrite: Platform["tryToWrite"] = async () => {},
-): Promise<ReadinessCheck> {
-  try {
-    await tryToWrite();
-    const { ready, buried, oldestSeconds } = await counts();
-    const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
-    return { name: "queue", ok: true, detail };
-  } catch (error) {
-    const hint = error instanceof Error && "hint" in error ? `; ${error.hint}` : "";
-    return { name: "queue", ok: false, detail: `${error instanceof Error ? error.message : error}${hint}` };
-  }
-}
-
-async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
-  const late = Promise.withResolvers<ReadinessCheck>();
-  const detail = `no answer within ${QUEUE_ANSWER_MS} ms`;
-  const timer = setTimeout(() => late.resolve({ name: "queue", ok: false, detail }), QUEUE_ANSWER_MS);
-  try {
-    return await Promise.race([check, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** The synchronous API's scans. What comes slowly is held until it is here. */
+function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: ServiceOptions): ScanNow {
+  const { concurrency: slots, inspect, objectSteps: objects, temporaryFolder: folder } = scanning;
+  return scanNow({
+    timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
+    ...(timer && { timer }),
+    installation: installationOf(settings),
+    scan: synchronousScan({
+      slots,
+      longestLine: longestLine(settings, slots),
+      async hold(bytes, signal) {
+        const file = await spool(bytes, { folder, memoryBytes: IN_MEMORY_BYTES }, signal);
+        return { read: () => contentOf(file), release: () => release(file) };
+      },
+      inspect,
+      objects,
+    }),
+  });
 }

@@ -1,20 +1,17 @@
-import { findings } from "@lazaret/contract";
-import { startEngine } from "../engines/variants.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import type { Log } from "../log.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { addressGuard } from "../net/address-guard.ts";
-import { inspect } from "../pipeline/run-job.ts";
+import { engineHealth } from "../pipeline/health.ts";
+import { inspect } from "../pipeline/inspect.ts";
+import { jobLimits } from "../pipeline/limits.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
-import { cannotStartEngine } from "./cannot-start.ts";
-import { engineParts } from "./engine-parts.ts";
+import { startEngineOf } from "./engine-parts.ts";
 import { type ObjectStore, objectStore } from "./object-store.ts";
-import { HEALTH_TIMEOUT_MS } from "./scanning.ts";
-import { temporaryFolder, withTemporaryFolder } from "./temporary-folder.ts";
 
 /** Engine and sources without a service around them: no queue, no topic, no tags, and nothing written to the data folder. */
 export interface LocalScan extends AsyncDisposable {
@@ -26,16 +23,9 @@ export interface LocalScan extends AsyncDisposable {
   inspect(source: Source, signal: AbortSignal): Promise<Report>;
 }
 
-const MIB = 1024 * 1024;
-
 export async function startLocalScan(settings: Settings, atOnce: number, log: Log): Promise<LocalScan> {
   await using undo = new AsyncDisposableStack();
-  const parts = engineParts(settings, atOnce, { log, stays: false });
-  const folder = undo.use(await temporaryFolder());
-  const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
-    throw cannotStartEngine(settings, error);
-  });
-  undo.defer(() => engine.close());
+  const { engine, parts } = undo.use(await startEngineOf(settings, atOnce, { log, stays: false }));
   const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
@@ -49,22 +39,12 @@ export async function startLocalScan(settings: Settings, atOnce: number, log: Lo
   };
 
   const stages = { open: fetchSource(download, { open: openObject }), engine, now: () => performance.now() };
-  const { checks } = await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
-  const all = undo.move();
+  const { checks } = await engineHealth(engine);
+  const disposing = undo.move();
   return {
     checks,
     withoutClamd: parts.clamd === undefined,
-    async inspect(source, signal) {
-      const limit = AbortSignal.timeout(settings.jobTimeoutSeconds * 1000);
-      const limits = { maxBytes: settings.jobMaxMib * MIB, signal: AbortSignal.any([signal, limit]) };
-      try {
-        return await inspect(source, stages, limits);
-      } catch (error) {
-        if (!limit.aborted || signal.aborted) throw error;
-        const verdict = { kind: "unscannable", finding: findings.timeout } as const;
-        return { verdict, sizeBytes: 0, downloadSeconds: settings.jobTimeoutSeconds, scanSeconds: 0 };
-      }
-    },
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
+    inspect: (source, signal) => inspect(source, stages, { ...jobLimits(settings), signal }),
+    [Symbol.asyncDispose]: () => disposing.disposeAsync(),
   };
 }
