@@ -15,16 +15,16 @@ import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
-import { asyncRoutes } from "./receive/async-routes.ts";
-import { inBothDialects } from "./receive/dialect.ts";
-import { familyRoutes } from "./receive/family-routes.ts";
+import { asyncHandlers } from "./receive/async-routes.ts";
+import { familyHandlers } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
-import { keyRoutes } from "./receive/key-routes.ts";
-import { objectLinkRoutes } from "./receive/object-link-routes.ts";
+import { keyHandlers } from "./receive/key-routes.ts";
+import { objectLinkHandlers } from "./receive/object-link-routes.ts";
+import { routes } from "./receive/routes.ts";
 import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
-import { serviceRoutes } from "./receive/service-routes.ts";
-import { syncRoutes } from "./receive/sync-routes.ts";
-import { versionRoute } from "./receive/version-route.ts";
+import { serviceHandlers } from "./receive/service-routes.ts";
+import { syncHandlers } from "./receive/sync-routes.ts";
+import { versionHandlers } from "./receive/version-route.ts";
 import { wrongKeys } from "./receive/wrong-keys.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
@@ -84,8 +84,10 @@ export async function startService(
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
-  const specRoutes = [
-    ...asyncRoutes({
+  let stopping = false;
+  const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const handlers = {
+    ...asyncHandlers({
       checkDestination: guard.checkUrl,
       checkCallback: callbackGuard.checkUrl,
       checkObject: objects.problemWith,
@@ -97,44 +99,38 @@ export async function startService(
       downloads: settings.downloads,
       findResult: platform.results.find,
     }),
-    ...syncRoutes({
+    ...syncHandlers({
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
       scanNow: scanNowOf(settings, scanning, options),
     }),
-  ];
-  const apiRoutes = [
-    ...inBothDialects(specRoutes),
-    ...familyRoutes({
+    ...familyHandlers({
       tenantId: platform.tenantId,
       scansThisMonth: scanning.usage.thisMonth,
       monthlyQuota: settings.monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),
-    ...keyRoutes({ publicKeys: async () => jobs.publicKeys() }),
-    ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
-  ];
-  const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
-  let stopping = false;
-  const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
-  const service = serviceRoutes({
-    version,
-    routes,
-    metrics: remembered(COUNTS_MS, measured.text),
-    async readiness() {
-      const { ready, checks } = await state();
-      const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      return { ready: !stopping && ready, checks: [running, ...checks] };
-    },
-  });
+    ...keyHandlers({ publicKeys: async () => jobs.publicKeys() }),
+    ...(objects.checkLink && objectLinkHandlers({ checkLink: objects.checkLink, open: objects.open })),
+    ...versionHandlers({ version, installation }),
+    ...serviceHandlers({
+      metrics: remembered(COUNTS_MS, measured.text),
+      async readiness() {
+        const { ready, checks } = await state();
+        const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
+        return { ready: !stopping && ready, checks: [running, ...checks] };
+      },
+    }),
+  };
+  const serving = { role: settings.role, scans: true, folders: objects.checkLink !== undefined };
 
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: keys.auth, wrongKeys: wrongKeys() }),
+    handle: api({ routes: routes(serving, handlers, { version }), auth: keys.auth, wrongKeys: wrongKeys() }),
     log,
     trustedProxies: settings.trustedProxies,
     timings,
