@@ -45,7 +45,7 @@ const byFinding: Readonly<Record<string, readonly TestChoice[]>> = {
   "too-big": [journey("sync-download", "a download of")],
   "download-failed": [journey("spec-rows", "missing")],
   "callback-failed": [journey("spec-rows", "failed callback")],
-  encrypted: [server("src/scan/merge-verdicts"), server("src/engines/rules/hostile-files", "encrypted")],
+  encrypted: [server("src/scan/broadcast"), server("src/engines/rules/hostile-files", "encrypted")],
   "limits-exceeded": [journey("sync-download", "a download of")],
   "unsupported-archive": [server("src/unpack/walk"), server("src/engines/rules/hostile-files", "unsupported")],
   timeout: [journey("async-download", "longer than its time")],

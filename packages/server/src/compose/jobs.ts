@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
 import { KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
 import { workJobs } from "../pipeline/work-jobs.ts";
-import { newJobId } from "../queue/job-id.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
