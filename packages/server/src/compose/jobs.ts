@@ -10,7 +10,7 @@ import { newJobId } from "../queue/job-queue.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
-import { installationOf } from "./installation.ts";
+import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
 
 export interface JobsOptions {

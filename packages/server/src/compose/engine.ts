@@ -8,7 +8,7 @@ import { type ClamdSearch, startEngine, type VariantParts } from "../engines/var
 import type { Log } from "../log.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
-import { CannotStart, cannotStartEngine } from "./cannot-start.ts";
+import { CannotStart } from "./cannot-start.ts";
 
 export interface EnginePartsOptions {
   log: Log;
@@ -39,6 +39,16 @@ export async function startEngineOf(
   undo.defer(() => engine.close());
   const disposing = undo.move();
   return { engine, parts, temporaryFolder: path, [Symbol.asyncDispose]: () => disposing.disposeAsync() };
+}
+
+/** With a rules folder of the operator's own, what is wrong is most likely in there. */
+function cannotStartEngine(settings: Settings, error: Error): Error {
+  if (settings.engine !== "P" || settings.rulesDir === "") return error;
+  return new CannotStart(
+    `cannot start engine P with the rules in ${settings.rulesDir}: ${error.message}`,
+    "LAZARET_RULES_DIR must be a folder of .yar files that compile; docs/rules.md tells how to write one",
+    { cause: error },
+  );
 }
 
 /** Which engine the settings ask for. */
