@@ -23,7 +23,7 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   DOWNLOAD_MAX_REDIRECTS: [server("src/fetch/http-download")],
   TRACE_ID_MAX_CHARACTERS: [journey("async-download", "256 characters")],
   CUSTOM_DATA_MAX_BYTES: [journey("async-download", "custom_data")],
-  OBJECT_LINK_HOURS: [server("src/compose/object-address")],
+  OBJECT_LINK_HOURS: [server("src/fetch/object-reader")],
   BUCKET_MAX_CHARACTERS: [server("src/receive/body/object-fields")],
   OBJECT_KEY_MAX_BYTES: [server("src/receive/body/object-fields")],
   OBJECT_VERSION_MAX_CHARACTERS: [server("src/receive/body/object-fields")],

@@ -103,7 +103,7 @@ async function scan(texts: readonly string[], flags: ScanFlags): Promise<void> {
 async function inThisProcess(flags: ScanFlags): Promise<Scanner> {
   const given = Object.fromEntries(LOCAL_SETTINGS.map((name) => [name, flags[name] as string | undefined]));
   const { settings } = loadSettings(given, {});
-  const { startLocalScan } = await import("../compose/local-scan.ts");
+  const { startLocalScan } = await import("../compose/scanning.ts");
   const logged = log({ level: "error", format: "text", write: say });
   const local = await startLocalScan(settings, flags.concurrency, logged);
   for (const { ok, name, detail } of local.checks) if (!ok) say(`lazaret: ${name}: ${detail}\n`);

@@ -14,8 +14,8 @@ import "../../test/support/leftovers.ts";
 import { selfSigned } from "../../test/support/self-signed.ts";
 import { cleanReport, jobFor, trySender } from "../../test/support/try-callback.ts";
 import { until } from "../../test/support/until.ts";
+import { afterFailedCallback } from "../pipeline/retry-policy.ts";
 import { attemptNumber, retryWaitMs } from "./callback.ts";
-import { afterFailedCallback } from "./retry-policy.ts";
 import { callbackSigner } from "./signature.ts";
 import { signingKeyPair } from "./signing-keys.ts";
 

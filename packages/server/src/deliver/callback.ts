@@ -18,7 +18,7 @@ import { type Receivers, receivers } from "./callback/receivers.ts";
 import { callbackPayload } from "./render.ts";
 import type { SignCallback } from "./signature.ts";
 
-export type Delivery = { delivered: true } | { delivered: false; failure: CallbackFailure };
+type Delivery = { delivered: true } | { delivered: false; failure: CallbackFailure };
 
 export interface CallbackSender {
   /**

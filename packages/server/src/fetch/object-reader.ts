@@ -1,3 +1,4 @@
+import { OBJECT_LINK_HOURS } from "@lazaret/contract";
 import type { ObjectRef, OpenedSource, SeenObject } from "../model/source.ts";
 
 /** Reads objects of buckets. Each adapter passes test/contracts/object-reader.ts. */
@@ -47,4 +48,17 @@ function nameOf(parameter: string): string {
 function splitOnce(text: string, separator: string): string[] {
   const at = text.indexOf(separator);
   return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/**
+ * Where an object can be read, as callbacks tell it: its internal link without what lets one in. A store that cannot make
+ * links right now keeps nobody from submitting a job; the address then only names the object.
+ */
+export function objectAddress(objects: Pick<ObjectReader, "link">): (object: ObjectRef) => Promise<string> {
+  return async (object) => {
+    const link = await objects.link(object, OBJECT_LINK_HOURS * 3600).catch(() => undefined);
+    if (link !== undefined) return linkAddress(link);
+    const path = [object.bucket, ...object.key.split("/")].map(encodeURIComponent).join("/");
+    return `s3://${path}${object.version === undefined ? "" : `?versionId=${encodeURIComponent(object.version)}`}`;
+  };
 }

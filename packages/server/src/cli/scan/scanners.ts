@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { type FileInput, type Lazaret, LazaretError, UnauthorizedError, UnreachableError } from "@lazaret/client";
 import { CannotStart } from "../../compose/cannot-start.ts";
-import type { LocalScan } from "../../compose/local-scan.ts";
+import type { LocalScan } from "../../compose/scanning.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Report } from "../../model/report.ts";
 import type { Source } from "../../model/source.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
+import type { CallbackFailure } from "../deliver/callback/failure.ts";
 import type { Report } from "../model/report.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
 import { afterEngineFault, afterFailedCallback, afterFailedDownload } from "./retry-policy.ts";
 
 const failure: CallbackFailure = {

@@ -5,10 +5,10 @@ import {
   DOWNLOAD_RETRY_SECONDS,
   findings,
 } from "@lazaret/contract";
+import type { CallbackFailure } from "../deliver/callback/failure.ts";
 import type { Job, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
 
 /**
  *   download failed ──passing, fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ download
@@ -19,17 +19,22 @@ import type { CallbackFailure } from "./callback/failure.ts";
  *          └──else──▶ not scannable
  *
  *   tag or delete failed ──fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ tag or delete
- *          └──else──▶ the action is `no`
+ *          └──else──▶ an object that was to be deleted is tagged; else the action is `no`
+ *   …of a scan that is no job: the same, with 2 retries after 0.25 and 0.5 s
  *
  *   invocation failed ──fewer than 3 re-queues──▶ again after 5, 10, 15 s ──▶ invocation (1 + 5 POSTs)
  *          └──else──▶ with ReportEventBus: an event, then done; without: buried
  */
-/** Counts what failed: a job, or a scan that is none. */
-interface Again<Counts = Job> {
+/** Again after a while, as `job`: a job, or the counts of a scan that is none. */
+export interface Again<Counts = Job> {
   kind: "again";
   afterSeconds: number;
   job: Counts;
 }
+
+/** What has failed of a scan so far. */
+export type ScanCounts = Pick<Job, "failedDownloads" | "failedScans">;
+
 type Buried = Extract<Settlement, { kind: "buried" }>;
 
 export type AfterFailedCallback =
@@ -45,6 +50,11 @@ const ENGINE_RETRY_SECONDS = 5;
 /** Ours: how often tagging or deleting an object is tried again, and the waits between, times the try that failed. */
 const ACTION_RETRIES = 3;
 const ACTION_RETRY_SECONDS = 5;
+/** The same while somebody waits for the answer. */
+const ACTION_PAUSES_MS = [250, 500];
+
+/** Ours: how long a scan that is no job waits for a database that does not take its result. */
+export const QUEUE_RETRY_MS = 5000;
 
 /** What becomes of a job whose file was looked for, and perhaps not read. */
 export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>(
@@ -75,6 +85,12 @@ export function afterFailedAction(job: ScannedJob): Again | { kind: "given up" }
   const failedActions = job.failedActions + 1;
   if (failedActions > ACTION_RETRIES) return { kind: "given up" };
   return { kind: "again", afterSeconds: ACTION_RETRY_SECONDS * failedActions, job: { ...job, failedActions } };
+}
+
+/** The same for a scan that is no job, after so many tries. */
+export function afterFailedActionNow(tries: number): { kind: "wait"; ms: number } | { kind: "given up" } {
+  const ms = ACTION_PAUSES_MS[tries - 1];
+  return ms === undefined ? { kind: "given up" } : { kind: "wait", ms };
 }
 
 /** What becomes of a job after an invocation that failed with all its POSTs. */
