@@ -1,6 +1,6 @@
-import { type Gate, gate, type Leave } from "../../flow/gate.ts";
-import { firstOf } from "../../flow/time-limit.ts";
-import { Busy } from "../../model/faults.ts";
+import { type Gate, gate, type Leave } from "../flow/gate.ts";
+import { firstOf } from "../flow/time-limit.ts";
+import { Busy } from "../model/faults.ts";
 
 /**
  * Who may POST to which receiver (an origin) at once. Receivers know nothing of each other, and those that answer nothing
