@@ -1,7 +1,7 @@
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { outboundGuards } from "../net/address-guard.ts";
-import { newJobId } from "../queue/job-id.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import { api } from "../receive/api.ts";
 import { asyncRoutes } from "../receive/async-routes.ts";
 import { inBothDialects } from "../receive/dialect.ts";

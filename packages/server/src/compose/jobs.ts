@@ -13,7 +13,7 @@ import { guardedConnector } from "../net/guarded-connector.ts";
 import type { ObjectScans } from "../pipeline/finish-object.ts";
 import { type JobStages, runJob } from "../pipeline/run-job.ts";
 import type { Platform } from "../platforms/platform.ts";
-import { newJobId } from "../queue/job-id.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import { type JobRun, startWorker, type Worker } from "../queue/worker.ts";
 import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
 import type { Settings } from "../settings.ts";

@@ -1,6 +1,5 @@
 import { OBJECT_LINK_HOURS } from "@lazaret/contract";
-import { linkAddress } from "../deliver/link-address.ts";
-import type { ObjectReader } from "../fetch/object-reader.ts";
+import { linkAddress, type ObjectReader } from "../fetch/object-reader.ts";
 import type { ObjectRef } from "../model/source.ts";
 
 /**

@@ -2,7 +2,7 @@ import { callbackSigner } from "../deliver/signature.ts";
 import type { Log } from "../log.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
-import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
+import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";

@@ -6,7 +6,7 @@ import {
   type ScanResultEvent,
 } from "@lazaret/contract";
 
-/** Where results are told to whoever listens. Used when ReportEventBus is true. */
+/** Where results are announced to its targets. Used when ReportEventBus is true. */
 export interface EventBus {
   /** Durable when it resolves, and does not wait for targets. Called again with the same id after a crash. */
   publish(event: BusEvent): Promise<void>;
@@ -40,7 +40,7 @@ export function busEvent<DetailType extends string, Detail>(
   };
 }
 
-/** The id of one message about a job, as a UUID: the same whenever it is told again. */
+/** The id of one message about a job, as a UUID: the same whenever it is announced again. */
 export function messageId(jobId: string, what: string): string {
   const digits = hash("sha256", `${what}\0${jobId}`);
   // Version 8 and the usual variant: a UUID of our own making.

@@ -1,13 +1,11 @@
 import {
   CALLBACK_REQUEUE_SECONDS,
   CALLBACK_REQUEUES,
-  CALLBACK_RETRIES,
-  CALLBACK_RETRY_SECONDS,
   DOWNLOAD_RETRIES,
   DOWNLOAD_RETRY_SECONDS,
   findings,
 } from "@lazaret/contract";
-import type { Job } from "../model/job.ts";
+import type { Job, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
 import type { CallbackFailure } from "./callback/failure.ts";
@@ -34,17 +32,11 @@ interface Again<Counts = Job> {
 }
 type Buried = Extract<Settlement, { kind: "buried" }>;
 
-/** A job that goes back to the queue with its report is never downloaded or scanned again. */
-export type ScannedJob = Job & { report: Report };
-
 export type AfterFailedCallback =
   | Again
   | Buried
   /** A Download Scan Result of this failure is to be emitted; the job is done when it has been. */
   | { kind: "event"; failure: CallbackFailure };
-
-/** POSTs of one invocation. */
-const POSTS_PER_INVOCATION: number = 1 + CALLBACK_RETRIES;
 
 /** Ours: scans of one file that the engine may fail at before the file is taken for the reason, and the waits between. */
 const ENGINE_RETRIES = 3;
@@ -53,9 +45,6 @@ const ENGINE_RETRY_SECONDS = 5;
 /** Ours: how often tagging or deleting an object is tried again, and the waits between, times the try that failed. */
 const ACTION_RETRIES = 3;
 const ACTION_RETRY_SECONDS = 5;
-
-/** By how much of itself a wait is made longer or shorter at most, so that jobs that failed together part. */
-const JITTER = 0.2;
 
 /** What becomes of a job whose file was looked for, and perhaps not read. */
 export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>(
@@ -105,15 +94,4 @@ export function afterFailedCallback(
   if (options.reportEventBus) return { kind: "event", failure };
   const reason = `${findings.callbackFailed}: ${failure.message}, ${failure.attempts} attempts`;
   return { kind: "buried", reason, job: { ...job, failedCallbacks } };
-}
-
-/** The wait before a retry inside an invocation, the first being 1: 0.25, 0.5, 1, 2, 4 s, each give or take a fifth. */
-export function retryWaitMs(retry: number, random: () => number): number {
-  const seconds = CALLBACK_RETRY_SECONDS * 2 ** (retry - 1);
-  return Math.round(seconds * 1000 * (1 - JITTER + 2 * JITTER * random()));
-}
-
-/** X-Delivery-Attempt: the POSTs of a job are counted over its invocations. */
-export function attemptNumber(job: Job, retry: number): number {
-  return job.failedCallbacks * POSTS_PER_INVOCATION + retry + 1;
 }

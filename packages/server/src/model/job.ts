@@ -38,6 +38,9 @@ export interface Job {
   failedRuns: number;
 }
 
+/** A job that goes back to the queue with its report is never downloaded or scanned again. */
+export type ScannedJob = Job & { report: Report };
+
 /** What a job has to begin with, and again when it is redriven. */
 export const noFailures = {
   failedDownloads: 0,

@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
-import { type Acted, type ActionPolicy, actOnObject, plannedAction, standingReport } from "../deliver/act-on-object.ts";
+import {
+  type Acted,
+  type ActionPolicy,
+  actOnObject,
+  plannedAction,
+  reportAfterAction,
+} from "../deliver/act-on-object.ts";
 import type { Announcer } from "../deliver/announce.ts";
 import type { ObjectActions } from "../deliver/object-actions.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
@@ -92,7 +98,7 @@ export function objectScans({ objects, announcer, policy, log }: ObjectScansOpti
       const early = plannedAction(report.verdict, policy) === "delete" && report.object !== undefined;
       if (early) await announcer.objectScan({ id, object, report, action: "delete" });
       const acted = await actNow(object, report);
-      const standing = standingReport(report, acted);
+      const standing = reportAfterAction(report, acted);
       const toldSo = early && acted.action === "delete";
       const again = early ? `${id} corrected` : id;
       if (!toldSo) await announcer.objectScan({ id: again, object, report: standing, action: acted.action });

@@ -1,5 +1,5 @@
 import { findings } from "@lazaret/contract";
-import { type Acted, standingReport } from "../deliver/act-on-object.ts";
+import { type Acted, reportAfterAction } from "../deliver/act-on-object.ts";
 import type { CallbackFailure } from "../deliver/callback/failure.ts";
 import type { Delivery } from "../deliver/callback.ts";
 import {
@@ -7,11 +7,10 @@ import {
   afterFailedAction,
   afterFailedCallback,
   afterFailedDownload,
-  type ScannedJob,
 } from "../deliver/retry-policy.ts";
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
-import type { Job, JobSource, ObjectAction } from "../model/job.ts";
+import type { Job, JobSource, ObjectAction, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { noteOf } from "../model/report-note.ts";
 import { done, type Settlement } from "../model/settlement.ts";
@@ -109,7 +108,7 @@ async function tell(run: JobRun, scanned: ScannedJob, stages: JobStages): Promis
     const acted = await actOn(run, scanned, stages);
     if ("kind" in acted) return acted;
     told.action = acted.action;
-    told.report = standingReport(scanned.report, acted);
+    told.report = reportAfterAction(scanned.report, acted);
     run.note({ ...noteOf(told.report), action: acted.action });
   }
   await stages.keep(told);

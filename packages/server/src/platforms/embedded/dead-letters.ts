@@ -2,8 +2,8 @@ import { jobCard } from "../../model/job-card.ts";
 import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
-import type { StoreParts } from "./job-queue.ts";
 import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLetters {
   return {

@@ -2,8 +2,8 @@ import { jobCard } from "../../model/job-card.ts";
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
-import type { StoreParts } from "./job-queue.ts";
 import type { BrowsedJob } from "./sqlite/browse-operations.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteBrowser({ database, now }: Omit<StoreParts, "alarm">): JobBrowser {
   return {

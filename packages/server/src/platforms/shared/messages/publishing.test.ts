@@ -7,9 +7,9 @@ import { answering, callbackReceiver } from "../../../../test/support/callback-r
 import { temporaryFolder } from "../../../../test/support/leftovers.ts";
 import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
 import { until } from "../../../../test/support/until.ts";
-import { attributesOf } from "../../../deliver/render-finding.ts";
-import type { Posted } from "./senders/sender.ts";
-import { sendingFindings } from "./stored-finding.ts";
+import { attributesOf } from "../../../deliver/findings-topic.ts";
+import { sendingFindings } from "./publishing.ts";
+import type { Posted } from "./sender.ts";
 
 const message: FindingsMessage = {
   bucket: "uploads",

@@ -1,5 +1,5 @@
 import { monthOf, type UsageMeter } from "../../scan/usage-meter.ts";
-import type { StoreParts } from "./job-queue.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteUsage({ database, now }: Omit<StoreParts, "alarm">): UsageMeter {
   return {

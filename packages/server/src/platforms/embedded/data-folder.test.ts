@@ -3,7 +3,7 @@ import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { makeSecretKey, readSecretKey } from "./secret-key.ts";
+import { makeSecretKey, readSecretKey } from "./data-folder.ts";
 
 test("a key is made once, for the owner only, and leaves no drafts", async () => {
   using folder = temporaryFolder();

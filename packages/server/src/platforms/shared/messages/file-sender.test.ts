@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSyn
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { temporaryFolder, watchChild } from "../../../../../test/support/leftovers.ts";
+import { temporaryFolder, watchChild } from "../../../../test/support/leftovers.ts";
 import { fileSender } from "./file-sender.ts";
 import type { Posted, SendOutcome } from "./sender.ts";
 

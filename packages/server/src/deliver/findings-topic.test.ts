@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { FindingsMessage } from "@lazaret/contract";
 import fc from "fast-check";
-import { attributesOf } from "./render-finding.ts";
+import { attributesOf } from "./findings-topic.ts";
 
 const message: FindingsMessage = {
   bucket: "uploads",

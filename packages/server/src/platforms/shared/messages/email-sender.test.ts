@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FindingsMessage } from "@lazaret/contract";
-import "../../../../../test/support/leftovers.ts";
-import { rawServer } from "../../../../../test/support/loopback-server.ts";
-import { selfSigned } from "../../../../../test/support/self-signed.ts";
-import { type SmtpReceiver, smtpReceiver } from "../../../../../test/support/smtp-receiver.ts";
-import { until } from "../../../../../test/support/until.ts";
-import { emailText } from "../../finding-text.ts";
+import "../../../../test/support/leftovers.ts";
+import { rawServer } from "../../../../test/support/loopback-server.ts";
+import { selfSigned } from "../../../../test/support/self-signed.ts";
+import { type SmtpReceiver, smtpReceiver } from "../../../../test/support/smtp-receiver.ts";
+import { until } from "../../../../test/support/until.ts";
+import { emailText } from "../finding-text.ts";
 import { type EmailSenderOptions, emailSender } from "./email-sender.ts";
 import type { Posted } from "./sender.ts";
 

@@ -3,8 +3,7 @@ import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { sealer } from "../../shared/sealed.ts";
-import type { Request } from "./operations.ts";
-import { batchRunner, type RunBatch } from "./run-batch.ts";
+import { batchRunner, type Request, type RunBatch } from "./operations.ts";
 import { migrate } from "./schema.ts";
 
 function inMemory(): { db: DatabaseSync; run: RunBatch } {

@@ -1,20 +1,23 @@
+import type { FittedAttributes } from "@lazaret/contract";
 import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
-import { type ConnectorFactory, connections } from "../../../../deliver/callback/connections.ts";
-import { failureOf, outcomeOf } from "../../../../deliver/callback/failure.ts";
-import type { SignCallback } from "../../../../deliver/signature.ts";
-import { attributeHeaders } from "../stored-finding.ts";
+import { type ConnectorFactory, connections } from "../../../deliver/callback/connections.ts";
+import { failureOf, outcomeOf } from "../../../deliver/callback/failure.ts";
+import { timeLimit } from "../../../flow/time-limit.ts";
 import type { Posted, Sender } from "./sender.ts";
+
+/** Answers the value of X-Signature. */
+export type SignMessage = (parts: { timestamp: string; url: string; body: Uint8Array }) => Promise<string>;
 
 export interface HttpsSenderOptions {
   /** As the operator wrote it, which is what is signed. */
   endpoint: string;
   /** X-Topic; events have none. */
   topicName?: string;
-  /** Told to receivers as `lazaret/<version>`. */
+  /** Sent to receivers as `lazaret/<version>`. */
   version: string;
   connector: ConnectorFactory;
   /** Messages are signed when it is given. */
-  sign?: SignCallback;
+  sign?: SignMessage;
   /** Milliseconds since 1970. */
   now(): number;
   timeoutMs?: number;
@@ -64,18 +67,31 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
           ? [Buffer.from(content), "text/plain; charset=utf-8"]
           : [Buffer.from(message.body), "application/json"];
       const headers = await headersFor(posted, body, contentType);
-      const limit = AbortSignal.timeout(timeoutMs);
+      using limit = timeLimit(timeoutMs, signal);
       try {
         const request = { headers, body, mayReuse: failures === 0 };
-        const { statusCode } = await open.post(url, request, AbortSignal.any([signal, limit]));
+        const { statusCode } = await open.post(url, request, limit.signal);
         const outcome = outcomeOf(statusCode);
         return outcome.kind === "delivered"
           ? { kind: "sent", statusCode }
           : { kind: "failed", code: outcome.code, statusCode };
       } catch (error) {
-        return { kind: "failed", code: limit.aborted ? "ETIMEDOUT" : failureOf(error).code };
+        return { kind: "failed", code: limit.expired ? "ETIMEDOUT" : failureOf(error).code };
       }
     },
     close: open.close,
   };
+}
+
+/**
+ * Attributes as headers: `trace_id` is X-Attribute-Trace-Id, because proxies drop names with underscores. Values are
+ * percent-encoded wherever they are not visible ASCII: header values can hold nothing else safely.
+ */
+function attributeHeaders(attributes: FittedAttributes): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(attributes).map(([name, value]) => [
+      `X-Attribute-${name.replace(/(^|_)(\w)/g, (_, gap, letter) => `${gap && "-"}${letter.toUpperCase()}`)}`,
+      String(value).replace(/[^\x21-\x24\x26-\x7e]/g, encodeURIComponent),
+    ]),
+  );
 }

@@ -1,6 +1,6 @@
 import { type FileHandle, mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { syncFolder } from "../../durable-file.ts";
+import { syncFolder } from "../durable-file.ts";
 import { failedWith, type Sender, type SendOutcome } from "./sender.ts";
 
 interface Line {

@@ -7,12 +7,12 @@ import {
   type CallbackAnswer,
   callbackReceiver,
   silent,
-} from "../../../../../test/support/callback-receiver.ts";
-import "../../../../../test/support/leftovers.ts";
-import { selfSigned } from "../../../../../test/support/self-signed.ts";
-import { until } from "../../../../../test/support/until.ts";
-import { callbackSigner } from "../../../../deliver/signature.ts";
-import { guardedConnector } from "../../../../net/guarded-connector.ts";
+} from "../../../../test/support/callback-receiver.ts";
+import "../../../../test/support/leftovers.ts";
+import { selfSigned } from "../../../../test/support/self-signed.ts";
+import { until } from "../../../../test/support/until.ts";
+import { callbackSigner } from "../../../deliver/signature.ts";
+import { guardedConnector } from "../../../net/guarded-connector.ts";
 import { type HttpsSenderOptions, httpsSender } from "./https-sender.ts";
 import type { Posted, Sender } from "./sender.ts";
 

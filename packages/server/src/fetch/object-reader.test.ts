@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { linkAddress } from "./link-address.ts";
+import { linkAddress } from "./object-reader.ts";
 
 const signed = [
   "X-Amz-Algorithm=AWS4-HMAC-SHA256",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newJobId } from "./job-id.ts";
+import { newJobId } from "./job-queue.ts";
 
 test("ids are UUIDs of version 7, all different, and in the order of time", () => {
   const ids = Array.from({ length: 10_000 }, () => newJobId());

@@ -2,6 +2,8 @@ import { messageId } from "../../deliver/event-bus.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";
+import { sqliteBus } from "./event-bus.ts";
+import { sqliteTopic } from "./findings-topic.ts";
 import { openJobStore } from "./job-store.ts";
 import { keyFiles } from "./signing-keys.ts";
 
@@ -9,7 +11,7 @@ export interface EmbeddedOptions {
   dataDir: string;
   stackName: string;
   now: () => number;
-  /** Who is told of results, and how. */
+  /** Who receives what is published, and how. */
   fanOut: Pick<FanOutOptions, "subscriptions" | "targets" | "sending">;
 }
 
@@ -24,12 +26,13 @@ export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platfo
   const { dataDir, stackName, now } = options;
   const store = await openJobStore(dataDir, { now });
   const { secretKey } = await prepareDataFolder(dataDir);
-  const fanOut = startFanOut({ ...options.fanOut, outbox: store.outbox, stackName, now });
+  const { subscriptions, targets, sending } = options.fanOut;
+  const fanOut = startFanOut({ outbox: store.outbox, stackName, subscriptions, targets, sending });
   return {
     ...store,
     signingKeys: keyFiles({ dataDir, stackName }),
-    topic: fanOut.topic,
-    eventBus: fanOut.eventBus,
+    topic: sqliteTopic(store, { stackName, subscriptions, now }),
+    eventBus: sqliteBus(store, targets),
     receiverCounts: fanOut.counts,
     tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
     account: "000000000000",

@@ -1,5 +1,5 @@
 import type { FittedAttributes } from "@lazaret/contract";
-import type { OutboxLease } from "../outbox.ts";
+import type { OutboxLease } from "./outbox.ts";
 
 /** The way to one receiver. */
 export interface Sender {
