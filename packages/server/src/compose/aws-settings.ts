@@ -1,5 +1,5 @@
 import type { AddressGuard } from "../net/address-guard.ts";
-import type { AwsPlatformOptions } from "../platforms/aws/aws.ts";
+import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
 import { checkHeaders } from "../receive/body/header-rules.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";

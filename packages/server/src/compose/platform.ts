@@ -24,7 +24,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
   const { guard, callbackGuard, objects, now } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
-    const { awsPlatform } = await import("../platforms/aws/aws.ts");
+    const { awsPlatform } = await import("../platforms/aws/platform.ts");
     return awsPlatform(awsOptions(settings, { guard, callbackGuard, problemWith: objects.problemWith, now }));
   }
   const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;

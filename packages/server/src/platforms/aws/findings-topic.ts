@@ -2,7 +2,8 @@ import { type MessageAttributeValue, PublishCommand, SNSClient } from "@aws-sdk/
 import type { FindingsTopic, PublishedFinding } from "../../deliver/findings-topic.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { emailSubject, emailText } from "../shared/finding-text.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface SnsTopic extends FindingsTopic {
   close(): void;
@@ -10,7 +11,7 @@ export interface SnsTopic extends FindingsTopic {
 
 /** The findings topic on SNS. Email subscribers get words, all others the JSON. */
 export function snsTopic(options: AwsOptions & { topicArn: string }): SnsTopic {
-  const client = new SNSClient(clientConfig(options));
+  const client = new SNSClient(accountConfig(options));
   return {
     async publish({ message, attributes, body }) {
       const text = body === "json" ? JSON.stringify(message) : emailText(message);

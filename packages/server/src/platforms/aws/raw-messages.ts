@@ -6,7 +6,6 @@ import {
 } from "@lazaret/contract";
 import type { Callback, Job, JobSource } from "../../model/job.ts";
 import type { ObjectRef } from "../../model/source.ts";
-import { formDecoded, isRecord, parsedJson, RawProblem, type RawRecord, textOf } from "./queue/raw/raw-fields.ts";
 
 /**
  * What other producers send to a queue of scans:
@@ -18,7 +17,7 @@ import { formDecoded, isRecord, parsedJson, RawProblem, type RawRecord, textOf }
  *   downloads                                              {"downloads": [{"download_url", "callback_url"?, …}]}
  */
 export type RawMessage =
-  /** `problems` tells which of several could not be understood; the rest are to be scanned all the same. */
+  /** `problems` says which of several could not be understood; the rest are to be scanned all the same. */
   | { kind: "jobs"; submissions: RawSubmission[]; problems: string[] }
   /** It asks for nothing: S3's test of the connection, or an event of another kind. */
   | { kind: "nothing" }
@@ -45,7 +44,7 @@ export interface RawChecks {
 /** SNS may carry an event of EventBridge; nothing is wrapped more often than that. */
 const DEEPEST = 2;
 
-/** Never throws. Reasons tell which field is wrong and why, and no values of headers. */
+/** Never throws. Reasons say which field is wrong and why, and no values of headers. */
 export function readRawMessage(body: string, checks: RawChecks): RawMessage {
   try {
     return unwrapped(body, checks, 0);
@@ -199,4 +198,36 @@ function echoed({ trace_id, custom_data }: RawRecord): Pick<Job, "traceId" | "cu
 function isTraceId(value: unknown): value is string {
   if (typeof value !== "string" || value === "" || !value.isWellFormed() || /\p{Cc}/u.test(value)) return false;
   return [...value].length <= TRACE_ID_MAX_CHARACTERS;
+}
+
+type RawRecord = Record<string, unknown>;
+
+/** Why a message of another producer cannot be understood. */
+class RawProblem extends Error {}
+
+function isRecord(value: unknown): value is RawRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RawProblem("the message is not JSON");
+  }
+}
+
+function textOf(record: RawRecord, name: string): string {
+  const value = record[name];
+  if (typeof value !== "string" || value === "") throw new RawProblem(`has no ${name}`);
+  return value;
+}
+
+/** S3 writes keys into its notifications as browsers write forms: a plus is a space. */
+function formDecoded(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new RawProblem(`has a ${name} that is not form-url-encoded`);
+  }
 }

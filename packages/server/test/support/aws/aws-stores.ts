@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/job-store.ts";
+import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/platform.ts";
 import { sealer } from "../../../src/platforms/shared/sealed.ts";
 import { LEASE_SECONDS } from "../../../src/queue/job-queue.ts";
 import type { Stores } from "../../contracts/stores.ts";

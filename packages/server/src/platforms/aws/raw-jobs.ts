@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { type Job, noFailures } from "../../../../model/job.ts";
-import { type RawSubmission, readRawMessage } from "../../raw-messages.ts";
-import { addJob } from "../add-job.ts";
-import { addedText, type JobKey } from "../items/job-item.ts";
-import { burialMark, MAX_BODY_BYTES } from "../messages/job-message.ts";
-import type { ReceivedMessage } from "../messages/message-queue.ts";
-import type { StoreParts } from "../store-parts.ts";
+import { type Job, noFailures } from "../../model/job.ts";
+import { burialMark, MAX_BODY_BYTES } from "./job-message.ts";
+import { addedText, type JobKey } from "./job-state.ts";
+import { addJob, type StoreParts } from "./job-store.ts";
+import type { ReceivedMessage } from "./message-queue.ts";
+import { type RawSubmission, readRawMessage } from "./raw-messages.ts";
 
 /** So many are sent before the message they came in is hidden anew. */
 const SENT_AT_ONCE = 200;
@@ -54,7 +53,7 @@ export function rawKey(message: ReceivedMessage, index: number): JobKey {
 
 async function bury(message: ReceivedMessage, reason: string, parts: StoreParts): Promise<undefined> {
   const { items, deadLetters, jobs, now } = parts;
-  // One that leaves no room for the reason is moved by the queue itself, and read again when somebody looks at it.
+  // One that leaves no room for the reason is moved by the queue itself, and read again when somebody asks for it.
   if (Buffer.byteLength(message.body) > MAX_BODY_BYTES) return undefined;
   const at = now();
   const key = rawKey(message, LETTER);

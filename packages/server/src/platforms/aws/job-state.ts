@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import type { Job } from "../../../../model/job.ts";
-import { type JobCard, jobCard } from "../../../../model/job-card.ts";
-import type { JobState } from "../../../../queue/job-queue.ts";
+import type { Job } from "../../model/job.ts";
+import { type JobCard, jobCard } from "../../model/job-card.ts";
+import type { JobState } from "../../queue/job-queue.ts";
+import type { Attributes } from "./table.ts";
 
 /** Finds a job's item. `added` is when it was added, and among those of one moment which was first. */
 export interface JobKey {
@@ -11,8 +12,8 @@ export interface JobKey {
 }
 
 /**
- * What the table says about a job that is in the queue. The table is right; messages only carry the job and call for
- * somebody to look. A job is in one of four states:
+ * What the table says about a job that is in the queue. The table is right; messages only carry the job and wake
+ * a worker. A job is in one of four states:
  *
  *   ready    dueAt in the past
  *   delayed  dueAt in the future, no token
@@ -37,8 +38,6 @@ export interface JobItem extends JobKey {
   /** A note that the job is finished, kept for a while where its message may come back. */
   done: boolean;
 }
-
-export type Attributes = Record<string, AttributeValue>;
 
 /** A partition takes about 1,000 writes a second, and a job needs four: so many make room for thousands of jobs. */
 export const SHARDS: readonly string[] = Array.from({ length: 16 }, (_, index) => `jobs#${index.toString(16)}`);

@@ -1,4 +1,5 @@
 import {
+  type AttributeValue,
   ConditionalCheckFailedException,
   DeleteItemCommand,
   type DynamoDBClient,
@@ -7,8 +8,9 @@ import {
   QueryCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { awsUnavailable } from "../aws-unavailable.ts";
-import type { Attributes } from "./job-item.ts";
+import { awsUnavailable } from "./aws-unavailable.ts";
+
+export type Attributes = Record<string, AttributeValue>;
 
 /**
  * The one table: `pk` and `sk` are strings, `expires_at` is its TTL attribute, in seconds. All of it throws
@@ -20,6 +22,8 @@ export interface Table {
   update(key: Attributes, change: Change): Promise<boolean>;
   /** The item as it is then; undefined when the condition was not met. */
   updated(key: Attributes, change: Change): Promise<Attributes | undefined>;
+  /** Adds to a number, which is zero where there is none. */
+  increase(key: Attributes, name: string, by: number): Promise<void>;
   /** `perhaps`: it is not there, and an earlier try of ours may be why; its answer was lost. */
   remove(key: Attributes, condition: Condition): Promise<boolean | "perhaps">;
   /** As it is now, whoever wrote it. */
@@ -98,6 +102,16 @@ export function table(client: DynamoDBClient, tableName: string): Table {
       });
       const answer = await attempted("write to the table", client.send(command));
       return answer && { before: answer.Attributes };
+    },
+
+    async increase(key, name, by) {
+      const command = new UpdateItemCommand({
+        TableName: tableName,
+        Key: key,
+        UpdateExpression: `ADD ${name} :by`,
+        ExpressionAttributeValues: { ":by": { N: String(by) } },
+      });
+      await attempted("write to the table", client.send(command));
     },
 
     async remove(key, condition) {

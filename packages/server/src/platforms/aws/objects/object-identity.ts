@@ -1,5 +1,5 @@
 import { BUCKET_MAX_CHARACTERS, OBJECT_KEY_MAX_BYTES, OBJECT_VERSION_MAX_CHARACTERS } from "@lazaret/contract";
-import type { ObjectRef } from "../../../model/source.ts";
+import type { ObjectRef, SeenObject } from "../../../model/source.ts";
 
 /**
  * Only what no server could have, or what would lead a request elsewhere: a bucket stands in the address, where dots and
@@ -39,4 +39,32 @@ function problemWithText(text: string, name: string): string | undefined {
 /** In the words of the SDK. */
 export function namedObject({ bucket, key, version }: ObjectRef): { Bucket: string; Key: string; VersionId?: string } {
   return { Bucket: bucket, Key: key, ...(version === undefined ? {} : { VersionId: version }) };
+}
+
+/** What S3 says about the object it answered for. */
+interface ObjectHead {
+  ETag?: string | undefined;
+  LastModified?: Date | undefined;
+}
+
+/**
+ * The entity tag and the time. The tag alone is mostly the MD5 of the bytes, and two files with one MD5 can be made on
+ * purpose.
+ */
+export function markOf({ ETag, LastModified }: ObjectHead): string {
+  return `${ETag ?? ""} ${LastModified?.getTime() ?? ""}`;
+}
+
+export function etagOf(object: SeenObject): string {
+  return object.mark.slice(0, object.mark.lastIndexOf(" "));
+}
+
+/** Never true of an object without an entity tag. */
+export function isSame(current: ObjectHead, object: SeenObject): boolean {
+  return current.ETag !== undefined && markOf(current) === object.mark;
+}
+
+/** Whether its version names these bytes for ever. Objects from before a bucket had versions all share the version `null`. */
+export function hasLastingVersion({ version }: SeenObject): boolean {
+  return version !== undefined && version !== "null";
 }

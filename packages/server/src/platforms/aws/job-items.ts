@@ -1,7 +1,7 @@
-import type { Job } from "../../../../model/job.ts";
-import type { JobCard } from "../../../../model/job-card.ts";
-import { type Attributes, cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-item.ts";
-import type { Table } from "./table.ts";
+import type { Job } from "../../model/job.ts";
+import type { JobCard } from "../../model/job-card.ts";
+import { cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-state.ts";
+import type { Attributes, Table } from "./table.ts";
 
 /** Whose lease it is. Nothing is written for a lease that was lost: then the answer is false. */
 interface Holder {

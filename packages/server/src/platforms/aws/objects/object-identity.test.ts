@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemWithNames } from "./object-names.ts";
+import { problemWithNames } from "./object-identity.ts";
 
 const impossible: Record<string, { bucket?: string; key?: string; version?: string }> = {
   "a bucket without a name": { bucket: "" },

@@ -1,14 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { jobCard } from "../../../model/job-card.ts";
-import { type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
-import type { HeldLeases } from "./held-leases.ts";
-import { withChanges } from "./items/job-changes.ts";
-import type { JobItem } from "./items/job-item.ts";
-import { burialMark } from "./messages/job-message.ts";
-import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./messages/message-queue.ts";
-import { takeInRawMessage } from "./raw/raw-jobs.ts";
-import { sqsLease } from "./sqs-lease.ts";
-import type { StoreParts } from "./store-parts.ts";
+import { jobCard } from "../../model/job-card.ts";
+import { type Lease, MAX_ATTEMPTS, POISON } from "../../queue/job-queue.ts";
+import { burialMark, withChanges } from "./job-message.ts";
+import type { JobItem } from "./job-state.ts";
+import type { StoreParts } from "./job-store.ts";
+import { type HeldLeases, sqsLease } from "./lease.ts";
+import { MAX_DELAY_SECONDS, type ReceivedMessage } from "./message-queue.ts";
+import { takeInRawMessage } from "./raw-jobs.ts";
 
 /** A message, and when it was asked for: nobody else sees it for one lease from then on, at least. */
 export interface HiddenMessage extends ReceivedMessage {

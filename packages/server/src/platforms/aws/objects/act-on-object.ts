@@ -1,15 +1,16 @@
 import {
+  DeleteObjectCommand,
   GetObjectTaggingCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   PutObjectTaggingCommand,
   type S3Client,
+  S3ServiceException,
   type Tag,
 } from "@aws-sdk/client-s3";
 import type { ActionOutcome, ObjectTag } from "../../../deliver/object-actions.ts";
 import type { SeenObject } from "../../../model/source.ts";
-import { etagOf, hasLastingVersion, isSame } from "./object-mark.ts";
-import { namedObject } from "./object-names.ts";
+import { etagOf, hasLastingVersion, isSame, namedObject } from "./object-identity.ts";
 import { badAnswer } from "./s3-failure.ts";
 
 /** S3 allows no more, and would not say which of them is too many. */
@@ -41,7 +42,7 @@ export async function tagObject(
   if (lasting) return "done";
   // Only the entity tag this time: there are servers for which a new tag makes a new time.
   const after = await headObject(client, object, signal).catch(async (error) => {
-    // Whether the tag is on the right one cannot be told. The next try puts it on again.
+    // Whether the tag is on the right one cannot be known. The next try puts it on again.
     await takeOff(client, object, { tag, signal });
     throw error;
   });
@@ -60,11 +61,7 @@ async function takeOff(
   if (left.length < tags.length) await putTags(client, object, { tags: left, signal });
 }
 
-export function headObject(
-  client: S3Client,
-  object: SeenObject,
-  signal: AbortSignal,
-): Promise<HeadObjectCommandOutput> {
+function headObject(client: S3Client, object: SeenObject, signal: AbortSignal): Promise<HeadObjectCommandOutput> {
   return client.send(new HeadObjectCommand(namedObject(object)), { abortSignal: signal });
 }
 
@@ -92,4 +89,30 @@ async function putTags(
 
 function isTag({ Key, Value }: Tag, tag: ObjectTag): boolean {
   return Key === tag.key && Value === tag.value;
+}
+
+/**
+ * A version of its own is deleted as such; one that is gone is no error to S3. Any other object is compared first, and
+ * deleted on the condition that it still has its entity tag: servers that do not know the condition ignore or refuse it.
+ */
+export async function deleteObject(client: S3Client, object: SeenObject, signal: AbortSignal): Promise<ActionOutcome> {
+  const { bucket: Bucket, key: Key, version: VersionId } = object;
+  const remove = async (more: { VersionId?: string; IfMatch?: string }): Promise<ActionOutcome> => {
+    await client.send(new DeleteObjectCommand({ Bucket, Key, ...more }), { abortSignal: signal });
+    return "done";
+  };
+  if (VersionId !== undefined && hasLastingVersion(object)) return remove({ VersionId });
+
+  const current = await headObject(client, object, signal);
+  if (!isSame(current, object)) return "changed";
+  // S3 takes no condition together with a version. Without the version a bucket that has versions would keep the object.
+  if (current.VersionId !== undefined) return remove({ VersionId: current.VersionId });
+  try {
+    return await remove({ IfMatch: etagOf(object) });
+  } catch (error) {
+    const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
+    if (status === 412) return "changed";
+    if (status !== 400 && status !== 501) throw error;
+    return remove({});
+  }
 }

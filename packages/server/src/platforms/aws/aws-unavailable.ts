@@ -1,4 +1,4 @@
-import { QueueUnavailable } from "../../../model/faults.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
 
 /** A service of AWS did not do what it was asked, and what an operator can do about it. */
 export class AwsUnavailable extends QueueUnavailable {
@@ -77,7 +77,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 };
 
 /**
- * What is thrown for an error of the SDK. Of the error itself only its name is told: the rest may hold the request, with
+ * What is thrown for an error of the SDK. Of the error itself only its name is passed on: the rest may hold the request, with
  * its signature and the job.
  */
 export function awsUnavailable(error: unknown, attempt: string): unknown {
@@ -119,4 +119,10 @@ function statusOf(error: Error): number | undefined {
   return "httpStatusCode" in metadata && typeof metadata.httpStatusCode === "number"
     ? metadata.httpStatusCode
     : undefined;
+}
+
+/** The same where no hint is needed. An error of the SDK holds the request with its signature: it is not kept as a cause. */
+export function awsFailure(attempt: string, error: unknown): Error {
+  const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  return new Error(`cannot ${attempt}: ${name}${message && message !== name ? `, ${message}` : ""}`);
 }

@@ -1,9 +1,7 @@
-import { QueueUnavailable } from "../../../../model/faults.ts";
-import { type Job, noFailures } from "../../../../model/job.ts";
-import type { Sealer } from "../../../shared/sealed.ts";
-import type { JobChanges } from "../items/job-changes.ts";
-import type { JobKey } from "../items/job-item.ts";
-import { isJob } from "./is-job.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
+import { type Callback, type Job, type JobSource, noFailures } from "../../model/job.ts";
+import type { Sealer } from "../shared/sealed.ts";
+import type { JobKey } from "./job-state.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
 
 /** A job on its way through the queue: whole, so that it can be run by whoever gets the message and has the key. */
@@ -109,6 +107,97 @@ export function readBurialMark(text: string | undefined): BurialMark | undefined
   const { id, added, at, reason } = mark;
   if (typeof id !== "string" || typeof added !== "string" || !/^\d{17}$/.test(added)) return undefined;
   return typeof at === "number" && typeof reason === "string" ? { id, added, at, reason } : undefined;
+}
+
+/**
+ * What is different about a job by now. It holds values and not steps, all since the job was added: put onto any older
+ * state of the job it gives the newest.
+ */
+export interface JobChanges {
+  set: Partial<Job>;
+  unset: (keyof Job)[];
+}
+
+/** All that makes `job` of `base`, and names whatever `before` named. */
+export function changesTo(base: Job, job: Job, before: JobChanges | undefined): JobChanges {
+  const named = before ? [...Object.keys(before.set), ...before.unset] : [];
+  const changed = [...new Set([...Object.keys(base), ...Object.keys(job), ...named])].filter(
+    (name) => named.includes(name) || !same(fieldOf(base, name), fieldOf(job, name)),
+  );
+  return {
+    set: Object.fromEntries(
+      changed.map((name) => [name, fieldOf(job, name)]).filter(([, value]) => value !== undefined),
+    ),
+    unset: changed.filter((name) => fieldOf(job, name) === undefined) as (keyof Job)[],
+  };
+}
+
+export function withChanges(base: Job, changes: JobChanges | undefined): Job {
+  if (!changes) return base;
+  const job: Job = { ...base, ...changes.set };
+  for (const name of changes.unset) delete job[name];
+  return job;
+}
+
+function fieldOf(job: Job, name: string): unknown {
+  return job[name as keyof Job];
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+const LONGEST_ID = 128;
+
+/** Whether it is as we write jobs. Who may send to the queue may send anything. */
+function isJob(value: unknown): value is Job {
+  if (!isRecord(value)) return false;
+  const { id, submittedAt, keyDigest, source, callback, report } = value;
+  return (
+    isText(id) &&
+    id.length <= LONGEST_ID &&
+    isCount(submittedAt) &&
+    isText(keyDigest) &&
+    isOptionalText(value.traceId) &&
+    isOptionalText(value.customData) &&
+    isSource(source) &&
+    (callback === undefined || isCallback(callback)) &&
+    (report === undefined || isReport(report)) &&
+    [value.failedDownloads, value.failedScans, value.failedActions, value.failedCallbacks].every(isCount) &&
+    (value.failedRuns === undefined || isCount(value.failedRuns))
+  );
+}
+
+function isSource(value: unknown): value is JobSource {
+  if (!isRecord(value)) return false;
+  if (value.kind === "url") return isText(value.url) && isHeaders(value.headers);
+  if (value.kind !== "object" || !isText(value.bucket) || !isText(value.key)) return false;
+  return isOptionalText(value.version) && isOptionalText(value.address);
+}
+
+function isCallback(value: unknown): value is Callback {
+  return isRecord(value) && isText(value.url) && isHeaders(value.headers);
+}
+
+function isReport(value: unknown): boolean {
+  if (!isRecord(value) || !isRecord(value.verdict) || !isText(value.verdict.kind)) return false;
+  return [value.sizeBytes, value.downloadSeconds, value.scanSeconds].every((each) => typeof each === "number");
+}
+
+function isHeaders(value: unknown): boolean {
+  return isRecord(value) && Object.values(value).every(isText);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isOptionalText(value: unknown): boolean {
+  return value === undefined || isText(value);
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 /**

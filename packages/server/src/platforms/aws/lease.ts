@@ -1,12 +1,11 @@
-import type { Job } from "../../../model/job.ts";
-import type { Settlement } from "../../../model/settlement.ts";
-import type { Lease } from "../../../queue/job-queue.ts";
-import type { HeldLease, HeldLeases } from "./held-leases.ts";
-import { changesTo, type JobChanges, withChanges } from "./items/job-changes.ts";
-import type { Progress } from "./items/job-items.ts";
-import { burialMark, type JobMessages } from "./messages/job-message.ts";
-import { MAX_DELAY_SECONDS } from "./messages/message-queue.ts";
-import type { StoreParts } from "./store-parts.ts";
+import type { Job } from "../../model/job.ts";
+import type { Settlement } from "../../model/settlement.ts";
+import type { Lease } from "../../queue/job-queue.ts";
+import type { Progress } from "./job-items.ts";
+import { burialMark, changesTo, type JobChanges, type JobMessages, withChanges } from "./job-message.ts";
+import type { JobKey } from "./job-state.ts";
+import type { StoreParts } from "./job-store.ts";
+import { MAX_DELAY_SECONDS } from "./message-queue.ts";
 
 /**
  * Each write goes to the table first, on condition that the lease is still ours; what follows in the queues can be lost
@@ -130,4 +129,52 @@ function succeeds(work: Promise<void>): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** A lease of this process. */
+export interface HeldLease {
+  key: JobKey;
+  token: string;
+  /** The job as its message has it. */
+  base: Job;
+  /** That message. */
+  body: string;
+  changes: JobChanges | undefined;
+  /** The newest receipt of the message. */
+  receipt: string;
+  /** So long the message is hidden from others, and the receipt good for something. */
+  hiddenUntil: number;
+}
+
+/**
+ * The leases of this process. One that was paused for longer than a lease finds its message visible again, and may be the
+ * very one that receives it next: the lease then goes on with the new receipt.
+ */
+export interface HeldLeases {
+  add(lease: HeldLease): void;
+  remove(lease: HeldLease): void;
+  byToken(token: string | undefined): HeldLease | undefined;
+}
+
+/** What was over for so long is not waited for any more: its settlement failed, and somebody else has it by now. */
+const REMEMBERED_MS = 600_000;
+
+export function heldLeases(now: () => number): HeldLeases {
+  const held = new Map<string, HeldLease>();
+  let swept = now();
+
+  function sweep(): void {
+    if (now() - swept < REMEMBERED_MS) return;
+    swept = now();
+    for (const [token, { hiddenUntil }] of held) if (hiddenUntil < swept - REMEMBERED_MS) held.delete(token);
+  }
+
+  return {
+    add(lease) {
+      sweep();
+      held.set(lease.token, lease);
+    },
+    remove: ({ token }) => void held.delete(token),
+    byToken: (token = "") => held.get(token),
+  };
 }
