@@ -9,7 +9,7 @@ import { type AddressGuard, outboundGuards } from "../net/address-guard.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
 import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
 import { prepareDataFolder } from "../platforms/embedded/data-folder.ts";
-import { folderObjects } from "../platforms/embedded/objects/folder-objects.ts";
+import { folderObjects } from "../platforms/embedded/objects/objects.ts";
 import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";

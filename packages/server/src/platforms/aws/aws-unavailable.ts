@@ -77,7 +77,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
 };
 
 /**
- * What is thrown for an error of the SDK. Of the error itself only its name is told: the rest may hold the request, with
+ * What is thrown for an error of the SDK. Of the error itself only its name is passed on: the rest may hold the request, with
  * its signature and the job.
  */
 export function awsUnavailable(error: unknown, attempt: string): unknown {
@@ -121,7 +121,7 @@ function statusOf(error: Error): number | undefined {
     : undefined;
 }
 
-/** What an error of the SDK may be told as where no hint is needed. It holds requests with their signatures: these stay out. */
+/** The same where no hint is needed. An error of the SDK holds the request with its signature: it is not kept as a cause. */
 export function awsFailure(attempt: string, error: unknown): Error {
   const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
   return new Error(`cannot ${attempt}: ${name}${message && message !== name ? `, ${message}` : ""}`);

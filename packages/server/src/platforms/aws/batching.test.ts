@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { grouped } from "./batching.ts";
+import { batched } from "./batching.ts";
 
 test("calls of one moment share requests, none too full or too heavy", async () => {
   const batches: number[][] = [];
-  const double = grouped<number, number>({
+  const double = batched<number, number>({
     largest: 4,
     weight: (entry) => entry,
     heaviest: 10,
@@ -22,7 +22,7 @@ test("calls of one moment share requests, none too full or too heavy", async () 
 });
 
 test("who fails fails alone; a request that fails, fails for all that were in it", async () => {
-  const ask = grouped<string, string>({
+  const ask = batched<string, string>({
     largest: 2,
     async run(entries) {
       if (entries.includes("down")) throw new Error("the service is down");
@@ -41,7 +41,7 @@ test("who fails fails alone; a request that fails, fails for all that were in it
 test("while many requests are under way further calls wait, and travel together", async () => {
   const waiting: (() => void)[] = [];
   const sizes: number[] = [];
-  const ask = grouped<number, number>({
+  const ask = batched<number, number>({
     largest: 10,
     async run(entries) {
       sizes.push(entries.length);

@@ -1,12 +1,15 @@
 /** What became of one entry of a batch. */
 export type EntryOutcome<Result> = { kind: "done"; value: Result } | { kind: "failed"; error: unknown };
 
-export interface GroupOptions<Entry, Result> {
+interface BatchLimits<Entry> {
   /** The most entries that one request takes. */
   largest: number;
   /** What entries weigh, and the most that one request carries of it. */
   weight?: (entry: Entry) => number;
   heaviest?: number;
+}
+
+interface BatchOptions<Entry, Result> extends BatchLimits<Entry> {
   /** Asks for all of them at once and answers in their order. Throwing fails all. */
   run(entries: readonly Entry[]): Promise<EntryOutcome<Result>[]>;
 }
@@ -21,8 +24,7 @@ interface Waiting<Entry, Result> {
 const REQUESTS_AT_ONCE = 4;
 
 /** Calls that come within one turn of the event loop, or while many requests are under way, share requests. */
-export function grouped<Entry, Result>(options: GroupOptions<Entry, Result>): (entry: Entry) => Promise<Result> {
-  const { largest, weight = () => 0, heaviest = Number.POSITIVE_INFINITY } = options;
+export function batched<Entry, Result>(options: BatchOptions<Entry, Result>): (entry: Entry) => Promise<Result> {
   const waiting: Waiting<Entry, Result>[] = [];
   let underWay = 0;
   let scheduled = false;
@@ -32,20 +34,8 @@ export function grouped<Entry, Result>(options: GroupOptions<Entry, Result>): (e
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
-      while (waiting.length > 0 && underWay < REQUESTS_AT_ONCE) void send(nextBatch());
+      while (waiting.length > 0 && underWay < REQUESTS_AT_ONCE) void send(takeBatch(waiting, options));
     });
-  }
-
-  /** At least one, and as many more as fit. */
-  function nextBatch(): Waiting<Entry, Result>[] {
-    let total = 0;
-    let count = 0;
-    for (const { entry } of waiting.slice(0, largest)) {
-      total += weight(entry);
-      if (count > 0 && total > heaviest) break;
-      count += 1;
-    }
-    return waiting.splice(0, count);
   }
 
   async function send(batch: readonly Waiting<Entry, Result>[]): Promise<void> {
@@ -69,4 +59,17 @@ export function grouped<Entry, Result>(options: GroupOptions<Entry, Result>): (e
       waiting.push({ entry, resolve, reject });
       schedule();
     });
+}
+
+/** Takes the first of them out, at least one, and as many more as fit into one request. */
+export function takeBatch<Entry, Item extends { entry: Entry }>(waiting: Item[], limits: BatchLimits<Entry>): Item[] {
+  const { largest, weight = () => 0, heaviest = Number.POSITIVE_INFINITY } = limits;
+  let total = 0;
+  let count = 0;
+  for (const { entry } of waiting.slice(0, largest)) {
+    total += weight(entry);
+    if (count > 0 && total > heaviest) break;
+    count += 1;
+  }
+  return waiting.splice(0, count);
 }

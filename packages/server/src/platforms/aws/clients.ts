@@ -3,9 +3,9 @@ import { SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 
 /** Where a service is. Credentials come by the SDK's usual chain, when first needed. */
 export interface AwsOptions {
-  /** Such as a stand-in's. If not told, AWS itself, or where the SDK's own AWS_ENDPOINT_URL says. */
+  /** Such as a stand-in's. AWS itself if not given, or where the SDK's own AWS_ENDPOINT_URL says. */
   endpoint?: string | undefined;
-  /** By the SDK's usual chain, if not told. */
+  /** By the SDK's usual chain if not given. */
   region?: string | undefined;
 }
 
@@ -15,7 +15,7 @@ interface Patience {
   /** From the request to the last of the answer's headers, for each try. */
   requestTimeoutMs: number;
   maxAttempts: number;
-  /** The SDK's own number, if not told. */
+  /** The SDK's own number if not given. */
   maxSockets?: number;
 }
 

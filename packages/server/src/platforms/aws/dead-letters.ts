@@ -14,7 +14,7 @@ import { readRawMessage } from "./raw-messages.ts";
 /**
  * A dead letter is a message in the dead letter queue, which has the job, and an item in the table, which has what
  * became of it. Letters that SQS itself moved there, because nobody ever settled them, get their item when somebody
- * looks.
+ * asks for them.
  */
 export function sqsDeadLetters(parts: StoreParts): DeadLetters {
   const { deadLetters, jobs, items, browser, alarm, now } = parts;
@@ -125,7 +125,7 @@ interface FoundLetter {
   job: Job | undefined;
 }
 
-/** The only way to look into SQS is to receive: nobody else sees a letter for so long. */
+/** The only way to see what SQS holds is to receive it: nobody else sees a letter for so long. */
 const HIDDEN_SECONDS = 60;
 const LAST_WAIT_SECONDS = 1;
 
@@ -150,7 +150,7 @@ async function sweepDeadLetters(
   }
 
   /** Letters of one job, one after the other. */
-  async function look(letters: readonly FoundLetter[]): Promise<void> {
+  async function visitAll(letters: readonly FoundLetter[]): Promise<void> {
     const left = [...letters];
     try {
       for (let letter = left[0]; letter; letter = left[0]) {
@@ -173,8 +173,8 @@ async function sweepDeadLetters(
         fresh.map((message) => foundLetter(message, read(message.body))),
         ({ key }) => key.id,
       );
-      const looks = await Promise.allSettled([...byJob.values()].map(look));
-      for (const each of looks) if (each.status === "rejected") throw each.reason;
+      const visits = await Promise.allSettled([...byJob.values()].map(visitAll));
+      for (const each of visits) if (each.status === "rejected") throw each.reason;
     }
   } finally {
     // Those that cannot be shown again now are, when their time is over.
@@ -188,8 +188,8 @@ function foundLetter(message: ReceivedMessage, read: ReturnType<JobMessages["rea
 }
 
 /**
- * What the table should say about a letter that it knows nothing of: SQS buried it, without telling anybody. That was when
- * the last lease ran out; of a job that nobody ever took, SQS tells only when it was sent.
+ * What the table should say about a letter that it knows nothing of: SQS buried it by itself. That was when
+ * the last lease ran out; of a job that nobody ever took, SQS knows only when it was sent.
  */
 function unheldLetter(
   { message, job }: FoundLetter,

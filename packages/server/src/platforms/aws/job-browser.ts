@@ -3,7 +3,7 @@ import { pageOf } from "../shared/page.ts";
 import { type JobItem, jobItem, placeOf, SHARDS, shardOf, stateOf } from "./job-state.ts";
 import type { Condition, Table, TableQuery } from "./table.ts";
 
-/** From the table alone: what is in SQS cannot be looked at without taking it. */
+/** From the table alone: what is in SQS cannot be seen without taking it. */
 export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): number }): JobBrowser {
   function entryOf(item: JobItem): JobEntry {
     const { id, submittedAt, attempts, dueAt, card } = item;
@@ -27,7 +27,7 @@ export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): nu
   };
 }
 
-/** Looks through the items of all jobs. What an operator asks may read all of them; what a metric asks, few. */
+/** Reads the items of all jobs. What an operator asks may read all of them; what a metric asks, few. */
 export interface ItemBrowser {
   /** Newest first, those that sort before `before`, at most `limit`; notes of jobs that are done are left out. */
   list(options: { limit: number; before?: string; matches(item: JobItem): boolean }): Promise<JobItem[]>;
@@ -35,7 +35,7 @@ export interface ItemBrowser {
   /** All dead letters, in no order. */
   buried(): Promise<JobItem[]>;
   /**
-   * When the job that waits longest became due, as far as the oldest jobs of each shard tell; undefined when none of
+   * When the job that waits longest became due, as far as the oldest jobs of each shard show; undefined when none of
    * them is due. A job that was put back and became due before any of those is missed.
    */
   oldestDueAt(now: number): Promise<number | undefined>;
@@ -44,7 +44,7 @@ export interface ItemBrowser {
 const unfinished: Condition = { if: "attribute_not_exists(done)" };
 const dead: Condition = { if: "attribute_exists(buried_at)" };
 const SMALLEST_PAGE = 25;
-const OLDEST_LOOKED_AT = 25;
+const OLDEST_READ = 25;
 
 export function itemBrowser(table: Table): ItemBrowser {
   async function* items(query: TableQuery): AsyncIterable<JobItem> {
@@ -95,7 +95,7 @@ export function itemBrowser(table: Table): ItemBrowser {
           pk,
           newestFirst: false,
           filter: { if: "due_at <= :now", values: { ":now": { N: String(now) } } },
-          limit: OLDEST_LOOKED_AT,
+          limit: OLDEST_READ,
           consistent: false,
         });
         return page.items.map((item) => jobItem(item).dueAt ?? now);

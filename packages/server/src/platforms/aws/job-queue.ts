@@ -16,7 +16,7 @@ const ROUNDS = 3;
 const NOBODY = { id: "", added: "" };
 
 /**
- * Jobs in SQS and in a table of DynamoDB. Messages carry the jobs and say when somebody should look; the table says what
+ * Jobs in SQS and in a table of DynamoDB. Messages carry the jobs and wake a worker; the table says what
  * is the case: who has the lease, and what was achieved so far.
  *
  *   add      item ─▶ message
@@ -83,7 +83,7 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
 
     wait: (signal) => buffer.wait(signal),
 
-    /** As SQS tells them, which may be a minute behind. Metrics ask for each number by itself. */
+    /** As SQS counts them, which may be a minute behind. Metrics ask for each number by itself. */
     async counts() {
       counting ??= count().finally(() => {
         counting = undefined;

@@ -12,8 +12,8 @@ export interface JobKey {
 }
 
 /**
- * What the table says about a job that is in the queue. The table is right; messages only carry the job and call for
- * somebody to look. A job is in one of four states:
+ * What the table says about a job that is in the queue. The table is right; messages only carry the job and wake
+ * a worker. A job is in one of four states:
  *
  *   ready    dueAt in the past
  *   delayed  dueAt in the future, no token

@@ -9,13 +9,13 @@ import {
   type SQSClient,
 } from "@aws-sdk/client-sqs";
 import { AwsUnavailable, awsUnavailable, entryUnavailable } from "./aws-unavailable.ts";
-import { type EntryOutcome, grouped } from "./batching.ts";
+import { batched, type EntryOutcome } from "./batching.ts";
 
 /** One queue of SQS. All of it throws `QueueUnavailable`. What is asked at the same time travels together. */
 export interface MessageQueue {
   /** Resolves when the queue has confirmed this very message. */
   send(message: OutgoingMessage): Promise<void>;
-  /** At most `limit` messages, up to 10; nobody else sees them for `hiddenSeconds`. Waits for the first, if told to. */
+  /** At most `limit` messages, up to 10; nobody else sees them for `hiddenSeconds`. Waits for the first that long, if asked to. */
   receive(options: ReceiveOptions): Promise<ReceivedMessage[]>;
   /** May be done again, and of a message that is somebody else's by now: then it does nothing. */
   remove(receipt: string): Promise<void>;
@@ -63,7 +63,7 @@ export const LARGEST_BATCH = 10;
 const MARK = "buried";
 
 export function messageQueue(client: SQSClient, url: string, name: string): MessageQueue {
-  const send = grouped<OutgoingMessage, void>({
+  const send = batched<OutgoingMessage, void>({
     largest: LARGEST_BATCH,
     weight: ({ body, mark = "" }) => Buffer.byteLength(body) + Buffer.byteLength(mark) + 32,
     heaviest: MAX_MESSAGE_BYTES,
@@ -85,7 +85,7 @@ export function messageQueue(client: SQSClient, url: string, name: string): Mess
       ),
   });
 
-  const remove = grouped<string, void>({
+  const remove = batched<string, void>({
     largest: LARGEST_BATCH,
     run: (receipts) =>
       batch(`delete from the ${name}`, receipts, (entries) =>
@@ -98,7 +98,7 @@ export function messageQueue(client: SQSClient, url: string, name: string): Mess
       ),
   });
 
-  const hide = grouped<{ receipt: string; seconds: number }, boolean>({
+  const hide = batched<{ receipt: string; seconds: number }, boolean>({
     largest: LARGEST_BATCH,
     async run(hidings) {
       const outcomes = await batch(`hide in the ${name}`, hidings, (entries) =>

@@ -53,7 +53,7 @@ export function rawKey(message: ReceivedMessage, index: number): JobKey {
 
 async function bury(message: ReceivedMessage, reason: string, parts: StoreParts): Promise<undefined> {
   const { items, deadLetters, jobs, now } = parts;
-  // One that leaves no room for the reason is moved by the queue itself, and read again when somebody looks at it.
+  // One that leaves no room for the reason is moved by the queue itself, and read again when somebody asks for it.
   if (Buffer.byteLength(message.body) > MAX_BODY_BYTES) return undefined;
   const at = now();
   const key = rawKey(message, LETTER);

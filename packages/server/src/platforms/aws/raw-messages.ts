@@ -17,7 +17,7 @@ import type { ObjectRef } from "../../model/source.ts";
  *   downloads                                              {"downloads": [{"download_url", "callback_url"?, …}]}
  */
 export type RawMessage =
-  /** `problems` tells which of several could not be understood; the rest are to be scanned all the same. */
+  /** `problems` says which of several could not be understood; the rest are to be scanned all the same. */
   | { kind: "jobs"; submissions: RawSubmission[]; problems: string[] }
   /** It asks for nothing: S3's test of the connection, or an event of another kind. */
   | { kind: "nothing" }
@@ -44,7 +44,7 @@ export interface RawChecks {
 /** SNS may carry an event of EventBridge; nothing is wrapped more often than that. */
 const DEEPEST = 2;
 
-/** Never throws. Reasons tell which field is wrong and why, and no values of headers. */
+/** Never throws. Reasons say which field is wrong and why, and no values of headers. */
 export function readRawMessage(body: string, checks: RawChecks): RawMessage {
   try {
     return unwrapped(body, checks, 0);

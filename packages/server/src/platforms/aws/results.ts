@@ -14,7 +14,7 @@ const UNFINISHED = "job_id = :job AND attribute_not_exists(report)";
 
 /**
  * Results in the table, one item for each trace id: whose submission is the newest, and its report when there is one.
- * DynamoDB deletes what is over some time later; when it is over is looked at when it is read.
+ * DynamoDB deletes what is over some time later; whether it is over is checked when it is read.
  */
 export function tableResults(table: Table, now: () => number): { results: ResultStore; expectations: Expectations } {
   async function prolong({ id, traceId, report, submittedAt }: Job): Promise<void> {

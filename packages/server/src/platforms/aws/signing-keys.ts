@@ -11,7 +11,7 @@ import {
 import { QueueUnavailable } from "../../model/faults.ts";
 import { awsFailure } from "./aws-unavailable.ts";
 import { type AwsOptions, accountConfig } from "./clients.ts";
-import { keptSecret, unless } from "./secrets.ts";
+import { secretMadeOnce, unless } from "./secrets.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
   /** Name or ARN of the secret that holds the private key as PEM. */
@@ -47,7 +47,7 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
     async load() {
       try {
         const pair = signingKeyPair(
-          await keptSecret(secrets, {
+          await secretMadeOnce(secrets, {
             name: secretName,
             description: "Signs Lazaret's callbacks",
             purpose: "signing key",

@@ -42,7 +42,7 @@ export async function tagObject(
   if (lasting) return "done";
   // Only the entity tag this time: there are servers for which a new tag makes a new time.
   const after = await headObject(client, object, signal).catch(async (error) => {
-    // Whether the tag is on the right one cannot be told. The next try puts it on again.
+    // Whether the tag is on the right one cannot be known. The next try puts it on again.
     await takeOff(client, object, { tag, signal });
     throw error;
   });
@@ -103,10 +103,10 @@ export async function deleteObject(client: S3Client, object: SeenObject, signal:
   };
   if (VersionId !== undefined && hasLastingVersion(object)) return remove({ VersionId });
 
-  const told = await headObject(client, object, signal);
-  if (!isSame(told, object)) return "changed";
+  const current = await headObject(client, object, signal);
+  if (!isSame(current, object)) return "changed";
   // S3 takes no condition together with a version. Without the version a bucket that has versions would keep the object.
-  if (told.VersionId !== undefined) return remove({ VersionId: told.VersionId });
+  if (current.VersionId !== undefined) return remove({ VersionId: current.VersionId });
   try {
     return await remove({ IfMatch: etagOf(object) });
   } catch (error) {

@@ -42,7 +42,7 @@ export function namedObject({ bucket, key, version }: ObjectRef): { Bucket: stri
 }
 
 /** What S3 says about the object it answered for. */
-interface ToldObject {
+interface ObjectHead {
   ETag?: string | undefined;
   LastModified?: Date | undefined;
 }
@@ -51,7 +51,7 @@ interface ToldObject {
  * The entity tag and the time. The tag alone is mostly the MD5 of the bytes, and two files with one MD5 can be made on
  * purpose.
  */
-export function markOf({ ETag, LastModified }: ToldObject): string {
+export function markOf({ ETag, LastModified }: ObjectHead): string {
   return `${ETag ?? ""} ${LastModified?.getTime() ?? ""}`;
 }
 
@@ -60,8 +60,8 @@ export function etagOf(object: SeenObject): string {
 }
 
 /** Never true of an object without an entity tag. */
-export function isSame(told: ToldObject, object: SeenObject): boolean {
-  return told.ETag !== undefined && markOf(told) === object.mark;
+export function isSame(current: ObjectHead, object: SeenObject): boolean {
+  return current.ETag !== undefined && markOf(current) === object.mark;
 }
 
 /** Whether its version names these bytes for ever. Objects from before a bucket had versions all share the version `null`. */

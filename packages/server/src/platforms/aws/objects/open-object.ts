@@ -27,14 +27,14 @@ export async function openObject(
     .catch((error: unknown) => {
       throw signal.aborted ? signal.reason : refused(error, object);
     });
-  const { Body: body, ContentLength: announcedBytes, VersionId: toldVersion } = answer;
+  const { Body: body, ContentLength: announcedBytes, VersionId: answeredVersion } = answer;
   if (!(body instanceof Readable)) throw new Error("cannot read the object: the SDK gave no stream");
   const problemWithAnswer = unexpected(answer, object);
   if (problemWithAnswer) {
     body.on("error", () => {}).destroy();
     throw problemWithAnswer;
   }
-  const version = toldVersion ?? object.version;
+  const version = answeredVersion ?? object.version;
   return {
     bytes: objectBytes(body, { announcedBytes, idleTimeoutMs, follows: follows.move() }, signal),
     ...(announcedBytes === undefined ? {} : { announcedBytes }),
@@ -124,7 +124,7 @@ function objectBytes(body: Readable, options: BodyOptions, signal: AbortSignal):
   };
 }
 
-/** Without a length only the chunks of HTTP tell an end from a cut. */
+/** Without a length only the chunks of HTTP show whether it is the end or a cut. */
 function isWhole(body: Readable, receivedBytes: number, announcedBytes: number | undefined): boolean {
   if (announcedBytes !== undefined) return receivedBytes === announcedBytes;
   return body instanceof IncomingMessage && body.complete && body.headers["transfer-encoding"] === "chunked";
