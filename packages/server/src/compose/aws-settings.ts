@@ -1,6 +1,6 @@
+import { checkHeaders } from "@lazaret/contract";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
-import { checkHeaders } from "../receive/body/header-rules.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 
@@ -43,11 +43,7 @@ export function awsOptions(
       object: parts.problemWith,
       download: (url) => problemOf(parts.guard.checkUrl(url)),
       callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
-      headers: (headers, where) => {
-        const strings = Object.entries(headers).every(([, value]) => typeof value === "string");
-        if (!strings) return { kind: "invalid", message: `${where} has a value that is not a string` };
-        return checkHeaders(headers as Record<string, string>, where);
-      },
+      headers: checkHeaders,
       allowHttpCallbacks: settings.allowHttpCallbacks,
       allowDownloads: settings.downloads,
     },

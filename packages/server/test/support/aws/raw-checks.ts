@@ -1,7 +1,7 @@
+import { checkHeaders } from "@lazaret/contract";
 import { addressGuard } from "../../../src/net/address-guard.ts";
 import { problemWithNames } from "../../../src/platforms/aws/objects/object-identity.ts";
 import type { RawChecks } from "../../../src/platforms/aws/raw-messages.ts";
-import { checkHeaders } from "../../../src/receive/body/header-rules.ts";
 
 const guard = addressGuard({ allowNetworks: [], allowHosts: [] });
 
