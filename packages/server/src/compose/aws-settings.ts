@@ -1,4 +1,3 @@
-import { checkHeaders } from "@lazaret/contract";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
 import type { Settings } from "../settings.ts";
@@ -43,7 +42,6 @@ export function awsOptions(
       object: parts.problemWith,
       download: (url) => problemOf(parts.guard.checkUrl(url)),
       callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
-      headers: checkHeaders,
       allowHttpCallbacks: settings.allowHttpCallbacks,
       allowDownloads: settings.downloads,
     },
