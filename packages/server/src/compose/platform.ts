@@ -14,7 +14,6 @@ import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
-import { checkHeaders } from "../receive/body/header-rules.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -126,11 +125,6 @@ function awsOptions(
       object: parts.problemWith,
       download: (url) => problemOf(parts.guard.checkUrl(url)),
       callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
-      headers: (headers, where) => {
-        const strings = Object.entries(headers).every(([, value]) => typeof value === "string");
-        if (!strings) return { kind: "invalid", message: `${where} has a value that is not a string` };
-        return checkHeaders(headers as Record<string, string>, where);
-      },
       allowHttpCallbacks: settings.allowHttpCallbacks,
       allowDownloads: settings.downloads,
     },
