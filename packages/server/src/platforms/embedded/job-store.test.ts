@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { newJobId } from "../../queue/job-id.ts";
 import type { Lease } from "../../queue/job-queue.ts";
-import { submitJob } from "../../receive/submit-job.ts";
+import { submitJob } from "../../receive/async-routes.ts";
 import { type JobStore, jobStore, openJobStore } from "./job-store.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 
