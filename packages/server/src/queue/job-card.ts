@@ -1,7 +1,6 @@
 import type { Job, JobSource, ObjectAction } from "../model/job.ts";
-import { withoutQuery } from "../model/plain-url.ts";
 import type { Report } from "../model/report.ts";
-import type { ObjectRef } from "../model/source.ts";
+import { type ObjectRef, withoutQuery } from "../model/source.ts";
 
 /**
  * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "./problem.ts";
 
-/** Keys are kept as digests and every one is compared in full, so that time tells nothing about them. */
+/** Keys are kept as digests and every one is compared in full, so that timing gives nothing away. */
 export interface BearerAuth {
   /**
    * The digest of the accepted secret that the request carries, in hex: as `Authorization: Bearer`, or as `x-api-key` in the

@@ -17,7 +17,7 @@ export interface ApiRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The announced length; undefined when chunked, 0 when there is no body. */
   readonly contentLength: number | undefined;
-  /** The body's bytes, to be read once. A client that waits to be told to go on is told so at the first read. */
+  /** The body's bytes, to be read once. A client that waits for 100 Continue gets it at the first read. */
   readonly body: AsyncIterable<Uint8Array>;
   /** Somebody has begun to read the body. */
   readonly bodyBegun: boolean;

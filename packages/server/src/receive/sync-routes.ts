@@ -8,8 +8,7 @@ import {
   syncDownloadSchema,
   syncObjectSchema,
 } from "@lazaret/contract";
-import type { Report } from "../model/report.ts";
-import { noteOf } from "../model/report-note.ts";
+import { noteOf, type Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { checkBody, readJsonObject } from "./body/json-body.ts";
 import {

@@ -149,7 +149,7 @@ function notExactlyOne(parts: number, files: number): Problem {
   );
 }
 
-/** What the headers of one part of a form tell. The file's name is never used for anything. */
+/** The headers of one part of a form, as far as they matter. The file's name is never used for anything. */
 type PartHeaders = { kind: "part"; isFile: boolean } | { kind: "malformed"; why: string };
 
 const MAX_HEADERS = 100;

@@ -118,7 +118,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       })
     : createServer(serverOptions);
   server.on("request", onRequest);
-  // Told to go on only when the body is wanted, that is after the key and the headers were checked.
+  // 100 Continue is sent when the body is first read, that is after the key and the headers were checked.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
