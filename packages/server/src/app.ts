@@ -13,9 +13,9 @@ import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
+import { wrongKeys } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
-import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/scan-now.ts";
-import { wrongKeys } from "./receive/wrong-keys.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -28,7 +28,7 @@ export interface ServiceOptions {
   allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  /** Ends a synchronous scan that takes too long: see sync-routes.ts. */
   timer?: ScanNowOptions["timer"];
   /** Where LAZARET_CLAMD=auto searches, if not at the usual sockets. */
   clamdSockets?: readonly string[];

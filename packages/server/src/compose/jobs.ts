@@ -7,7 +7,7 @@ import { guardedConnector } from "../net/guarded-connector.ts";
 import { KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
 import { workJobs } from "../pipeline/work-jobs.ts";
 import { newJobId } from "../queue/job-queue.ts";
-import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
+import { type SubmitJob, submitJob } from "../receive/async-routes.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { installationOf } from "./routes.ts";

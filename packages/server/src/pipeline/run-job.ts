@@ -5,7 +5,7 @@ import { failedCallback } from "../deliver/render.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { JobSource, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import { noteOf } from "../model/report-note.ts";
+import { noteOf } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobRun } from "../queue/worker.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
