@@ -9,8 +9,7 @@ import { withExamples } from "./examples.ts";
 import { byteCount, moment } from "./flag-values.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { coloured, out, printable, say } from "./terminal/output.ts";
-import { progress } from "./terminal/progress.ts";
-import { count, exitCodeOf, newTally, summary } from "./terminal/tally.ts";
+import { count, exitCodeOf, newTally, progress, summary } from "./terminal/progress.ts";
 
 interface GuardFlags extends Record<string, unknown> {
   prefix?: string;

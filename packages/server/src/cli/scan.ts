@@ -10,7 +10,7 @@ import { localScanner, serverScanner } from "./scan/scanners.ts";
 import { glob, itemsOf, parseTargets } from "./scan/targets.ts";
 import { addServerFlags, connect, type ServerFlags } from "./server-connection.ts";
 import { out, say } from "./terminal/output.ts";
-import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/tally.ts";
+import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/progress.ts";
 
 interface ScanFlags extends ServerFlags, Record<string, unknown> {
   local?: boolean;

@@ -1,6 +1,5 @@
 import { inBytes, inTime, printable } from "../terminal/output.ts";
-import { bar, liveArea, progressLine, type Terminal } from "../terminal/progress.ts";
-import type { Tally } from "../terminal/tally.ts";
+import { bar, liveArea, progressLine, type Tally, type Terminal } from "../terminal/progress.ts";
 import type { ScanItem } from "./scan-all.ts";
 
 /** Bars for the files under way and one for all of them, on a terminal; nothing elsewhere. */
