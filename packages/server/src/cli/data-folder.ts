@@ -52,7 +52,7 @@ export function addListFlags(command: Command): Command {
 }
 
 export interface ListOptions<Entry> {
-  /** As it is typed, to say how to go on. */
+  /** How it is typed, for the hint at the next page. */
   command: string;
   read(store: OperatorStore, page: { limit: number; after?: string }): Promise<Page<Entry>>;
   headings: readonly string[];
@@ -120,7 +120,7 @@ export function knownDevKey(dataDir: string): string | undefined {
   }
 }
 
-/** Throws if this user may not use the data folder, or one of the files in it: it would look as if they were not there. */
+/** Throws if this user may not use the data folder or one of these files; otherwise they would seem to be missing. */
 function checkAccess(dataDir: string, names: readonly string[]): void {
   const { R_OK, W_OK, X_OK } = constants;
   // SQLite writes a file beside the database, also to read it.

@@ -57,7 +57,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const { prefix, suffix, minSize, maxSize, newerThan, watch = false, restart = false, json = false, ...rest } = flags;
   const { settings } = loadSettings(rest as Record<string, string>, {});
   const bar = progress({ terminal: process.stderr, out });
-  const logged = log({
+  const logger = log({
     level: "error",
     format: "text",
     write: (line) => {
@@ -80,7 +80,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const startedAt = performance.now();
 
   const { startGuarding } = await import("../compose/guarding.ts");
-  await using guarding: Guarding = await startGuarding(settings, logged);
+  await using guarding: Guarding = await startGuarding(settings, logger);
   const onResult = (result: GuardResult): void => {
     count(tally, statusOf(result.report.verdict), result.report.sizeBytes);
     if (json) bar.line(JSON.stringify(guarding.messageOf(result)));

@@ -54,7 +54,7 @@ export function scanProgress({ terminal, tally, now = () => performance.now() }:
     return progressLine({ ...tally, bytes }, seconds, left);
   }
 
-  // Also while nothing is read: the server may be looking at it. Not before the first file, which is drawn at once.
+  // Also while nothing is read, as the server may still scan. Not before the first file, which is drawn at once.
   const timer = terminal.isTTY ? setInterval(() => underWay.size > 0 && draw(), DRAW_MS).unref() : undefined;
   return {
     start(item) {

@@ -1,7 +1,7 @@
 import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { inBytes, inTime } from "./output.ts";
 
-/** So that it does not flicker, nor slow the work. */
+/** Not more often, so that it neither flickers nor slows the work. */
 const DRAW_MS = 100;
 const BAR_CELLS = 24;
 const SMALLEST_WIDTH = 20;
@@ -59,7 +59,7 @@ export function progress({ terminal, out, now = () => performance.now() }: Progr
   };
 }
 
-/** The bar, the numbers, the rate and the time that is left: by the files, if nobody knows better. */
+/** The bar, the numbers, the rate and the time that is left: estimated from the number of files if it is not given. */
 export function progressLine(tally: Tally, seconds: number, leftSeconds?: number): string {
   const { files, bytes, infected, notScanned, totalFiles } = tally;
   const rate = seconds > 0 ? files / seconds : 0;
