@@ -1,11 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import type { JobStore } from "../platforms/embedded/job-store.ts";
 import { type FoundKeys, findKeys } from "../platforms/embedded/signing-keys.ts";
+import type { Page } from "../queue/job-queue.ts";
 import type { Settings } from "../settings.ts";
+import { pageLimit } from "./flag-values.ts";
 import { loadSettings } from "./load-settings.ts";
+import { print, say, table } from "./terminal/output.ts";
 
 const DEV_KEY = "dev-key";
 /** For commander: the flag of every command that works on the data folder. */
@@ -30,6 +34,41 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
   const { openJobStore } = await import("../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+export interface ListFlags {
+  dataDir?: string;
+  limit: number;
+  after?: string;
+  json?: boolean;
+}
+
+/** For commands that list what the store holds, page by page. */
+export function addListFlags(command: Command): Command {
+  return command
+    .option("--limit <number>", "at most so many", pageLimit, 50)
+    .option("--after <cursor>", "go on where the page before ended")
+    .option("--json", "as JSON");
+}
+
+export interface ListOptions<Entry> {
+  /** How it is typed, for the hint at the next page. */
+  command: string;
+  read(store: OperatorStore, page: { limit: number; after?: string }): Promise<Page<Entry>>;
+  headings: readonly string[];
+  row(entry: Entry, now: number): string[];
+}
+
+/** Prints one page as a table, or as JSON. */
+export async function printList<Entry>(flags: ListFlags, options: ListOptions<Entry>): Promise<void> {
+  const { limit, after, json } = flags;
+  await using store = await localStore({ dataDir: flags.dataDir });
+  const { entries, next } = await options.read(store, { limit, ...(after && { after }) });
+  if (json) return print({ entries, next });
+  const now = Date.now();
+  const rows = entries.map((entry) => options.row(entry, now));
+  print(table(options.headings, rows));
+  if (next) say(`more: ${options.command} --after ${next}\n`);
 }
 
 /** The one that was asked for, or the error that says how to find it. */
@@ -81,7 +120,7 @@ export function knownDevKey(dataDir: string): string | undefined {
   }
 }
 
-/** Throws if this user may not use the data folder, or one of the files in it: it would look as if they were not there. */
+/** Throws if this user may not use the data folder or one of these files; otherwise they would seem to be missing. */
 function checkAccess(dataDir: string, names: readonly string[]): void {
   const { R_OK, W_OK, X_OK } = constants;
   // SQLite writes a file beside the database, also to read it.

@@ -45,11 +45,11 @@ export function devCommand(): Command {
       const signals = hangUps();
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
-      const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
+      const logger = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
       const { startService } = await import("../app.ts");
       const service = await startService(
         { ...settings, ...(ownKey && { apiKeys: [ownKey] }), ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
-        say,
+        logger,
         { allowShortKeys: true },
       );
       process.stdout.write(banner({ settings, port: service.port, ownKey, checks: await engineChecks(service) }));
@@ -60,7 +60,7 @@ export function devCommand(): Command {
           const { apiKeys } = loadSettings(flags, DEFAULTS).settings;
           return apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)];
         },
-        log: say,
+        log: logger,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),
       });

@@ -32,7 +32,7 @@ export function wrongUsage(message: string, hint: string): CommandFailed {
   return new CommandFailed(exitCodes.usage, message, { hint });
 }
 
-/** An error's message, and that of what lies below it where that tells more: fetch hides everything there. */
+/** The message of the error's cause, where there is one: fetch puts the reason there. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -9,8 +9,7 @@ import { withExamples } from "./examples.ts";
 import { byteCount, moment } from "./flag-values.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { coloured, out, printable, say } from "./terminal/output.ts";
-import { progress } from "./terminal/progress.ts";
-import { count, exitCodeOf, newTally, summary } from "./terminal/tally.ts";
+import { count, exitCodeOf, newTally, progress, summary } from "./terminal/progress.ts";
 
 interface GuardFlags extends Record<string, unknown> {
   prefix?: string;
@@ -58,7 +57,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const { prefix, suffix, minSize, maxSize, newerThan, watch = false, restart = false, json = false, ...rest } = flags;
   const { settings } = loadSettings(rest as Record<string, string>, {});
   const bar = progress({ terminal: process.stderr, out });
-  const logged = log({
+  const logger = log({
     level: "error",
     format: "text",
     write: (line) => {
@@ -81,7 +80,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const startedAt = performance.now();
 
   const { startGuarding } = await import("../compose/guarding.ts");
-  await using guarding: Guarding = await startGuarding(settings, logged);
+  await using guarding: Guarding = await startGuarding(settings, logger);
   const onResult = (result: GuardResult): void => {
     count(tally, statusOf(result.report.verdict), result.report.sizeBytes);
     if (json) bar.line(JSON.stringify(guarding.messageOf(result)));

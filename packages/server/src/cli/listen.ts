@@ -21,9 +21,9 @@ interface ListenFlags extends KeyFlags {
 
 const TAKEN = { status: 204, text: "" };
 const SHOWN_CHARACTERS = 300;
-/** As long as the server waits for the whole of it. */
+/** A second less than the server waits for the whole answer. */
 const FORWARD_TIMEOUT_MS = 14_000;
-/** Belong to the connection that the callback came by. */
+/** Headers of the connection, not of the callback. */
 const LEFT_OUT = ["host", "connection", "keep-alive", "content-length", "transfer-encoding", "expect", "te", "upgrade"];
 
 export function listenCommand(): Command {

@@ -26,7 +26,7 @@ export function lazaret(): Command {
   const program = new Command("lazaret")
     .description("malware scanning as a service that you run yourself")
     .version(version)
-    // What stands after a command is for it, also where its parent has a flag of the same name.
+    // A flag after a command belongs to that command, even if its parent has one of the same name.
     .enablePositionalOptions()
     .commandsGroup("Run the service:")
     .addCommand(devCommand())
@@ -67,7 +67,7 @@ export function lazaret(): Command {
 
 /** Runs the command that the arguments name, and answers the exit code. What is a bug is thrown. */
 export async function runProgram(program: Command, args: readonly string[]): Promise<number> {
-  forEach(program, settle);
+  forEach(program, configureErrors);
   try {
     await program.parseAsync(args, { from: "user" });
     return Number(process.exitCode ?? exitCodes.clean);
@@ -81,8 +81,8 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
   }
 }
 
-/** Commander hands these down only to commands that it makes itself. */
-function settle(command: Command): void {
+/** Commander passes these on only to commands that it makes itself. */
+function configureErrors(command: Command): void {
   command
     .exitOverride()
     .showSuggestionAfterError()

@@ -3,7 +3,7 @@ import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 
-/** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
+/** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
 const SAME_SIGNAL_MS = 1000;
 const FIRST_CHECKS_MS = 5000;
 
@@ -19,7 +19,7 @@ export interface HangUps {
   handle(reload: () => void): void;
 }
 
-/** SIGHUP never ends a service: it reads again what may have changed. Installed before start-up, as an early one would end it. */
+/** SIGHUP never ends a service, it makes it read its keys again. Installed before start-up, as an early one would end the process. */
 export function hangUps(): HangUps {
   let reload: (() => void) | undefined;
   let early = false;
@@ -47,7 +47,7 @@ export interface RunOptions {
   /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
   readKeys(): readonly string[];
   log: Log;
-  /** After SIGTERM, which comes from whoever runs it. After SIGINT somebody waits at a terminal. */
+  /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
   drainSeconds: number;
   alsoStop?: () => Promise<void>;
 }

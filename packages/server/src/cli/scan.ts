@@ -10,7 +10,7 @@ import { localScanner, serverScanner } from "./scan/scanners.ts";
 import { glob, itemsOf, parseTargets } from "./scan/targets.ts";
 import { addServerFlags, connect, type ServerFlags } from "./server-connection.ts";
 import { out, say } from "./terminal/output.ts";
-import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/tally.ts";
+import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/progress.ts";
 
 interface ScanFlags extends ServerFlags, Record<string, unknown> {
   local?: boolean;
@@ -99,13 +99,13 @@ async function scan(texts: readonly string[], flags: ScanFlags): Promise<void> {
   process.exitCode = exitCodeOf(tally, !stop.signal.aborted);
 }
 
-/** The engine of the settings, and what must be known about it. */
+/** Scans with the engine of the settings, and warns about what it cannot do. */
 async function inThisProcess(flags: ScanFlags): Promise<Scanner> {
   const given = Object.fromEntries(LOCAL_SETTINGS.map((name) => [name, flags[name] as string | undefined]));
   const { settings } = loadSettings(given, {});
   const { startLocalScan } = await import("../compose/scanning.ts");
-  const logged = log({ level: "error", format: "text", write: say });
-  const local = await startLocalScan(settings, flags.concurrency, logged);
+  const logger = log({ level: "error", format: "text", write: say });
+  const local = await startLocalScan(settings, flags.concurrency, logger);
   for (const { ok, name, detail } of local.checks) if (!ok) say(`lazaret: ${name}: ${detail}\n`);
   if (local.withoutClamd) {
     say(

@@ -9,9 +9,9 @@ import {
 } from "@lazaret/client";
 import { CannotStart } from "../../compose/cannot-start.ts";
 
-/** A signature that fits no key may be of a newer one; but not each makes us ask for it. */
+/** A signature that fits no key may be of a newer one, which is asked for at most this often. */
 const ASK_AGAIN_MS = 10_000;
-/** No callback comes near it. */
+/** Far more than any callback has. */
 const MAX_BYTES = 1024 * 1024;
 const GRACE_MS = 2_000;
 

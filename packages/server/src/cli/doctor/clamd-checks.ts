@@ -27,7 +27,7 @@ const OLD_LEFTOVER_MS = 3_600_000;
 const MIB = 1024 * 1024;
 /** Of deploy/clamd.conf. */
 const RECOMMENDED_THREADS = 32;
-/** A scan takes a vCPU: more at once than this makes none faster. */
+/** A scan takes a whole vCPU: more threads than this make nothing faster. */
 const THREADS_PER_VCPU = 4;
 /** Test files and readiness. */
 const FURTHER_CONNECTIONS = 3;

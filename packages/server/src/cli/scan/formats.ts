@@ -1,6 +1,6 @@
 import { version } from "../../version.ts";
 import { coloured, printable } from "../terminal/output.ts";
-import type { Tally } from "../terminal/tally.ts";
+import type { Tally } from "../terminal/progress.ts";
 import type { Scanned } from "./scan-all.ts";
 
 /** How results are written to stdout. */

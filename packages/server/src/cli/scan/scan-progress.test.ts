@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { newTally } from "../terminal/tally.ts";
+import { newTally } from "../terminal/progress.ts";
 import type { ScanItem } from "./scan-all.ts";
 import { fileLine, scanProgress } from "./scan-progress.ts";
 

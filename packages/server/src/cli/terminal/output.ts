@@ -1,10 +1,10 @@
 import { styleText } from "node:util";
 
-/** As a shell says of a program that a broken pipe ended. */
+/** The exit code that a shell gives to a program ended by SIGPIPE. */
 const EXIT_BROKEN_PIPE = 141;
 let watched = false;
 
-/** Writes to stdout, where data goes and nothing else. When its reader leaves, the program ends quietly. */
+/** Writes data to stdout. When its reader closes the pipe, the program ends without a message. */
 export function out(text: string): void {
   if (!watched) {
     watched = true;
@@ -16,7 +16,7 @@ export function out(text: string): void {
   process.stdout.write(text);
 }
 
-/** Writes to stderr, where everything goes that is no data. */
+/** Writes everything that is not data to stderr. */
 export function say(text: string): void {
   process.stderr.write(text);
 }

@@ -1,5 +1,33 @@
+import { type ExitCode, exitCodes } from "../exit-codes.ts";
 import { inBytes, inTime } from "./output.ts";
-import type { Tally } from "./tally.ts";
+
+/** Not more often, so that it neither flickers nor slows the work. */
+const DRAW_MS = 100;
+const BAR_CELLS = 24;
+const SMALLEST_WIDTH = 20;
+
+/** What a pass over many files has done so far. */
+export interface Tally {
+  files: number;
+  bytes: number;
+  infected: number;
+  notScanned: number;
+  /** How many there are in all, once that is known. */
+  totalFiles?: number;
+  /** And how many bytes they have, if that is known of every one. */
+  totalBytes?: number;
+}
+
+export function newTally(): Tally {
+  return { files: 0, bytes: 0, infected: 0, notScanned: 0 };
+}
+
+export function count(tally: Tally, status: "clean" | "infected" | "no", sizeBytes: number): void {
+  tally.files += 1;
+  tally.bytes += sizeBytes;
+  if (status === "infected") tally.infected += 1;
+  if (status === "no") tally.notScanned += 1;
+}
 
 export interface Progress {
   /** Draws it anew; on anything but a terminal nothing is drawn. */
@@ -16,10 +44,6 @@ export interface ProgressOptions {
   now?: () => number;
 }
 
-/** So that it does not flicker, nor slow the work. */
-const DRAW_MS = 100;
-const BAR_CELLS = 24;
-
 export function progress({ terminal, out, now = () => performance.now() }: ProgressOptions): Progress {
   const area = liveArea(terminal);
   const startedAt = now();
@@ -35,7 +59,7 @@ export function progress({ terminal, out, now = () => performance.now() }: Progr
   };
 }
 
-/** The bar, the numbers, the rate and the time that is left: by the files, if nobody knows better. */
+/** The bar, the numbers, the rate and the time that is left: estimated from the number of files if it is not given. */
 export function progressLine(tally: Tally, seconds: number, leftSeconds?: number): string {
   const { files, bytes, infected, notScanned, totalFiles } = tally;
   const rate = seconds > 0 ? files / seconds : 0;
@@ -53,6 +77,20 @@ export function bar(share: number, cells: number): string {
   return `[${"#".repeat(Math.round(share * cells)).padEnd(cells, ".")}]`;
 }
 
+/** `3 files (82 B): 2 clean, 1 infected, 0 not scanned, 1s` */
+export function summary(tally: Tally, { seconds, interrupted }: { seconds: number; interrupted: boolean }): string {
+  const { files, bytes, infected, notScanned } = tally;
+  const clean = files - infected - notScanned;
+  const counts = `${clean} clean, ${infected} infected, ${notScanned} not scanned`;
+  return `${interrupted ? "interrupted: " : ""}${files} scanned (${inBytes(bytes)}): ${counts}, ${inTime(seconds)}\n`;
+}
+
+/** Only a pass that came to its end, and found everything clean, is a success. */
+export function exitCodeOf(tally: Tally, whole: boolean): ExitCode {
+  if (tally.infected > 0) return exitCodes.infected;
+  return tally.notScanned > 0 || !whole ? exitCodes.notScanned : exitCodes.clean;
+}
+
 /** The last lines of a terminal, which are drawn again and again while other output goes on above them. */
 export interface LiveArea {
   /** Draws these lines in place of the ones before; on anything but a terminal nothing is drawn. */
@@ -64,8 +102,6 @@ export interface LiveArea {
 }
 
 export type Terminal = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
-
-const SMALLEST_WIDTH = 20;
 
 export function liveArea(terminal: Terminal): LiveArea {
   let shown: readonly string[] = [];
