@@ -1,6 +1,9 @@
 import type { FailedError } from "@lazaret/contract";
 
-/** Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. */
+/**
+ * Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. Each adapter passes
+ * test/contracts/callback-failures.ts.
+ */
 export interface CallbackFailures {
   /** Durable when it resolves. The same job again changes nothing. Throws `QueueUnavailable`. */
   record(failure: FailedCallback): Promise<void>;
