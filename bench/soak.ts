@@ -77,7 +77,7 @@ if (!sampleOf || ![scans, atOnce, every].every((number) => Number.isInteger(numb
 const never = new AbortController().signal;
 const problems: string[] = [];
 const threads = await ruleThreads({
-  onEvent: (event) => void (event.kind === "thread-lost" && problems.push(`a thread was lost: ${event.message}`)),
+  onEvent: (event) => void (event.kind === "thread_lost" && problems.push(`a thread was lost: ${event.message}`)),
 });
 const engine = unpackingEngine({ threads, fileType: fileTypeOf });
 console.log("   scans  ms/scan  cpu ms/scan  thread heap MB  main heap MB  rss MB  threads started");

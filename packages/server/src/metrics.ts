@@ -1,4 +1,4 @@
-import type { Log, LogFields } from "./log.ts";
+import type { Log, LogEvent, LogFields } from "./log.ts";
 
 /**
  * Counts the lines of the log: each request, job run, callback try and failed action is one, and one step of a counter.
@@ -67,7 +67,7 @@ export function metrics(): Metrics {
     counted(log) {
       const counting =
         (say: Log | Log["error"]) =>
-        (event: string, fields?: LogFields): void => {
+        (event: LogEvent, fields?: LogFields): void => {
           count(event, fields);
           say(event, fields);
         };

@@ -66,7 +66,7 @@ export async function runUntilSignal(service: RunningService, options: RunOption
     });
   }
   const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
-  log("stopping", { signal, drain_s: drainSeconds });
+  log("stopping", { signal, drain_seconds: drainSeconds });
   await service.stop(undefined, drainSeconds * 1000);
   await alsoStop?.();
   log("stopped");
@@ -77,6 +77,6 @@ async function reload(service: RunningService, { readKeys, log }: RunOptions): P
   try {
     log("reloaded", { api_keys: await service.changeKeys(readKeys()) });
   } catch (error) {
-    log.error("not-reloaded", { message: error instanceof Error ? error.message : String(error) });
+    log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
   }
 }

@@ -58,7 +58,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   );
   const timer = setInterval(() => {
     // The keys we have still hold.
-    read().then(auth.change, (error: Error) => log.error("api-keys", { error: error.message }));
+    read().then(auth.change, (error: Error) => log.error("api_keys", { error: error.message }));
   }, reloadEveryMs);
   timer.unref();
   return {

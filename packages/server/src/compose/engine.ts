@@ -93,7 +93,7 @@ function clamdPart(settings: Settings, options: EnginePartsOptions): ClamdAddres
   if (stays && (likely || required !== undefined)) {
     const message = required ?? "clamd is installed on this machine, and none of the usual sockets is there";
     const hint = "start it (Debian: systemctl enable --now clamav-daemon); LAZARET_CLAMD=none goes without";
-    log.error("clamd-missing", { message, hint });
+    log.error("clamd_missing", { error: message, hint });
   }
   return {
     kind: "search",
@@ -101,7 +101,7 @@ function clamdPart(settings: Settings, options: EnginePartsOptions): ClamdAddres
     likely,
     ...(required !== undefined && { required }),
     onFound(address) {
-      log("clamd-found", { clamd: describeAddress(address) });
+      log("clamd_found", { clamd: describeAddress(address) });
       if (stays) rememberClamd(dataDir, address, log);
     },
   };
@@ -131,7 +131,7 @@ function rememberClamd(dataDir: string, address: ClamdAddress, log: Log): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     writeFileSync(join(dataDir, SEEN), `${text}\n`, { mode: 0o600 });
   } catch (error) {
-    log.error("clamd-not-remembered", { message: (error as Error).message });
+    log.error("clamd_not_remembered", { error: (error as Error).message });
   }
 }
 
@@ -139,13 +139,13 @@ function forgetClamd(dataDir: string, log: Log): void {
   try {
     rmSync(join(dataDir, SEEN), { force: true });
   } catch (error) {
-    log.error("clamd-not-forgotten", { message: (error as Error).message });
+    log.error("clamd_not_forgotten", { error: (error as Error).message });
   }
 }
 
 function logThreads(log: Log, event: ThreadsEvent): void {
-  if (event.kind === "rules-loaded") {
-    log("rules-loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
-  } else if (event.kind === "thread-lost") log.error(event.kind, { message: event.message, again: event.again });
-  else log.error(event.kind, { message: event.message });
+  if (event.kind === "rules_loaded") {
+    log("rules_loaded", { rules: event.rules, own: event.own, warnings: event.warnings.join("; ") || undefined });
+  } else if (event.kind === "thread_lost") log.error(event.kind, { error: event.message, again: event.again });
+  else log.error(event.kind, { error: event.message });
 }

@@ -50,7 +50,8 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
 
     async [Symbol.asyncDispose]() {
       const left = await untilSent(waiting);
-      if (left > 0) log.error("messages", { waiting: left, sent_by: "the next lazaret that runs on this data folder" });
+      if (left > 0)
+        log.error("messages_waiting", { waiting: left, sent_by: "the next lazaret that runs on this data folder" });
       await scanning[Symbol.asyncDispose]();
     },
   };

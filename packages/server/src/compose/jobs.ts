@@ -92,10 +92,10 @@ async function startSigning(keys: SigningKeys, log: Log, reloadEveryMs: number =
       if (next.publicKeys.x509 === pair.publicKeys.x509) return;
       pair = next;
       sign = callbackSigner(next.privateKey);
-      log("signing-key", { changed: true });
+      log("signing_key", { changed: true });
     } catch (error) {
       // The one we have still signs.
-      log.error("signing-key", { error: error instanceof Error ? error.message : String(error) });
+      log.error("signing_key", { error: error instanceof Error ? error.message : String(error) });
     }
   }
 

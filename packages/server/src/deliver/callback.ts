@@ -8,7 +8,7 @@ import {
   callbackHeaderNames as names,
 } from "@lazaret/contract";
 import { firstOf, timeLimit } from "../flow/time-limit.ts";
-import type { LogFields } from "../log.ts";
+import type { LogEvent, LogFields } from "../log.ts";
 import { type Callback, type Job, shareOf } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ConnectorFactory } from "../net/exchange.ts";
@@ -43,7 +43,7 @@ export interface CallbackSenderOptions {
   /** Callbacks are signed when it is given. */
   sign?: SignCallback;
   /** One line for each POST. */
-  log(event: string, fields: LogFields): void;
+  log(event: LogEvent, fields: LogFields): void;
   /** For one POST, from the dial to the last of the answer's headers. */
   timeoutMs?: number;
   /** POSTs under way to one origin at once. */
@@ -139,7 +139,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       );
       if (!signal.aborted) place.ended(outcome.kind === "delivered");
       log("callback", {
-        job: job.id,
+        job_id: job.id,
         trace_id: job.traceId,
         url: `${url.origin}${url.pathname}`,
         attempt,

@@ -297,8 +297,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function words(settlement: Settlement): { settlement: string; after_s?: number; reason?: string } {
-  if (settlement.kind === "again") return { settlement: "again", after_s: settlement.afterSeconds };
+function words(settlement: Settlement): { settlement: string; after_seconds?: number; reason?: string } {
+  if (settlement.kind === "again") return { settlement: "again", after_seconds: settlement.afterSeconds };
   if (settlement.kind === "buried") return { settlement: "buried", reason: settlement.reason };
   return { settlement: "done" };
 }

@@ -162,12 +162,12 @@ test("SIGHUP makes serve read its keys and rules again, and never ends it", asyn
   run.child.kill("SIGHUP");
   await run.says(/"event":"reloaded","api_keys":2/);
   assert.equal((await scanWith("first-key-of-the-tests")).status, 401);
-  await run.says(/"event":"rules-loaded"/);
+  await run.says(/"event":"rules_loaded"/);
   assert.match(await (await scanWith("third-key-of-the-tests")).text(), /My_Own_Rule/);
 
   writeFileSync(keys, "");
   run.child.kill("SIGHUP");
-  await run.says(/"event":"not-reloaded","message":"no API key is set"/);
+  await run.says(/"event":"not_reloaded","error":"no API key is set"/);
   assert.equal((await scanWith("second-key-of-the-tests")).status, 200);
   assert.equal(await run.stop(), 0);
   assert.doesNotMatch(`${run.stdout}${run.stderr}`, /key-of-the-tests/);

@@ -166,7 +166,7 @@ test("a failed callback is told with its error object in full, after all tries",
   };
   await post("/api/v1/scan/async/download", body);
   const job = (): unknown =>
-    service.lines.find(({ event, trace_id }) => event === "callback" && trace_id === "callback")?.job;
+    service.lines.find(({ event, trace_id }) => event === "callback" && trace_id === "callback")?.job_id;
   const runs = (): number => service.lines.filter((line) => line.event === "job" && line.job_id === job()).length;
   for (const invocations of [1, 2, 3, 4]) {
     await until(`invocation ${invocations} is over`, () => job() !== undefined && runs() === invocations, patient);

@@ -40,7 +40,7 @@ test("a new rule file is used without a restart, and a removed one no more", asy
   await withRules(async (engine, folder, events) => {
     writeFileSync(join(folder, "more.yara"), 'rule Red { strings: $a = "red" condition: $a }');
     await until("the rules are loaded", () => events.length === 1);
-    assert.equal(events[0]?.kind, "rules-loaded");
+    assert.equal(events[0]?.kind, "rules_loaded");
     assert.equal(await verdictOf(engine, Buffer.from("something red")), "infected Red");
     assert.equal(await verdictOf(engine, Buffer.from("something blue")), "infected Blue");
     rmSync(join(folder, "colours.yar"));
@@ -53,7 +53,7 @@ test("a rule that does not compile keeps the old ones in use, is reported, and c
   await withRules(async (engine, folder, events) => {
     writeFileSync(join(folder, "more.yar"), "rule Broken { condition: nonsense }");
     await until("the change is noticed", () => events.length === 1);
-    assert.deepEqual(events[0]?.kind, "rules-refused");
+    assert.deepEqual(events[0]?.kind, "rules_refused");
     const { ready, checks } = await engine.health(never);
     assert.equal(ready, true);
     assert.equal(checks[0]?.ok, false);
@@ -61,7 +61,7 @@ test("a rule that does not compile keeps the old ones in use, is reported, and c
     assert.equal(await verdictOf(engine, Buffer.from("something blue")), "infected Blue");
 
     writeFileSync(join(folder, "more.yar"), 'rule Mended { strings: $a = "mended" condition: $a }');
-    await until("the rules are loaded", () => events.at(-1)?.kind === "rules-loaded");
+    await until("the rules are loaded", () => events.at(-1)?.kind === "rules_loaded");
     assert.equal((await engine.health(never)).checks[0]?.ok, true);
     assert.equal(await verdictOf(engine, Buffer.from("something mended")), "infected Mended");
   });

@@ -184,7 +184,7 @@ function answerParseError(error: NodeJS.ErrnoException, socket: Socket, context:
   }
   const problem = problemOf(error.code ?? "");
   const requestId = randomUUID();
-  const fields = { request_id: requestId, status: problem.status, code: problem.code, why: error.code };
+  const fields = { request_id: requestId, status: problem.status, code: problem.code, error: error.code };
   if (underWay) Object.assign(underWay.notes, fields);
   else log("request", fields);
   const body = JSON.stringify(problemBody(problem, requestId));

@@ -85,7 +85,7 @@ test("a sender that throws has failed, and the message comes again", async () =>
   run.clock.now += 5_000;
   await until("it is sent", () => run.lines.length === 2, patient);
   assert.deepEqual(
-    run.lines.map(({ outcome, code, try: number }) => [outcome, code, number]),
+    run.lines.map(({ outcome, code, attempt: number }) => [outcome, code, number]),
     [
       ["failed", "EUNKNOWN", 1],
       ["sent", undefined, 2],
@@ -110,7 +110,7 @@ test("an outbox that cannot be asked for a while is told once a second, and then
     [
       ["error", "outbox", "the disk is full"],
       ["error", "outbox", "the disk is full"],
-      ["info", "send", undefined],
+      ["info", "message", undefined],
     ],
   );
 });
@@ -126,7 +126,7 @@ test("a message that was sent too late for its lease is told, and counts for who
   sender.waiting.shift()?.({ kind: "sent" });
   await until("the second is logged", () => run.lines.length === 2, patient);
   assert.deepEqual(
-    run.lines.map(({ fault }) => fault),
+    run.lines.map(({ error }) => error),
     ["lease lost", undefined],
   );
   assert.equal((await run.outbox.counts())[0]?.sent, 1);
@@ -150,7 +150,7 @@ test("a send that could not be written down is told, and the message comes again
   run.clock.now += 61_000;
   await until("it was sent again", () => run.lines.length === 2, patient);
   assert.deepEqual(
-    run.lines.map(({ fault }) => fault),
+    run.lines.map(({ error }) => error),
     ["the disk is full", undefined],
   );
   assert.equal((await run.outbox.counts())[0]?.waiting, 0);

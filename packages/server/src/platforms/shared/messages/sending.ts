@@ -88,18 +88,18 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     const afterSeconds = waitSeconds(lease.failures + 1, random);
     const kept = await lease.end(how === "failed" ? { kind: how, afterSeconds } : { kind: how }).catch(asText);
     const { id, protocol, shownEndpoint } = receiver;
-    log("send", {
-      message: lease.message.id,
+    log("message", {
+      message_id: lease.message.id,
       receiver: id,
       protocol,
       endpoint: shownEndpoint,
-      try: lease.failures + 1,
+      attempt: lease.failures + 1,
       outcome: how,
       status: outcome.statusCode,
       code: outcome.kind === "failed" ? outcome.code : undefined,
-      again_s: how === "failed" ? Math.round(afterSeconds) : undefined,
+      again_seconds: how === "failed" ? Math.round(afterSeconds) : undefined,
       // What could not be written is sent again when the lease runs out.
-      fault: kept === true ? undefined : kept || "lease lost",
+      error: kept === true ? undefined : kept || "lease lost",
       ms: Math.round(performance.now() - started),
     });
   }
@@ -115,7 +115,7 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     for (const [receiver, total] of dropped) {
       const messages = total - (before.get(receiver) ?? 0);
       const endpoint = routes.get(receiver)?.receiver.shownEndpoint;
-      if (messages > 0) log.error("messages dropped", { receiver, endpoint, messages });
+      if (messages > 0) log.error("messages_dropped", { receiver, endpoint, messages });
     }
   }
 
