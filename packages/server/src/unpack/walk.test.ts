@@ -11,7 +11,7 @@ import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { FULL_LIMITS } from "../engines/threads/scan-limits.ts";
 import { memoryBlob } from "./blob.ts";
 import { Cancelled, type UnpackLimits, unpackBudget } from "./budget.ts";
-import { sevenZipProgram } from "./seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "./seven-zip.ts";
 import { Crowded, type Doubt, walk } from "./walk.ts";
 
 const sevenZip = sevenZipProgram();

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { yaraProgram } from "../../src/engines/rules/compile-rules.ts";
 import { BUILT_IN_RULES, countRules, readRules } from "../../src/engines/rules/rule-files.ts";
-import { yaraProgram } from "../../src/engines/rules/yara/compile-rules.ts";
 import { FULL_LIMITS } from "../../src/engines/threads/scan-limits.ts";
 import { startScanWorker } from "../../src/engines/threads/scan-worker.ts";
-import { sevenZipProgram } from "../../src/unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../src/unpack/seven-zip.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { rulesEngine, verdictOf } from "../support/rules-engine.ts";
 

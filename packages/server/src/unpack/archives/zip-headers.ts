@@ -1,7 +1,6 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { type Budget, LimitExceeded } from "../budget.ts";
-import type { Range } from "../opener.ts";
-import { findAll } from "./find-bytes.ts";
+import { findAll } from "../signature-search.ts";
 
 /** What the directory of a zip says about one member. */
 export interface Listed {
@@ -17,7 +16,7 @@ export interface Listed {
 }
 
 /** As much of a name as is kept. The headers of many members may share one name, which then is there once for each. */
-export const NAME_BYTES = 512;
+const NAME_BYTES = 512;
 
 export interface Directories {
   listed: Listed[];
@@ -194,7 +193,7 @@ function readEntries(
 const DIRECTORY_BYTES_READ = 64 * 1024 * 1024;
 
 /** Those of the three that do not fit into 32 bits stand in the extra field, in this order. */
-export function zip64Sizes(
+function zip64Sizes(
   extra: Buffer,
   given: { unpackedBytes: number; packedBytes: number; offset: number },
 ): { unpackedBytes: number; packedBytes: number; offset: number; zip64: boolean } {
@@ -217,4 +216,83 @@ export function zip64Sizes(
 function u32(content: Blob, position: number): number {
   const bytes = content.bytes(position, 4);
   return bytes.length === 4 ? bytes.readUInt32LE(0) : -1;
+}
+
+/** What stands in front of a member of a zip archive. */
+export interface LocalHeader {
+  flags: number;
+  method: number;
+  encrypted: boolean;
+  /** The sizes stand behind the member as well, or only there. */
+  sizesFollow: boolean;
+  crc: number;
+  /** Where the packed bytes begin. */
+  start: number;
+  /** Unknown when the sizes follow the member. */
+  packedBytes: number | undefined;
+  unpackedBytes: number;
+  zip64: boolean;
+  /** As bytes, one character each; of a long one the beginning. */
+  name: string;
+  version: number;
+}
+
+export const LOCAL_HEADER: Buffer = Buffer.from("PK\x03\x04", "latin1");
+const LOCAL_BYTES = 30;
+
+/** Nothing, if no whole header is there. */
+export function readLocalHeader(container: Blob, at: number): LocalHeader | undefined {
+  const fixed = container.bytes(at, LOCAL_BYTES);
+  if (at < 0 || fixed.length < LOCAL_BYTES || !fixed.subarray(0, 4).equals(LOCAL_HEADER)) return undefined;
+  const [nameBytes, extraBytes] = [fixed.readUInt16LE(26), fixed.readUInt16LE(28)];
+  const name = container.bytes(at + LOCAL_BYTES, Math.min(nameBytes, NAME_BYTES));
+  const extra = container.bytes(at + LOCAL_BYTES + nameBytes, extraBytes);
+  const flags = fixed.readUInt16LE(6);
+  const sizes = zip64Sizes(extra, {
+    unpackedBytes: fixed.readUInt32LE(22),
+    packedBytes: fixed.readUInt32LE(18),
+    offset: 0,
+  });
+  const sizesFollow = (flags & FLAG.sizesFollow) !== 0;
+  const unknown = sizes.packedBytes === 0xffffffff || (sizes.packedBytes === 0 && sizesFollow);
+  return {
+    flags,
+    method: fixed.readUInt16LE(8),
+    encrypted: (flags & FLAG.encrypted) !== 0,
+    sizesFollow,
+    crc: fixed.readUInt32LE(14),
+    start: at + LOCAL_BYTES + nameBytes + extraBytes,
+    packedBytes: unknown ? undefined : sizes.packedBytes,
+    unpackedBytes: sizes.unpackedBytes,
+    zip64: sizes.zip64,
+    name: name.toString("latin1"),
+    version: fixed.readUInt16LE(4),
+  };
+}
+
+/** Whether it makes sense: the four bytes of the signature alone stand in many programs. */
+export function isLikelyHeader(header: LocalHeader | undefined): boolean {
+  if (!header || (header.version & 0xff) > HIGHEST_VERSION) return false;
+  return (header.method <= OLD_METHODS || header.method >= NEW_METHODS) && header.method < METHODS_END;
+}
+
+/** The highest that was ever given out is 63. */
+const HIGHEST_VERSION = 100;
+const OLD_METHODS = 20;
+const NEW_METHODS = 92;
+const METHODS_END = 100;
+
+/** How well it is packed, that the sizes follow, that the name is UTF-8; and the version that all this takes. */
+const PLAIN_FLAGS = 0x080e;
+const PLAIN_VERSION = 20;
+
+/** Whether both headers of a member say the same, and nothing out of the ordinary. */
+export function agrees({ header, listed }: { header: LocalHeader; listed: readonly Listed[] }): boolean {
+  const [entry] = listed;
+  if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
+  if (header.name.length >= NAME_BYTES) return false;
+  if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
+    return false;
+  if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;
+  return entry.packedBytes === header.packedBytes && entry.unpackedBytes === header.unpackedBytes;
 }

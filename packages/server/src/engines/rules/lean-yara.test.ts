@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
-import { compileWasm } from "../../../unpack/web-assembly.ts";
+import { compileWasm } from "../../unpack/web-assembly.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
 
 const script = createRequire(import.meta.url).resolve("@virustotal/yara-x");

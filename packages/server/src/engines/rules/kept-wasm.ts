@@ -1,5 +1,5 @@
 import type { Compiler, Scanner } from "@virustotal/yara-x";
-import type { WasmModule } from "../../../unpack/web-assembly.ts";
+import type { WasmModule } from "../../unpack/web-assembly.ts";
 
 /** YARA-X, loaded in this thread. */
 export interface Yara {

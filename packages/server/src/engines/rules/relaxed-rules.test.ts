@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BUILT_IN_RULES, readRules } from "../rule-files.ts";
 import { relaxedCondition, relaxedRules } from "./relaxed-rules.ts";
+import { BUILT_IN_RULES, readRules } from "./rule-files.ts";
 
 describe("a condition that can be asked about many files at once", () => {
   const cases: [condition: string, relaxed: string][] = [

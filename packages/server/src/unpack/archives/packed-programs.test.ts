@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { openContainer } from "../../../test/support/open-container.ts";
 import { memoryBlob } from "../blob.ts";
-import { readExecutable } from "./executables.ts";
-import { unopenable } from "./packed.ts";
+import { readExecutable, unopenable } from "./packed-programs.ts";
 
 const CODE = 0x400;
 

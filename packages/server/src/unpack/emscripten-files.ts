@@ -1,6 +1,6 @@
 import type { SevenZipModule } from "7z-wasm";
-import type { Blob } from "../blob.ts";
-import type { MemberSink } from "../opener.ts";
+import type { Blob } from "./blob.ts";
+import type { MemberSink } from "./opener.ts";
 
 export const ARCHIVE_PATH = "/in/archive";
 export const OUTPUT_FOLDER = "/out";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Compiler, Rules, Scanner } from "@virustotal/yara-x";
-import type { Blob } from "../../../unpack/blob.ts";
-import { compileWasm, type WasmModule } from "../../../unpack/web-assembly.ts";
-import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../../threads/scan-limits.ts";
+import type { Blob } from "../../unpack/blob.ts";
+import { compileWasm, type WasmModule } from "../../unpack/web-assembly.ts";
+import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../threads/scan-limits.ts";
 import { loadYara } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
 import { relaxedRules } from "./relaxed-rules.ts";
