@@ -15,7 +15,7 @@ export type { EngineVariant, Feature, FeatureRow, Installation, Shortcoming, Ver
 export { featuresOf, featureTable, latestAddOns, latestEngines, shortcoming, supports } from "./features.ts";
 export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
-export type { FittedAttributes, FittedMessage } from "./fit-messages.ts";
+export type { FittedAttributes, FittedMessage } from "./findings-topic.ts";
 export {
   fitAsyncResult,
   fitAttributes,

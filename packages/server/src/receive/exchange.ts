@@ -44,3 +44,6 @@ export interface Answer {
   /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
   stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
 }
+
+/** How a request is written: see dialect.ts. */
+export type Dialect = "spec" | "family";

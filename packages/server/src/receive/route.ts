@@ -1,6 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
-import type { Dialect } from "./dialect.ts";
-import type { Answer, ApiRequest } from "./exchange.ts";
+import type { Answer, ApiRequest, Dialect } from "./exchange.ts";
 
 /** One endpoint: what it does, and what the API document says about it. */
 export interface Route {
