@@ -3,7 +3,15 @@
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { installDebianPackages, installPackages, installPackagesOf, ownNode, root, say } from "./setup.mjs";
+import {
+  installDebianPackages,
+  installPackages,
+  installPackagesOf,
+  ownNode,
+  root,
+  say,
+  testPrograms,
+} from "./setup.mjs";
 
 const args = process.argv.slice(2);
 const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
@@ -27,16 +35,7 @@ const tests = [
   ["tests", ownNode, ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files]],
 ];
 
-if (only !== "checks") {
-  installDebianPackages({
-    "clamav-daemon": ["clamd"],
-    "clamav-testfiles": ["/usr/share/clamav-testfiles/clam.exe"],
-    chromium: ["chromium"],
-    curl: ["curl"],
-    openssl: ["openssl"],
-    "p7zip-full": ["7z"],
-  });
-}
+if (only !== "checks") installDebianPackages(testPrograms);
 
 const steps = [...(only === "tests" ? [] : checks), ...(only === "checks" ? [] : tests)];
 // node_modules/.bin first, so that every program started by a test finds our Node.

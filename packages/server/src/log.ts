@@ -4,7 +4,7 @@
  */
 export interface Log {
   (event: string, fields?: LogFields): void;
-  /** The same with level `error`, for what an operator should look at. */
+  /** The same with level `error`, for what an operator should see to. */
   error(event: string, fields?: LogFields): void;
   /** The same with level `debug`, for what happens every few seconds when all is well. */
   debug(event: string, fields?: LogFields): void;
@@ -53,10 +53,10 @@ function plain(value: unknown): string {
 }
 
 /** Lines are written together this often: one system call for each would cost more than many a request. */
-const GATHER_MS = 10;
+const BUFFER_MS = 10;
 
-/** Gathers lines for a moment before they are written, and writes what is left when the process ends. */
-export function gathered(write: (text: string) => void): (line: string) => void {
+/** Buffers lines for a moment before they are written, and writes what is left when the process ends. */
+export function buffered(write: (text: string) => void): (line: string) => void {
   let lines = "";
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
@@ -68,6 +68,6 @@ export function gathered(write: (text: string) => void): (line: string) => void 
   process.once("exit", flush);
   return (line) => {
     lines += line;
-    timer ??= setTimeout(flush, GATHER_MS);
+    timer ??= setTimeout(flush, BUFFER_MS);
   };
 }

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
+import { loadSettings } from "./load-settings.ts";
 import { print } from "./terminal/output.ts";
 
 export function openapiCommand(): Command {

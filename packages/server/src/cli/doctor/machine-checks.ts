@@ -1,13 +1,13 @@
 import { existsSync, type Stats, statSync } from "node:fs";
 import { access, constants, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { inBytes } from "../terminal/quantities.ts";
+import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const MIB = 1024 * 1024;
 const LITTLE_SPACE = 1024 * MIB;
 const NO_SPACE = 100 * MIB;
-/** No Lazaret ran before. */
+/** No release of Lazaret is older. */
 const EARLIEST = Date.UTC(2026, 0, 1);
 /** Clocks of file systems, and of servers, may be off a little. */
 const SLACK_MS = 2 * 60_000;

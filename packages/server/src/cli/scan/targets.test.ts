@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { glob } from "./glob.ts";
+import { glob } from "./targets.ts";
 
 const paths = ["a.pdf", "b/a.pdf", "b/c/report [1].docx", ".git/HEAD", "b/.hidden", "x-1.txt", "x^1.txt", "ü😀.bin"];
 const matches = (pattern: string): string[] => paths.filter(glob(pattern));

@@ -1,10 +1,13 @@
-import type { RunningService } from "../../app.ts";
-import type { Log } from "../../log.ts";
+import type { RunningService } from "../app.ts";
+import { timeLimit } from "../flow/time-limit.ts";
+import type { Log } from "../log.ts";
+import type { EngineCheck } from "../scan/engine.ts";
 
-/** Signals that come together (a terminal's Ctrl-C reaches launcher and server both) count as one. */
+/** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
 const SAME_SIGNAL_MS = 1000;
+const FIRST_CHECKS_MS = 5000;
 
-/** The first SIGTERM or SIGINT from now on. Asked for before anything is started, so that none comes too early. */
+/** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve(name));
@@ -16,7 +19,7 @@ export interface HangUps {
   handle(reload: () => void): void;
 }
 
-/** SIGHUP never ends a service: it reads again what may have changed. Installed before start-up, as an early one would end it. */
+/** SIGHUP never ends a service, it makes it read its keys again. Installed before start-up, as an early one would end the process. */
 export function hangUps(): HangUps {
   let reload: (() => void) | undefined;
   let early = false;
@@ -32,13 +35,19 @@ export function hangUps(): HangUps {
   };
 }
 
+/** What the engine can do, to be shown at the start. */
+export async function engineChecks({ engine }: RunningService): Promise<readonly EngineCheck[]> {
+  using limit = timeLimit(FIRST_CHECKS_MS);
+  return (await engine.health(limit.signal)).checks;
+}
+
 export interface RunOptions {
   until: Promise<string>;
   hangUps: HangUps;
   /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
   readKeys(): readonly string[];
   log: Log;
-  /** After SIGTERM, which comes from whoever runs it. After SIGINT somebody waits at a terminal. */
+  /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
   drainSeconds: number;
   alsoStop?: () => Promise<void>;
 }
@@ -47,7 +56,7 @@ export interface RunOptions {
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop } = options;
   options.hangUps.handle(() => void reload(service, options));
-  // Whoever read our output may leave; that is no reason to stop scanning.
+  // Keep running when stdout or stderr is closed.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const signal = await until;
   const asked = Date.now();
@@ -63,7 +72,7 @@ export async function runUntilSignal(service: RunningService, options: RunOption
   log("stopped");
 }
 
-/** The folder of rules is looked at every two seconds anyway. */
+/** Reads the keys again. The folder of rules is checked every two seconds anyway. */
 async function reload(service: RunningService, { readKeys, log }: RunOptions): Promise<void> {
   try {
     log("reloaded", { api_keys: await service.changeKeys(readKeys()) });

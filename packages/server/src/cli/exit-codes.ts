@@ -1,4 +1,18 @@
-import { type ExitCode, exitCodes } from "./exit-codes.ts";
+/** What the exit code of every command says. Also 128 and a signal's number when one ended it. */
+export const exitCodes = {
+  /** Everything is clean; for commands that scan nothing: done. */
+  clean: 0,
+  infected: 1,
+  /** Something could not be scanned, or there is no result. */
+  notScanned: 2,
+  unreachable: 3,
+  /** The server, or a receiver, said no. */
+  refused: 4,
+  usage: 64,
+  settings: 78,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /** A command that cannot do what it was asked to: why, what to do about it, and its exit code. */
 export class CommandFailed extends Error {
@@ -18,7 +32,7 @@ export function wrongUsage(message: string, hint: string): CommandFailed {
   return new CommandFailed(exitCodes.usage, message, { hint });
 }
 
-/** An error's message, and that of what lies below it where that tells more: fetch hides everything there. */
+/** The message of the error's cause, where there is one: fetch puts the reason there. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

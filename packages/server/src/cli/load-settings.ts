@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { CannotStart } from "../../compose/cannot-start.ts";
-import { type Origin, readSettings, type SettingsSources } from "../../settings/read-settings.ts";
-import { type SettingName, type Settings, settingsTable } from "../../settings.ts";
+import { type Command, Option } from "commander";
+import { CannotStart } from "../compose/cannot-start.ts";
+import { flagName, type Origin, readSettings, type SettingsSources, settingNames } from "../settings/read-settings.ts";
+import { type SettingName, type Settings, settingsTable } from "../settings.ts";
 
 export interface LoadedSettings {
   settings: Settings;
@@ -45,4 +46,16 @@ export function readSettingsFile(): Record<string, unknown> {
     throw new CannotStart(`${path} is not a JSON object`, `for example {"port": ${settingsTable.port.default}}`);
   }
   return value as Record<string, unknown>;
+}
+
+/** The group of these flags in a command's help. */
+export const SETTINGS_GROUP = "Settings (also as LAZARET_… variables or in lazaret.json):";
+
+/** A flag for every setting, or for some, that is not a secret: secrets on a command line are seen by the whole machine. */
+export function addSettingFlags(command: Command, names: readonly SettingName[] = settingNames): Command {
+  for (const name of names) {
+    const row = settingsTable[name];
+    if (!row.secret) command.addOption(new Option(`${flagName(name)} <value>`, row.doc).helpGroup(SETTINGS_GROUP));
+  }
+  return command;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createPrivateKey, sign } from "node:crypto";
 import { test } from "node:test";
 import { signatureVectorKeys } from "@lazaret/contract";
-import { type Evidence, type Judgement, judge } from "./judge.ts";
+import { type Diagnosis, diagnose, type KeptCallback } from "./diagnose.ts";
 
 const NOW = 1_767_225_600_000;
 const URL_SUBMITTED = "https://app.example.com/scanned?tenant=7";
@@ -10,25 +10,25 @@ const BODY =
   '{"status":"clean","size":10,"download_time":"0.004","scan_time":"0.002","download_url":"https://a.example/b"}';
 const privateKey = createPrivateKey(signatureVectorKeys.testOnlyPrivatePem);
 
-function signed(change: Partial<Evidence> = {}, body = BODY): Evidence {
+function signed(change: Partial<KeptCallback> = {}, body = BODY): KeptCallback {
   const signature = sign("sha256", Buffer.from(`${NOW}.${URL_SUBMITTED}.${body}`), privateKey).toString("hex");
   return { body: Buffer.from(body), signature, timestamp: String(NOW), callbackUrl: URL_SUBMITTED, ...change };
 }
 
-function judged(evidence: Evidence, now: number = NOW): Promise<Judgement> {
-  return judge(evidence, { publicKey: signatureVectorKeys.publicPemX509, toleranceMs: 300_000, now: () => now });
+function diagnosed(kept: KeptCallback, now: number = NOW): Promise<Diagnosis> {
+  return diagnose(kept, { publicKey: signatureVectorKeys.publicPemX509, toleranceMs: 300_000, now: () => now });
 }
 
-async function explanationOf(change: Partial<Evidence>, now?: number): Promise<string> {
-  const judgement = await judged(signed(change), now);
-  assert.equal(judgement.kind, "refused");
-  return judgement.kind === "refused" ? `${judgement.reason}: ${judgement.explanation}` : "";
+async function explanationOf(change: Partial<KeptCallback>, now?: number): Promise<string> {
+  const diagnosis = await diagnosed(signed(change), now);
+  assert.equal(diagnosis.kind, "refused");
+  return diagnosis.kind === "refused" ? `${diagnosis.reason}: ${diagnosis.explanation}` : "";
 }
 
 test("a callback that was kept as it came is authentic", async () => {
-  const judgement = await judged(signed());
-  assert.ok(judgement.kind === "authentic");
-  assert.equal(judgement.callback.result.status, "clean");
+  const diagnosis = await diagnosed(signed());
+  assert.ok(diagnosis.kind === "authentic");
+  assert.equal(diagnosis.callback.result.status, "clean");
 });
 
 test("a signature that fits with one mistake less says which", async () => {
@@ -64,6 +64,6 @@ test("an old timestamp is told apart from a wrong one", async () => {
 });
 
 test("a signed body that is no result is refused as that", async () => {
-  const judgement = await judged(signed({}, '{"hello":1}'));
-  assert.equal(judgement.kind === "refused" && judgement.reason, "malformed_body");
+  const diagnosis = await diagnosed(signed({}, '{"hello":1}'));
+  assert.equal(diagnosis.kind === "refused" && diagnosis.reason, "malformed_body");
 });

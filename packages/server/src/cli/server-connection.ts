@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import {
   Lazaret,
   LazaretError,
@@ -7,12 +8,15 @@ import {
   UnreadableFileError,
 } from "@lazaret/client";
 import type { Command } from "commander";
-import { CannotStart } from "../../compose/cannot-start.ts";
-import { type Settings, settingsTable } from "../../settings.ts";
-import { loadSettings } from "../flags/load-settings.ts";
-import { CommandFailed } from "../outcome/command-failed.ts";
-import { type ExitCode, exitCodes } from "../outcome/exit-codes.ts";
-import { knownDevKey } from "./dev-key.ts";
+import { CannotStart } from "../compose/cannot-start.ts";
+import { timeLimit } from "../flow/time-limit.ts";
+import { type Settings, settingsTable } from "../settings.ts";
+import { knownDevKey } from "./data-folder.ts";
+import { CommandFailed, type ExitCode, exitCodes, reasonOf } from "./exit-codes.ts";
+import { loadSettings } from "./load-settings.ts";
+
+const KEY_PATH = "/.well-known/lazaret/callback-key.pem";
+const KEY_TIMEOUT_MS = 10_000;
 
 export interface ServerFlags {
   url?: string;
@@ -83,4 +87,51 @@ function hintFor(error: LazaretError): string {
     return "start one with lazaret dev, or say where it is with --url or LAZARET_URL; lazaret scan --local needs none";
   }
   return error.hint ?? "try again; lazaret doctor looks at what may be wrong";
+}
+
+export interface KeyFlags extends ServerFlags {
+  key?: string;
+}
+
+export function addKeyFlags(command: Command): Command {
+  return addServerFlags(command.option("--key <file>", "public keys as PEM; fetched from the server when not given"));
+}
+
+/** PEM of the public keys, from the file or from the server. Undefined when that server does not sign. */
+export async function callbackKeys(flags: KeyFlags): Promise<string | undefined> {
+  return flags.key === undefined ? fetchedKey(serverUrl(flags)) : fileKey(flags.key);
+}
+
+function fileKey(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new CommandFailed(exitCodes.usage, `cannot read the key: ${reasonOf(cause)}`, {
+      hint: "lazaret keys public > key.pem writes one",
+      cause,
+    });
+  }
+}
+
+async function fetchedKey(url: string): Promise<string | undefined> {
+  using limit = timeLimit(KEY_TIMEOUT_MS);
+  try {
+    const response = await fetch(`${url}${KEY_PATH}`, {
+      redirect: "error",
+      signal: limit.signal,
+    });
+    const text = await response.text();
+    if (response.status === 404) return undefined;
+    if (response.status === 200) return text;
+    throw new Error(`answered ${response.status}`);
+  } catch (cause) {
+    throw new CommandFailed(
+      exitCodes.unreachable,
+      `cannot fetch the public key from ${url}${KEY_PATH}: ${reasonOf(cause)}`,
+      {
+        hint: "say where the server is with --url or LAZARET_URL, or name a file with --key",
+        cause,
+      },
+    );
+  }
 }
