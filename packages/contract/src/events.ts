@@ -1,4 +1,4 @@
-import type { FittedMessage } from "./fit-messages.ts";
+import type { FittedMessage } from "./findings-topic.ts";
 import type { Status } from "./result.ts";
 import type { ObjectSchema } from "./schema.ts";
 

@@ -25,6 +25,10 @@ export type FindingsAttributes = Readonly<
     Record<"bucket" | "key" | "status" | "action", string> & { size: number }
 >;
 
+/** As they are sent: installations of some versions know no size. */
+export type FittedMessage = Omit<FindingsMessage, "size"> & Partial<Pick<FindingsMessage, "size">>;
+export type FittedAttributes = Omit<FindingsAttributes, "size"> & Partial<Pick<FindingsAttributes, "size">>;
+
 export const findingsMessageSchema: ObjectSchema = {
   type: "object",
   title: "FindingsMessage",

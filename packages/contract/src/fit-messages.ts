@@ -1,15 +1,11 @@
 import type { CallbackPayload } from "./callback.ts";
 import type { DownloadScanResultDetail } from "./events.ts";
 import { type Feature, type Installation, supports } from "./features.ts";
-import type { FindingsAttributes, FindingsMessage } from "./findings-topic.ts";
+import type { FindingsAttributes, FindingsMessage, FittedAttributes, FittedMessage } from "./findings-topic.ts";
 import type { ScanResult } from "./result.ts";
 
-/**
- * What is sent, cut down to the fields that the installation's versions know. A field the spec requires is left out all
- * the same where the version lacks it.
- */
-export type FittedMessage = Omit<FindingsMessage, "size"> & Partial<Pick<FindingsMessage, "size">>;
-export type FittedAttributes = Omit<FindingsAttributes, "size"> & Partial<Pick<FindingsAttributes, "size">>;
+// What is sent, cut down to the fields that the installation's versions know. A field the spec requires is left out all
+// the same where the version lacks it.
 
 /** A message on the findings topic; also the detail of a `Scan Result` event. */
 export function fitMessage(message: FindingsMessage, installation: Installation): FittedMessage {

@@ -24,7 +24,7 @@ export {
 } from "./field-rules.ts";
 export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
-export type { FittedAttributes, FittedMessage } from "./fit-messages.ts";
+export type { FittedAttributes, FittedMessage } from "./findings-topic.ts";
 export {
   fitAsyncResult,
   fitAttributes,

@@ -62,16 +62,16 @@ async function partsBesideClamd(parts: VariantParts): Promise<EngineParts> {
 }
 
 const GATHER_MS = 20;
-/** Scans look as well; this is for services that nobody asks anything. */
-const LOOK_EVERY_MS = 1000;
+/** Scans search as well; this is for services that nobody asks anything. */
+const SEARCH_EVERY_MS = 1000;
 
 /** Scans with `before` until a clamd is found, with `join` from then on. Both have the same parts but for clamd. */
 function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAddress) => Engine): Engine {
   let current = before;
-  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  const timer = setInterval(joinIfFound, SEARCH_EVERY_MS).unref();
   let done = false;
 
-  function look(): void {
+  function joinIfFound(): void {
     const address = done ? undefined : search.find();
     if (!address) return;
     stop();
@@ -86,11 +86,11 @@ function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAd
 
   return {
     scan(bytes, signal) {
-      look();
+      joinIfFound();
       return current.scan(bytes, signal);
     },
     health(signal) {
-      look();
+      joinIfFound();
       return current.health(signal);
     },
     close() {

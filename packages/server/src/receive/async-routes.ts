@@ -24,8 +24,8 @@ import {
   replyOptions,
   urlSource,
 } from "./body/submission.ts";
-import { type Dialect, pathIn } from "./dialect.ts";
-import type { Answer, ApiRequest } from "./exchange.ts";
+import { pathIn } from "./dialect.ts";
+import type { Answer, ApiRequest, Dialect } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
 import type { Endpoint, Handle, RouteDoc } from "./route.ts";

@@ -1,3 +1,4 @@
+import type { Dialect } from "./exchange.ts";
 import type { PlacedEndpoint } from "./route.ts";
 
 /**
@@ -5,8 +6,6 @@ import type { PlacedEndpoint } from "./route.ts";
  * `objstore`; hosted products of the same family write `/v1` and `s3`. Jobs that came by `/v1` have their callbacks signed
  * over the tenant's id as well. All that the second dialect differs in is decided here and in family-routes.ts.
  */
-export type Dialect = "spec" | "family";
-
 const SPEC_PREFIX = "/api/v1/";
 const FAMILY_PREFIX = "/v1/";
 

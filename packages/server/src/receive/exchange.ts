@@ -1,6 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { LogFields } from "../log.ts";
 
+/** Which of the two dialects of the API a request is written in: see dialect.ts. */
+export type Dialect = "spec" | "family";
+
 /**
  * A request and its answer without the server that carries them, so that the same receive code also runs behind
  * something that is not node:http.

@@ -1,6 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
-import type { Dialect } from "./dialect.ts";
-import type { Answer, ApiRequest } from "./exchange.ts";
+import type { Answer, ApiRequest, Dialect } from "./exchange.ts";
 
 /** What an endpoint says of itself. Where it is, and where there is one, is in routes.ts. */
 export interface Endpoint {

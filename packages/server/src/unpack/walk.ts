@@ -104,8 +104,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   using store = memberStore(tools.folder);
   const { budget } = tools;
   const { other } = visitor;
-  /** What was looked at; false if what is wrong with it did not count there. */
-  const looked = new Map<string, boolean>();
+  /** Of what was looked at; false if what is wrong with it did not count there. */
+  const digests = new Map<string, boolean>();
   let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
   let doubt: Doubt | undefined;
 
@@ -118,9 +118,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
    * a leftover there may be a member here, and then counts.
    */
   function isRepeated(digest: string, counts: boolean): boolean {
-    const before = looked.get(digest);
+    const before = digests.get(digest);
     if (before === true || before === counts) return true;
-    looked.set(digest, counts);
+    digests.set(digest, counts);
     return false;
   }
 
@@ -189,7 +189,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
-      if (leftover) looked.set(member.digest, false);
+      if (leftover) digests.set(member.digest, false);
       await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
       member.release();
     }

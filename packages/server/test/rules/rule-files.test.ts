@@ -24,7 +24,7 @@ test("the compiler has nothing to say about the rules", async () => {
   const worker = await startScanWorker({ ...setup, limits: FULL_LIMITS });
   await worker.stop();
   assert.deepEqual(worker.warnings, []);
-  assert.equal(worker.glances, true);
+  assert.equal(worker.prechecks, true);
 });
 
 test("all rules are counted", () => assert.equal(countRules(sources), rules.length));

@@ -7,12 +7,7 @@ import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../threads/scan-limits.ts";
 import { loadYara } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
 import { relaxedRules } from "./relaxed-rules.ts";
-
-/** One file of rules. Its name is the namespace of its rules, so that two files may use the same rule names. */
-export interface RuleSource {
-  name: string;
-  text: string;
-}
+import type { RuleSource } from "./rule-files.ts";
 
 /** The rules, compiled, in this thread. */
 export interface CompiledRules {

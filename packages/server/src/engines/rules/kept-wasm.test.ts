@@ -6,8 +6,9 @@ import { pathToFileURL } from "node:url";
 import { queryObjects } from "node:v8";
 import type { Compiler, Rules, Scanner } from "@virustotal/yara-x";
 import { instantiateWasm } from "../../unpack/web-assembly.ts";
-import { type RuleSource, yaraProgram } from "./compile-rules.ts";
+import { yaraProgram } from "./compile-rules.ts";
 import { loadYara, type Yara } from "./kept-wasm.ts";
+import type { RuleSource } from "./rule-files.ts";
 import { BUILT_IN_RULES, readRules } from "./rule-files.ts";
 
 /** Something of everything that a condition can ask for, in several namespaces. */

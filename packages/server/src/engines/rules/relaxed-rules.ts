@@ -1,4 +1,4 @@
-import type { RuleSource } from "./compile-rules.ts";
+import type { RuleSource } from "./rule-files.ts";
 
 /**
  * The rules, made looser, so that they can be asked about many small files at once, one behind the other: a relaxed rule

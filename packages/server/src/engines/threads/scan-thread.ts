@@ -12,12 +12,12 @@ import {
   MEMBERS_TOGETHER_BYTES,
   MEMBERS_UNDER_WAY_BYTES,
   SMALL_MEMBER_BYTES,
+  type ThreadMemory,
 } from "./scan-limits.ts";
 import {
   CONTROL,
   type Outcome,
   type ShownMembers,
-  type ThreadMemory,
   type ThreadMessage,
   type ThreadRequest,
   type ThreadSetup,
@@ -27,18 +27,18 @@ import type { Spooled } from "./spool.ts";
 /** One thread of the pool: compiles the rules once, if it has any, then looks at one file after the other. */
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
-const glanced = new Uint8Array(setup.joined);
+const joined = new Uint8Array(setup.joined);
 const memory = new Uint8Array(setup.rules ? JOINED_BYTES : 0);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
 
 const rules = await compile();
 if (rules !== "refused") {
   parentPort?.on("message", (request: ThreadRequest) => {
-    if (request.kind === "look") void look(request);
-    else glance(request.lengths);
+    if (request.kind === "scan") void scan(request);
+    else precheck(request.lengths);
   });
-  const [warnings, glances] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
-  send({ kind: "ready", warnings, glances, memory: memoryNow() });
+  const [warnings, prechecks] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
+  send({ kind: "ready", warnings, prechecks, memory: memoryNow() });
 }
 
 async function compile(): Promise<CompiledRules | undefined | "refused"> {
@@ -52,16 +52,16 @@ async function compile(): Promise<CompiledRules | undefined | "refused"> {
 }
 
 /** Containers are left out only in the answer: what is matched with them is matched without them too. */
-function glance(lengths: readonly number[]): void {
+function precheck(lengths: readonly number[]): void {
   const mayMatch = rules === "refused" ? undefined : rules?.mayMatch;
-  const suspicious = mayMatch?.(asOne(glanced, lengths)) ?? true;
-  const clean = oneByOne(glanced, lengths).map(
+  const suspicious = mayMatch?.(asOne(joined, lengths)) ?? true;
+  const clean = oneByOne(joined, lengths).map(
     (content) => !suspicious && containersIn(memoryBlob(content)).length === 0,
   );
-  send({ kind: "glanced", clean, memory: memoryNow() });
+  send({ kind: "prechecked", clean, memory: memoryNow() });
 }
 
-async function look({ file, number, other }: LookRequest): Promise<void> {
+async function scan({ file, number, other }: ScanRequest): Promise<void> {
   const compiled = rules === "refused" ? undefined : rules;
   try {
     const outcome = await outcomeOf(blobOf(file), number, { compiled, other });
@@ -76,7 +76,7 @@ async function look({ file, number, other }: LookRequest): Promise<void> {
 async function outcomeOf(
   file: Blob,
   number: number,
-  { compiled, other }: { compiled: CompiledRules | undefined; other: LookRequest["other"] },
+  { compiled, other }: { compiled: CompiledRules | undefined; other: ScanRequest["other"] },
 ): Promise<Outcome> {
   const calledOff = (): boolean => Atomics.load(control, CONTROL.calledOff) === number;
   const budget = unpackBudget(setup.limits, file.size, calledOff);
@@ -144,7 +144,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-type LookRequest = Extract<ThreadRequest, { kind: "look" }>;
+type ScanRequest = Extract<ThreadRequest, { kind: "scan" }>;
 
 /** Leaves the unpacker, however deep, as soon as a rule matches. */
 class Found extends Error {
@@ -160,23 +160,23 @@ class Found extends Error {
 }
 
 /** Sends members to the main thread, which shows them to clamd, no faster than clamd takes them. */
-export interface MemberSender {
+interface MemberSender {
   /** Copies what is in memory; waits until it has been dealt with where it is in a file, whose room is used again. */
   add(content: Blob, path: string, decrypted?: boolean): void;
   /** Sends what has been added and not been sent yet. */
   finish(): void;
 }
 
-export interface SenderOptions {
+interface SenderOptions {
   control: Int32Array;
   budget: Budget;
   send(members: ShownMembers, transfer: readonly ArrayBuffer[]): void;
 }
 
 /** How often a thread that waits looks whether anybody still wants its answer. */
-const LOOK_UP_MS = 50;
+const WAKE_EVERY_MS = 50;
 
-export function memberSender({ control, budget, send }: SenderOptions): MemberSender {
+function memberSender({ control, budget, send }: SenderOptions): MemberSender {
   let waiting: { bytes: Buffer; path: string }[] = [];
   let waitingBytes = 0;
 
@@ -185,7 +185,7 @@ export function memberSender({ control, budget, send }: SenderOptions): MemberSe
     for (;;) {
       const underWay = Atomics.load(control, CONTROL.bytesUnderWay);
       if (underWay <= atMost) return;
-      Atomics.wait(control, CONTROL.bytesUnderWay, underWay, LOOK_UP_MS);
+      Atomics.wait(control, CONTROL.bytesUnderWay, underWay, WAKE_EVERY_MS);
       budget.check();
     }
   }

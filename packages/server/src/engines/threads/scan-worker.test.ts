@@ -24,7 +24,7 @@ test("a thread that is killed while its answer is on the way has given none", as
   try {
     // Timers come next after this. The time is over while this thread is busy; members and an answer have arrived by then.
     await setImmediate();
-    const looking = worker.look(file, { timeLimitMs: 1, signal: new AbortController().signal, other });
+    const looking = worker.scan(file, { timeLimitMs: 1, signal: new AbortController().signal, other });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_MS);
     assert.deepEqual(await looking, { kind: "overrun" });
   } finally {

@@ -10,7 +10,7 @@ import {
 } from "@lazaret/contract";
 import type { Submission } from "../../model/job.ts";
 import type { ObjectSource, UrlSource } from "../../model/source.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "../exchange.ts";
 import { badRequest, Problem } from "../problem.ts";
 
 /**

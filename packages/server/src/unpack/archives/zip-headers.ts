@@ -16,7 +16,7 @@ export interface Listed {
 }
 
 /** As much of a name as is kept. The headers of many members may share one name, which then is there once for each. */
-export const NAME_BYTES = 512;
+const NAME_BYTES = 512;
 
 export interface Directories {
   listed: Listed[];
@@ -281,3 +281,18 @@ const HIGHEST_VERSION = 100;
 const OLD_METHODS = 20;
 const NEW_METHODS = 92;
 const METHODS_END = 100;
+
+/** How well it is packed, that the sizes follow, that the name is UTF-8; and the version that all this takes. */
+const PLAIN_FLAGS = 0x080e;
+const PLAIN_VERSION = 20;
+
+/** Whether both headers of a member say the same, and nothing out of the ordinary. */
+export function agrees({ header, listed }: { header: LocalHeader; listed: readonly Listed[] }): boolean {
+  const [entry] = listed;
+  if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
+  if (header.name.length >= NAME_BYTES) return false;
+  if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
+    return false;
+  if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;
+  return entry.packedBytes === header.packedBytes && entry.unpackedBytes === header.unpackedBytes;
+}

@@ -1,8 +1,23 @@
 import type { Blob, Range } from "../blob.ts";
-import { emit } from "../opener.ts";
-import { decodeHex } from "./pdf-filters.ts";
+import { emit, type Tools } from "../opener.ts";
+import { decodeHex, type Objects } from "./pdf-filters.ts";
 import { decodeString, PARSING } from "./pdf-objects.ts";
-import type { PdfDocument } from "./pdf-streams.ts";
+
+/** What is known about a document while its streams are decoded. */
+export interface PdfDocument {
+  content: Blob;
+  tools: Pick<Tools, "sink" | "budget">;
+  at(position: number): number;
+  objects: Objects;
+  /** Where the next `endstream` stands, or the end of the document. */
+  nextEnd(position: number): number;
+  /** These bytes came out as members. */
+  cover(start: number, end: number): void;
+  /** Something in it has not come out, because it is too large. */
+  markTooLarge(): void;
+  /** Whether so many bytes have come out more than once that these must not. */
+  isTooMuch(range: Range): boolean;
+}
 
 /** Strings up to this size are structure: names, dates, titles. */
 const LONG_STRING = 64;
