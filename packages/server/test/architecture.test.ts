@@ -27,8 +27,8 @@ const mayImport: Record<string, readonly string[]> = {
   "log.ts": [],
   "metrics.ts": ["log.ts"],
   "version.ts": [],
-  guard: ["model", "fetch", "deliver"],
-  pipeline: ["model", "net", "flow", ...stages, "log.ts"],
+  pipeline: ["model", "net", "flow", ...stages, "log.ts", "metrics.ts"],
+  guard: ["model", "flow", "fetch", "pipeline"],
   compose: [
     "model",
     "net",
@@ -65,13 +65,25 @@ const mayImport: Record<string, readonly string[]> = {
     "scan",
     "guard",
     "model",
+    "flow",
     "settings",
     "settings.ts",
     "log.ts",
     "version.ts",
   ],
   "main.ts": ["cli", "version.ts"],
-  "lambda.ts": ["compose", "receive", "settings", "log.ts"],
+  "lambda.ts": [
+    "compose",
+    "net",
+    "queue",
+    "receive",
+    "deliver",
+    "pipeline",
+    "settings",
+    "settings.ts",
+    "log.ts",
+    "version.ts",
+  ],
 };
 
 /** Packages from npm, or all of one scope, and the folders that may use each. */
@@ -149,6 +161,24 @@ test("the client has no dependencies, and takes the wire from the contract in on
   );
 });
 
+test("what puts the service together has no time limits, waits or reports of its own: those are in pipeline/", async () => {
+  const roots = (await sources(src)).filter((path) => /^(?:compose\/|app\.ts|lambda\.ts)/.test(relative(src, path)));
+  assert.ok(roots.length > 5, `the guard saw only ${roots.length} files`);
+  assert.deepEqual(
+    roots.filter((path) => decides(readFileSync(path, "utf8"))).map((path) => relative(src, path)),
+    [],
+  );
+  assert.equal(decides("using limit = timeLimit(15_000);"), true);
+  assert.equal(decides('const verdict = { kind: "unscannable", finding } as const;'), true);
+  assert.equal(decides("const WAIT_SECONDS = 5;"), true);
+});
+
+function decides(text: string): boolean {
+  return /\b(?:timeLimit|setTimeout)\(|kind: "(?:clean|unscannable|again|buried)"|const \w+_(?:MS|SECONDS|BYTES|AT_ONCE)\b/.test(
+    text,
+  );
+}
+
 test("no source file has more than 350 lines", async () => {
   const long = (await sources(src)).filter((path) => readFileSync(path, "utf8").split("\n").length > 351);
   assert.deepEqual(
@@ -156,6 +186,31 @@ test("no source file has more than 350 lines", async () => {
     [],
   );
 });
+
+/** What is still to be cleared: nothing, in the end. */
+const stillUsesSystemLimits = ["cli/", "platforms/"];
+
+test("no source file uses AbortSignal.timeout or AbortSignal.any, which cannot be let go: flow/time-limit.ts can", async () => {
+  const using = (await sources(src)).filter((path) => usesSystemLimits(readFileSync(path, "utf8")));
+  assert.deepEqual(
+    using.map((path) => relative(src, path)).filter((path) => !stillUsesSystemLimits.some((at) => path.startsWith(at))),
+    [],
+  );
+});
+
+test("the guard sees a limit of the system, and not one that a comment speaks of", () => {
+  assert.equal(usesSystemLimits('fetch("http://x/*", { signal: AbortSignal.timeout(1000) });'), true);
+  assert.equal(usesSystemLimits("  const { any } = AbortSignal;"), true);
+  assert.equal(
+    usesSystemLimits(" * `AbortSignal.any` is not used\n// AbortSignal.timeout neither\nsignal: AbortSignal): void"),
+    false,
+  );
+});
+
+function usesSystemLimits(text: string): boolean {
+  const code = text.replace(/^\s*(?:\/?\*|\/\/).*$|\s\/\/\s.*$/gm, "");
+  return /AbortSignal\s*\??\.\s*(?:timeout|any)\b|=\s*AbortSignal\s*[;,)]/.test(code);
+}
 
 function allowed({ from, to }: Import): boolean {
   if (to.startsWith("node:")) return true;

@@ -7,7 +7,7 @@ export function openapiCommand(): Command {
   const command = new Command("openapi")
     .description("print the API as an OpenAPI 3.1 document, with no server")
     .action(async () => {
-      const { openApiDocument } = await import("../compose/openapi-document.ts");
+      const { openApiDocument } = await import("../compose/routes.ts");
       print(openApiDocument(loadSettings({}, {}).settings));
     });
   return withExamples(command, [["openapi > openapi.json", "the same as GET /openapi.json"]]);

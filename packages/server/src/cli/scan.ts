@@ -108,7 +108,7 @@ async function inThisProcess(flags: ScanFlags): Promise<Scanner> {
   const given = Object.fromEntries(LOCAL_SETTINGS.map((name) => [name, flags[name] as string | undefined]));
   const { settings } = loadSettings(given, {});
   const [{ startLocalScan }, { localScanner }] = await Promise.all([
-    import("../compose/local-scan.ts"),
+    import("../compose/scanning.ts"),
     import("./scan/local-scanner.ts"),
   ]);
   const logged = log({ level: "error", format: "text", write: say });

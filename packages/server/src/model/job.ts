@@ -38,6 +38,9 @@ export interface Job {
   failedRuns: number;
 }
 
+/** A job that goes back to the queue with its report is never downloaded or scanned again. */
+export type ScannedJob = Job & { report: Report };
+
 /** What was asked for, and by whom. */
 export type Submission = Pick<Job, "source" | "keyDigest" | "traceId" | "customData" | "callback">;
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { openApiDocument } from "../../src/compose/openapi-document.ts";
+import { openApiDocument } from "../../src/compose/routes.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import { bucketsIn } from "../support/buckets.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { startAsyncApi } from "../../src/compose/async-api.ts";
+import { startAsyncApi } from "../../src/lambda.ts";
 import { log } from "../../src/log.ts";
 import { type LambdaEvent, type LambdaResult, lambdaHandler } from "../../src/receive/lambda-handler.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { Readable } from "node:stream";
 import { beforeEach, test } from "node:test";
-import { engineParts } from "../../src/compose/engine-parts.ts";
+import { engineParts } from "../../src/compose/engine.ts";
 import { type ClamdAddress, describeAddress, findClamd } from "../../src/engines/clamd/address.ts";
 import { startEngine } from "../../src/engines/variants.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { rememberedClamd } from "../../compose/engine-parts.ts";
+import { rememberedClamd } from "../../compose/engine.ts";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";

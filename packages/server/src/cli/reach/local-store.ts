@@ -11,7 +11,7 @@ type OperatorStore = Pick<JobStore, "deadLetters" | "browser"> & AsyncDisposable
 export async function localStore(flags: Record<string, string | undefined>): Promise<OperatorStore> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
   if (settings.platform === "aws") {
-    const { awsOperatorStore } = await import("../../compose/operator-store.ts");
+    const { awsOperatorStore } = await import("../../compose/platform.ts");
     return awsOperatorStore(settings);
   }
   mayUse(settings.dataDir, ["jobs.db", "secret.key"]);

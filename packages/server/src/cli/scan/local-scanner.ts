@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { CannotStart } from "../../compose/cannot-start.ts";
-import type { LocalScan } from "../../compose/local-scan.ts";
+import type { LocalScan } from "../../compose/scanning.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Report } from "../../model/report.ts";
 import type { Source } from "../../model/source.ts";

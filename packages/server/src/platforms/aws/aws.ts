@@ -1,4 +1,4 @@
-import { messageId } from "../../deliver/message-id.ts";
+import { messageId } from "../../deliver/event-bus.ts";
 import type { Platform } from "../platform.ts";
 import type { AwsOptions } from "./clients.ts";
 import { eventBridge } from "./event-bus.ts";

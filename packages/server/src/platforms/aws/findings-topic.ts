@@ -1,6 +1,5 @@
 import { type MessageAttributeValue, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
-import type { FindingsTopic, PublishedFinding } from "../../deliver/findings-topic.ts";
-import { emailSubject, emailText } from "../../deliver/render-finding.ts";
+import { emailSubject, emailText, type FindingsTopic, type PublishedFinding } from "../../deliver/findings-topic.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
 

@@ -1,5 +1,4 @@
-import { jobCard } from "../../queue/job-card.ts";
-import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
+import { type DeadLetter, type DeadLetters, type ExpiredLetter, jobCard } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import type { StoreParts } from "./job-queue.ts";
 import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";

@@ -1,4 +1,4 @@
-import { messageId } from "../../deliver/message-id.ts";
+import { messageId } from "../../deliver/event-bus.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";

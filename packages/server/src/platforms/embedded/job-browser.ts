@@ -1,5 +1,4 @@
-import { jobCard } from "../../queue/job-card.ts";
-import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
+import { type JobBrowser, type JobEntry, jobCard } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import type { StoreParts } from "./job-queue.ts";
 import type { BrowsedJob } from "./sqlite/browse-operations.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type S3Store, s3Store, useCredentials } from "../../../../test/support/s3-server/s3-store.ts";
 import { toldClock } from "../../../../test/support/told-clock.ts";
-import { linkAddress } from "../../../deliver/link-address.ts";
+import { linkAddress } from "../../../fetch/object-reader.ts";
 import { s3Objects } from "./s3-objects.ts";
 import "../../../../test/support/leftovers.ts";
 

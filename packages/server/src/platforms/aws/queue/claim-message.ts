@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { jobCard } from "../../../queue/job-card.ts";
-import { type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
+import { jobCard, type Lease, MAX_ATTEMPTS, POISON } from "../../../queue/job-queue.ts";
 import type { HeldLeases } from "./held-leases.ts";
 import { withChanges } from "./items/job-changes.ts";
 import type { JobItem } from "./items/job-item.ts";

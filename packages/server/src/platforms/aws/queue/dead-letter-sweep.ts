@@ -1,6 +1,5 @@
 import type { Job } from "../../../model/job.ts";
-import { jobCard } from "../../../queue/job-card.ts";
-import { POISON } from "../../../queue/job-queue.ts";
+import { jobCard, POISON } from "../../../queue/job-queue.ts";
 import { readRawMessage } from "../raw-messages.ts";
 import type { JobItem, JobKey } from "./items/job-item.ts";
 import type { UnheldLetter } from "./items/job-items.ts";

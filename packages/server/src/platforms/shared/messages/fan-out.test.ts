@@ -9,7 +9,7 @@ import { smtpReceiver } from "../../../../test/support/smtp-receiver.ts";
 import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
 import { until } from "../../../../test/support/until.ts";
 import type { BusEvent } from "../../../deliver/event-bus.ts";
-import { attributesOf } from "../../../deliver/render-finding.ts";
+import { attributesOf } from "../../../deliver/findings-topic.ts";
 import type { LogFields } from "../../../log.ts";
 
 const DAY_MS = 86_400_000;

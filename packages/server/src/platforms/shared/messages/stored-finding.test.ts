@@ -7,7 +7,7 @@ import { answering, callbackReceiver } from "../../../../test/support/callback-r
 import { temporaryFolder } from "../../../../test/support/leftovers.ts";
 import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
 import { until } from "../../../../test/support/until.ts";
-import { attributesOf } from "../../../deliver/render-finding.ts";
+import { attributesOf } from "../../../deliver/findings-topic.ts";
 import type { Posted } from "./senders/sender.ts";
 import { sendingFindings } from "./stored-finding.ts";
 

@@ -1,6 +1,5 @@
 import type { FittedAttributes, FittedMessage } from "@lazaret/contract";
-import type { PublishedFinding } from "../../../deliver/findings-topic.ts";
-import { emailSubject, emailText } from "../../../deliver/render-finding.ts";
+import { emailSubject, emailText, type PublishedFinding } from "../../../deliver/findings-topic.ts";
 import type { Sender } from "./senders/sender.ts";
 import type { Subscription } from "./subscriptions.ts";
 

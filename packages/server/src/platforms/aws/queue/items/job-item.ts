@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Job } from "../../../../model/job.ts";
-import { type JobCard, jobCard } from "../../../../queue/job-card.ts";
-import type { JobState } from "../../../../queue/job-queue.ts";
+import { type JobCard, type JobState, jobCard } from "../../../../queue/job-queue.ts";
 
 /** Finds a job's item. `added` is when it was added, and among those of one moment which was first. */
 export interface JobKey {

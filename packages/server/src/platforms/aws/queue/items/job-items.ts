@@ -1,5 +1,5 @@
 import type { Job } from "../../../../model/job.ts";
-import type { JobCard } from "../../../../queue/job-card.ts";
+import type { JobCard } from "../../../../queue/job-queue.ts";
 import { type Attributes, cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-item.ts";
 import type { Table } from "./table.ts";
 

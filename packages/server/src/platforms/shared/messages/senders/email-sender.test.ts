@@ -6,7 +6,7 @@ import { rawServer } from "../../../../../test/support/loopback-server.ts";
 import { selfSigned } from "../../../../../test/support/self-signed.ts";
 import { type SmtpReceiver, smtpReceiver } from "../../../../../test/support/smtp-receiver.ts";
 import { until } from "../../../../../test/support/until.ts";
-import { emailText } from "../../../../deliver/render-finding.ts";
+import { emailText } from "../../../../deliver/findings-topic.ts";
 import { type EmailSenderOptions, emailSender } from "./email-sender.ts";
 import type { Posted } from "./sender.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { emailSubject, emailText } from "../../../../deliver/render-finding.ts";
+import { emailSubject, emailText } from "../../../../deliver/findings-topic.ts";
 import type { MailSettings } from "../mail-settings.ts";
 import { SEND_SECONDS } from "../outbox.ts";
 import { type MailServer, mailServer } from "./mail-server.ts";

@@ -1,3 +1,5 @@
+import type { Verdict } from "../model/verdict.ts";
+
 export interface Reader extends AsyncIterable<Uint8Array> {
   /** Wants no more, whether or not it has begun to read. */
   stop(): void;
@@ -6,9 +8,9 @@ export interface Reader extends AsyncIterable<Uint8Array> {
 /**
  * One stream for several readers, in one pass. The next chunk is asked for when every reader wants it, so the slowest
  * sets the pace and nothing piles up. Readers share the chunks and must not change them. A reader that stops early is
- * not waited for any more; when all have stopped, the source is told. An error of the source reaches every reader.
+ * not waited for any more; when all have stopped, so does the source. An error of the source reaches every reader.
  */
-export function fanOut(bytes: AsyncIterable<Uint8Array>, readers: number): Reader[] {
+export function broadcast(bytes: AsyncIterable<Uint8Array>, readers: number): Reader[] {
   const source = bytes[Symbol.asyncIterator]();
   const reading = new Set<number>();
   const waiting = new Map<number, PromiseWithResolvers<IteratorResult<Uint8Array>>>();
@@ -58,4 +60,17 @@ export function fanOut(bytes: AsyncIterable<Uint8Array>, readers: number): Reade
       }),
     };
   });
+}
+
+/**
+ * What several engines say together: infected if any says so, clean only if all do. Where more than one has a finding,
+ * the first in the list is heard: put the engine whose names people know in front.
+ */
+export function mergeVerdicts(verdicts: readonly Verdict[]): Verdict {
+  const infected = verdicts.find((verdict) => verdict.kind === "infected");
+  const unscannable = verdicts.find((verdict) => verdict.kind === "unscannable");
+  const clean = verdicts.find((verdict) => verdict.kind === "clean");
+  const worst = infected ?? unscannable ?? clean;
+  if (!worst) throw new Error("no engine was asked");
+  return worst;
 }

@@ -2,7 +2,7 @@ import { chmod, lstat, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { VariantParts } from "../engines/variants.ts";
+import type { VariantParts } from "./variants.ts";
 
 /** A folder of this process, removed when it is disposed of. */
 type TemporaryFolder = { path: string } & AsyncDisposable;

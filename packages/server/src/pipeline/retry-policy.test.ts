@@ -2,15 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
+import type { CallbackFailure } from "../deliver/callback/failure.ts";
 import type { Report } from "../model/report.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
-import {
-  afterEngineFault,
-  afterFailedCallback,
-  afterFailedDownload,
-  attemptNumber,
-  retryWaitMs,
-} from "./retry-policy.ts";
+import { afterEngineFault, afterFailedCallback, afterFailedDownload } from "./retry-policy.ts";
 
 const failure: CallbackFailure = {
   code: "HTTP_500",
@@ -98,37 +92,6 @@ describe("after a download", () => {
   it("that failed for good, or did not fail, the report stands at once", () => {
     assert.deepEqual(afterFailedDownload(fetching(0), unread(false)), { kind: "stands" });
     assert.deepEqual(afterFailedDownload(fetching(0), cleanReport), { kind: "stands" });
-  });
-});
-
-describe("inside an invocation", () => {
-  const retries = [1, 2, 3, 4, 5];
-
-  it("the retries wait 0.25, 0.5, 1, 2 and 4 seconds", () => {
-    assert.deepEqual(
-      retries.map((retry) => retryWaitMs(retry, () => 0.5)),
-      [250, 500, 1000, 2000, 4000],
-    );
-  });
-
-  it("give or take a fifth", () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...retries), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
-        const planned = 250 * 2 ** (retry - 1);
-        const wait = retryWaitMs(retry, () => random);
-        assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2, `${wait}`);
-      }),
-    );
-  });
-
-  it("POSTs are counted over all invocations, from 1 to 24", () => {
-    const numbers = [0, 1, 2, 3].flatMap((failedCallbacks) =>
-      [0, ...retries].map((retry) => attemptNumber(waiting(failedCallbacks), retry)),
-    );
-    assert.deepEqual(
-      numbers,
-      Array.from({ length: 24 }, (_, index) => index + 1),
-    );
   });
 });
 

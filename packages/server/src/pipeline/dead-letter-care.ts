@@ -12,13 +12,13 @@ export interface CareOptions {
   days: number;
   log: Log;
   now: () => number;
-  lookEveryMs?: number;
+  checkEveryMs?: number;
 }
 
 const DAY_MS = 86_400_000;
 /** So long before a dead letter is deleted it is warned of. */
 const WARNED_MS = 2 * DAY_MS;
-const LOOK_EVERY_MS = 600_000;
+const CHECK_EVERY_MS = 600_000;
 const WARN_EVERY_MS = 3_600_000;
 
 /**
@@ -27,7 +27,7 @@ const WARN_EVERY_MS = 3_600_000;
  * to do.
  */
 export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
-  const { deadLetters, days, log, now, lookEveryMs = LOOK_EVERY_MS } = options;
+  const { deadLetters, days, log, now, checkEveryMs = CHECK_EVERY_MS } = options;
   const { expire, countBefore } = deadLetters;
   if (!expire || !countBefore) return { gauges: [], [Symbol.asyncDispose]: async () => {} };
   const expiring = (): Promise<number> => countBefore(now() - days * DAY_MS + WARNED_MS);
@@ -41,7 +41,7 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
     log.error("dead_letters", { expiring: count, within_days: 2, kept_days: days, hint: "lazaret dlq list" });
   }
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const expired = await expire?.(now() - days * DAY_MS);
     for (const { id, buriedAt } of expired ?? []) {
       log.error("dead_letter_expired", { job_id: id, buried_at: new Date(buriedAt).toISOString(), kept_days: days });
@@ -50,10 +50,10 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
   }
 
   const failed = (error: Error): void => log.error("dead_letters", { error: error.message });
-  let looking: Promise<void> = warn().catch(failed);
+  let checking: Promise<void> = warn().catch(failed);
   const timer = setInterval(() => {
-    looking = looking.then(look).catch(failed);
-  }, lookEveryMs);
+    checking = checking.then(check).catch(failed);
+  }, checkEveryMs);
   timer.unref();
   return {
     gauges: [
@@ -66,7 +66,7 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
     ],
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      await looking;
+      await checking;
     },
   };
 }

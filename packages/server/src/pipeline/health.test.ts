@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type LogFields, log } from "../log.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
-import { tellSignatureAge } from "./signature-age.ts";
+import { logSignatureAge } from "./health.ts";
 
 test("the age of the official signatures is told, and that there are none", async () => {
   const told = async (checks: EngineCheck[]): Promise<LogFields[]> => {
     const lines: LogFields[] = [];
     const say = log({ level: "info", format: "json", now: () => 0, write: (line) => lines.push(JSON.parse(line)) });
     const health = Promise.resolve({ ready: true, checks });
-    using _ = tellSignatureAge({ health: () => health } as unknown as Engine, say);
+    using _ = logSignatureAge({ health: () => health } as unknown as Engine, say);
     await health;
     await new Promise(setImmediate);
     return lines;

@@ -31,7 +31,7 @@ test("dead letters are warned of two days before, then deleted and counted, and 
   const measured = metrics();
   const say = measured.counted(log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) }));
   const start = (): ReturnType<typeof startDeadLetterCare> =>
-    startDeadLetterCare({ deadLetters: store.deadLetters, days: 14, log: say, now, lookEveryMs: 5 });
+    startDeadLetterCare({ deadLetters: store.deadLetters, days: 14, log: say, now, checkEveryMs: 5 });
 
   clock.now += 8 * DAY_MS;
   {
@@ -59,6 +59,6 @@ test("where the platform deletes them by itself there is nothing to do", async (
   const gone = async (): Promise<never> => assert.fail("not to be asked");
   const say = log({ level: "info", format: "json", write: () => {} });
   const deadLetters = { list: gone, show: gone, redrive: gone, purge: gone };
-  await using care = startDeadLetterCare({ deadLetters, days: 14, log: say, now: Date.now, lookEveryMs: 1 });
+  await using care = startDeadLetterCare({ deadLetters, days: 14, log: say, now: Date.now, checkEveryMs: 1 });
   assert.deepEqual(care.gauges, []);
 });

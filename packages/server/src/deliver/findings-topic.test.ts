@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { FindingsMessage } from "@lazaret/contract";
 import fc from "fast-check";
-import { attributesOf, emailSubject, emailText } from "./render-finding.ts";
+import { attributesOf, emailSubject, emailText } from "./findings-topic.ts";
 
 const message: FindingsMessage = {
   bucket: "uploads",

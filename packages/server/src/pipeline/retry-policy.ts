@@ -1,16 +1,14 @@
 import {
   CALLBACK_REQUEUE_SECONDS,
   CALLBACK_REQUEUES,
-  CALLBACK_RETRIES,
-  CALLBACK_RETRY_SECONDS,
   DOWNLOAD_RETRIES,
   DOWNLOAD_RETRY_SECONDS,
   findings,
 } from "@lazaret/contract";
-import type { Job } from "../model/job.ts";
+import type { CallbackFailure } from "../deliver/callback/failure.ts";
+import type { Job, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
 
 /**
  *   download failed ──passing, fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ download
@@ -21,30 +19,29 @@ import type { CallbackFailure } from "./callback/failure.ts";
  *          └──else──▶ not scannable
  *
  *   tag or delete failed ──fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ tag or delete
- *          └──else──▶ the action is `no`
+ *          └──else──▶ an object that was to be deleted is tagged; else the action is `no`
+ *   …of a scan that is no job: the same, with 2 retries after 0.25 and 0.5 s
  *
  *   invocation failed ──fewer than 3 re-queues──▶ again after 5, 10, 15 s ──▶ invocation (1 + 5 POSTs)
  *          └──else──▶ with ReportEventBus: an event, then done; without: buried
  */
-/** Counts what failed: a job, or a scan that is none. */
-interface Again<Counts = Job> {
+/** Again after a while, as `job`: a job, or the counts of a scan that is none. */
+export interface Again<Counts = Job> {
   kind: "again";
   afterSeconds: number;
   job: Counts;
 }
-type Buried = Extract<Settlement, { kind: "buried" }>;
 
-/** A job that goes back to the queue with its report is never downloaded or scanned again. */
-export type ScannedJob = Job & { report: Report };
+/** What has failed of a scan so far. */
+export type ScanCounts = Pick<Job, "failedDownloads" | "failedScans">;
+
+type Buried = Extract<Settlement, { kind: "buried" }>;
 
 export type AfterFailedCallback =
   | Again
   | Buried
   /** A Download Scan Result of this failure is to be emitted; the job is done when it has been. */
   | { kind: "event"; failure: CallbackFailure };
-
-/** POSTs of one invocation. */
-const POSTS_PER_INVOCATION: number = 1 + CALLBACK_RETRIES;
 
 /** Ours: scans of one file that the engine may fail at before the file is taken for the reason, and the waits between. */
 const ENGINE_RETRIES = 3;
@@ -53,9 +50,11 @@ const ENGINE_RETRY_SECONDS = 5;
 /** Ours: how often tagging or deleting an object is tried again, and the waits between, times the try that failed. */
 const ACTION_RETRIES = 3;
 const ACTION_RETRY_SECONDS = 5;
+/** The same while somebody waits for the answer. */
+const ACTION_PAUSES_MS = [250, 500];
 
-/** By how much of itself a wait is made longer or shorter at most, so that jobs that failed together part. */
-const JITTER = 0.2;
+/** Ours: how long a scan that is no job waits for a database that does not take its result. */
+export const QUEUE_RETRY_MS = 5000;
 
 /** What becomes of a job whose file was looked for, and perhaps not read. */
 export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>(
@@ -88,6 +87,12 @@ export function afterFailedAction(job: ScannedJob): Again | { kind: "given up" }
   return { kind: "again", afterSeconds: ACTION_RETRY_SECONDS * failedActions, job: { ...job, failedActions } };
 }
 
+/** The same for a scan that is no job, after so many tries. */
+export function afterFailedActionNow(tries: number): { kind: "wait"; ms: number } | { kind: "given up" } {
+  const ms = ACTION_PAUSES_MS[tries - 1];
+  return ms === undefined ? { kind: "given up" } : { kind: "wait", ms };
+}
+
 /** What becomes of a job after an invocation that failed with all its POSTs. */
 export function afterFailedCallback(
   job: ScannedJob,
@@ -105,15 +110,4 @@ export function afterFailedCallback(
   if (options.reportEventBus) return { kind: "event", failure };
   const reason = `${findings.callbackFailed}: ${failure.message}, ${failure.attempts} attempts`;
   return { kind: "buried", reason, job: { ...job, failedCallbacks } };
-}
-
-/** The wait before a retry inside an invocation, the first being 1: 0.25, 0.5, 1, 2, 4 s, each give or take a fifth. */
-export function retryWaitMs(retry: number, random: () => number): number {
-  const seconds = CALLBACK_RETRY_SECONDS * 2 ** (retry - 1);
-  return Math.round(seconds * 1000 * (1 - JITTER + 2 * JITTER * random()));
-}
-
-/** X-Delivery-Attempt: the POSTs of a job are counted over its invocations. */
-export function attemptNumber(job: Job, retry: number): number {
-  return job.failedCallbacks * POSTS_PER_INVOCATION + retry + 1;
 }

@@ -2,18 +2,53 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../engines/clamd/address.ts";
 import { clamdBinary } from "../engines/clamd/own-clamd.ts";
+import { temporaryFolder, withTemporaryFolder } from "../engines/temporary-folder.ts";
 import type { ThreadsEvent } from "../engines/threads/scan-threads.ts";
-import type { ClamdSearch, VariantParts } from "../engines/variants.ts";
+import { type ClamdSearch, startEngine, type VariantParts } from "../engines/variants.ts";
 import type { Log } from "../log.ts";
+import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 
 export interface EnginePartsOptions {
   log: Log;
-  /** It stays, so that clamd may come later; what came is remembered in the data folder. Otherwise clamd is looked for once. */
+  /** It stays, so that clamd may come later; what came is remembered in the data folder. Otherwise clamd is searched for once. */
   stays: boolean;
-  /** Where `auto` looks for clamd, if not at the usual sockets. */
+  /** Where `auto` searches for clamd, if not at the usual sockets. */
   clamdSockets?: readonly string[] | undefined;
+}
+
+/** The engine that the settings ask for, with a folder of this process for its temporary files. */
+export interface StartedEngine extends AsyncDisposable {
+  engine: Engine;
+  parts: VariantParts;
+  temporaryFolder: string;
+}
+
+export async function startEngineOf(
+  settings: Settings,
+  concurrency: number,
+  options: EnginePartsOptions,
+): Promise<StartedEngine> {
+  await using undo = new AsyncDisposableStack();
+  const parts = engineParts(settings, concurrency, options);
+  const { path } = undo.use(await temporaryFolder());
+  const engine = await startEngine(withTemporaryFolder(parts, path)).catch((error: Error) => {
+    throw cannotStartEngine(settings, error);
+  });
+  undo.defer(() => engine.close());
+  const disposing = undo.move();
+  return { engine, parts, temporaryFolder: path, [Symbol.asyncDispose]: () => disposing.disposeAsync() };
+}
+
+/** With a rules folder of the operator's own, what is wrong is most likely in there. */
+function cannotStartEngine(settings: Settings, error: Error): Error {
+  if (settings.engine !== "P" || settings.rulesDir === "") return error;
+  return new CannotStart(
+    `cannot start engine P with the rules in ${settings.rulesDir}: ${error.message}`,
+    "LAZARET_RULES_DIR must be a folder of .yar files that compile; docs/rules.md tells how to write one",
+    { cause: error },
+  );
 }
 
 /** Which engine the settings ask for. */

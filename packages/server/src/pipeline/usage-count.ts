@@ -1,4 +1,5 @@
 import type { UsageMeter } from "../scan/usage-meter.ts";
+import { USAGE_EVERY_MS } from "./limits.ts";
 
 /** Counts scans, and writes them down now and then: a write for each would cost more than many a scan. */
 export interface UsageCount {
@@ -8,8 +9,6 @@ export interface UsageCount {
   /** Writes down the rest. */
   close(): Promise<void>;
 }
-
-const WRITE_EVERY_MS = 5000;
 
 export function usageCount(meter: UsageMeter): UsageCount {
   let unwritten = 0;
@@ -23,7 +22,7 @@ export function usageCount(meter: UsageMeter): UsageCount {
     });
   }
 
-  const timer = setInterval(() => void write(), WRITE_EVERY_MS);
+  const timer = setInterval(() => void write(), USAGE_EVERY_MS);
   timer.unref();
   return {
     scanned() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { linkAddress } from "./link-address.ts";
+import { linkAddress, objectAddress } from "./object-reader.ts";
 
 const signed = [
   "X-Amz-Algorithm=AWS4-HMAC-SHA256",
@@ -52,4 +52,19 @@ test("no parameter but the version ever gets through", () => {
       assert.equal(linkAddress(link), "https://store/bucket/key?versionId=7");
     }),
   );
+});
+
+test("the internal link to an object is made for 12 hours, and told without what lets one in", async () => {
+  const asked: number[] = [];
+  const address = objectAddress({
+    async link({ bucket, key }, forSeconds) {
+      asked.push(forSeconds);
+      return `https://s3.example.com/${bucket}/${key}?X-Amz-Expires=${forSeconds}&X-Amz-Signature=secret&versionId=3`;
+    },
+  });
+  assert.equal(
+    await address({ bucket: "uploads", key: "q3.pdf" }),
+    "https://s3.example.com/uploads/q3.pdf?versionId=3",
+  );
+  assert.deepEqual(asked, [12 * 60 * 60]);
 });
