@@ -5,7 +5,7 @@ import {
   DOWNLOAD_RETRY_SECONDS,
   findings,
 } from "@lazaret/contract";
-import type { CallbackFailure } from "../deliver/callback/failure.ts";
+import type { CallbackFailure } from "../deliver/callback-failures.ts";
 import type { Job, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
