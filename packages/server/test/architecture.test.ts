@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const stages = ["receive", "queue", "fetch", "scan", "deliver"];
 const mayImport: Record<string, readonly string[]> = {
   model: [],
-  net: ["model"],
+  net: ["model", "flow"],
   flow: ["model"],
   receive: ["model", "net", "flow", "log.ts"],
   queue: ["model", "flow", "log.ts"],
@@ -107,7 +107,7 @@ const packages: Record<string, readonly string[]> = {
   "@aws-sdk": ["platforms"],
   nodemailer: ["platforms"],
   commander: ["cli", "main.ts"],
-  undici: ["net", "fetch", "deliver"],
+  undici: ["net"],
   "ipaddr.js": ["net"],
   "@virustotal/yara-x": ["engines"],
   "7z-wasm": ["unpack"],

@@ -9,8 +9,7 @@ import type { Job, JobSource, ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type ObjectRef, withoutQuery } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
-import type { FailedCallback } from "./callback-failures.ts";
+import type { CallbackFailure, FailedCallback } from "./callback-failures.ts";
 
 /**
  * Job and report, in the words of the wire. Strings of the client are passed on as they are: JSON.stringify writes lone
@@ -31,7 +30,7 @@ export function callbackPayload(job: Job, report: Report): CallbackPayload {
 export interface DownloadScanResultOptions {
   /** The callback has finally failed: that is then the result, whatever the scan found. */
   callbackFailure?: CallbackFailure;
-  /** When the download ended, in milliseconds since 1970; told when it failed. */
+  /** When the download ended, in milliseconds since 1970; given when it failed. */
   downloadEndedAt?: number;
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
-import type { CallbackFailure } from "../deliver/callback/failure.ts";
+import type { CallbackFailure } from "../deliver/callback-failures.ts";
 import type { Report } from "../model/report.ts";
 import { afterEngineFault, afterFailedCallback, afterFailedDownload } from "./retry-policy.ts";
 

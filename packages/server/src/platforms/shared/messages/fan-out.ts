@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import type { ConnectorFactory } from "../../../deliver/callback/connections.ts";
 import type { EventBus } from "../../../deliver/event-bus.ts";
 import type { FindingsTopic } from "../../../deliver/findings-topic.ts";
 import type { SignCallback } from "../../../deliver/signature.ts";
 import type { Log } from "../../../log.ts";
+import type { ConnectorFactory } from "../../../net/exchange.ts";
 import { matches } from "./filter-policy.ts";
 import type { MailSettings } from "./mail-settings.ts";
 import type { Outbox, OutboxCounts } from "./outbox.ts";

@@ -1,7 +1,9 @@
 import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
-import { type ConnectorFactory, connections } from "../../../../deliver/callback/connections.ts";
-import { failureOf, outcomeOf } from "../../../../deliver/callback/failure.ts";
 import type { SignCallback } from "../../../../deliver/signature.ts";
+import { timeLimit } from "../../../../flow/time-limit.ts";
+import type { ConnectorFactory } from "../../../../net/exchange.ts";
+import { failureCode } from "../../../../net/failures.ts";
+import { keptConnections } from "../../../../net/kept-connections.ts";
 import { attributeHeaders } from "../stored-finding.ts";
 import type { Posted, Sender } from "./sender.ts";
 
@@ -26,7 +28,7 @@ const AT_ONCE = 8;
 export function httpsSender(options: HttpsSenderOptions): Sender {
   const { endpoint, topicName, version, sign, now, timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000 } = options;
   const url = new URL(endpoint);
-  const open = connections(options.connector);
+  const connections = keptConnections(options.connector);
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const authorization = credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
 
@@ -64,18 +66,15 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
           ? [Buffer.from(content), "text/plain; charset=utf-8"]
           : [Buffer.from(message.body), "application/json"];
       const headers = await headersFor(posted, body, contentType);
-      const limit = AbortSignal.timeout(timeoutMs);
+      using limit = timeLimit(timeoutMs, signal);
       try {
         const request = { headers, body, mayReuse: failures === 0 };
-        const { statusCode } = await open.post(url, request, AbortSignal.any([signal, limit]));
-        const outcome = outcomeOf(statusCode);
-        return outcome.kind === "delivered"
-          ? { kind: "sent", statusCode }
-          : { kind: "failed", code: outcome.code, statusCode };
+        const { received, statusCode } = await connections.post(url, request, limit.signal);
+        return received ? { kind: "sent", statusCode } : { kind: "failed", code: `HTTP_${statusCode}`, statusCode };
       } catch (error) {
-        return { kind: "failed", code: limit.aborted ? "ETIMEDOUT" : failureOf(error).code };
+        return { kind: "failed", code: failureCode(error) ?? "EUNKNOWN" };
       }
     },
-    close: open.close,
+    close: connections.close,
   };
 }
