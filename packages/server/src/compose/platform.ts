@@ -93,7 +93,7 @@ const needed = {
   awsTopicArn: "LAZARET_AWS_TOPIC_ARN",
 } as const;
 
-/** What the AWS platform is told. Throws with all that is missing at once. */
+/** What the AWS platform is made with. Throws with all that is missing at once. */
 function awsOptions(
   settings: Settings,
   parts: {

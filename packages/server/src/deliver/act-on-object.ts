@@ -49,7 +49,7 @@ export async function actOnObject(report: Report, { actions, policy, stale }: Ac
 }
 
 /**
- * What stands when the object is another than the one that was scanned. Where nothing but its name tells which one is
+ * What stands when the object is another than the one that was scanned. Where nothing but its name says which one is
  * meant, clean would be read as a word about the one that is there now.
  */
 export function reportAfterAction(report: Report, { changed }: Acted): Report {

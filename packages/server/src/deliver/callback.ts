@@ -36,7 +36,7 @@ export interface CallbackSender {
 
 export interface CallbackSenderOptions {
   connector: ConnectorFactory;
-  /** Told to receivers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
+  /** Sent to receivers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
   version: string;
   /** Cuts the payload down to what the installation's version knows. */
   shape?: (payload: CallbackPayload) => CallbackPayload;

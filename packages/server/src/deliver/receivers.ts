@@ -6,7 +6,7 @@ import { Busy } from "../model/faults.ts";
  * Who may POST to which receiver (an origin) at once. Receivers know nothing of each other, and those that answer nothing
  * of those that do not:
  *
- *   healthy     `posts` under way, and `longestLine` invocations besides, first come first served
+ *   healthy     `posts` under way, and `longestLine` invocations more, first come first served
  *   in trouble  after 3 POSTs in a row that failed or had no answer for a while: few invocations at once and no line, and all
  *               such receivers together hold a bounded part of what one share may have under way
  *
@@ -38,7 +38,7 @@ export interface ReceiversOptions {
   longestLine: number;
   /** How long a POST may be without an answer before it counts as failed here, though it may still get through. */
   hangsAfterMs?: number;
-  /** Told when trouble begins and ends. */
+  /** Called when trouble begins and ends. */
   onTrouble?(origin: string, inTrouble: boolean): void;
 }
 

@@ -30,7 +30,7 @@ export function callbackPayload(job: Job, report: Report): CallbackPayload {
 export interface DownloadScanResultOptions {
   /** The callback has finally failed: that is then the result, whatever the scan found. */
   callbackFailure?: CallbackFailure;
-  /** When the download ended, in milliseconds since 1970; told when it failed. */
+  /** When the download ended, in milliseconds since 1970; given when it failed. */
   downloadEndedAt?: number;
 }
 

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
  */
 export interface SigningKeys {
   load(): Promise<SigningKeyPair>;
-  /** What receivers read in the parameter store, without a look at the private key. Undefined before the first `load`. */
+  /** What receivers read in the parameter store, without reading the private key. Undefined before the first `load`. */
   published(): Promise<PublicKeys | undefined>;
 }
 
@@ -33,7 +33,7 @@ export async function makePrivatePem(): Promise<string> {
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Throws when the text is not a private RSA key; the error does not tell what it is. */
+/** Throws when the text is not a private RSA key; the error does not show what it is. */
 export function signingKeyPair(privatePem: string): SigningKeyPair {
   const privateKey = createPrivateKey(privatePem);
   if (privateKey.asymmetricKeyType !== "rsa") throw new Error("cannot sign with a key that is not RSA");

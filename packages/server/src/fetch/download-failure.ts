@@ -40,7 +40,7 @@ export function failedStatus(statusCode: number): SourceFailed {
 }
 
 /**
- * What went wrong on the way, as data. Codes we have no words for are told as they are. An error without a code is
+ * What went wrong on the way, as data. Codes we have no words for are shown as they are. An error without a code is
  * none of the network's, and is thrown on.
  */
 export function failedBy(error: unknown, stage: "answer" | "body"): unknown {

@@ -1,4 +1,5 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
+import { firstOf } from "../flow/time-limit.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import { type Answer, type Connection, openConnection } from "../net/exchange.ts";
@@ -8,7 +9,7 @@ import { failed, failedBy, failedStatus } from "./download-failure.ts";
 
 export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {
   guard: AddressGuard;
-  /** Told to servers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
+  /** Sent to servers as `lazaret/<version>`, unless the client has a User-Agent of its own. */
   version: string;
   headersTimeoutMs?: number;
   idleTimeoutMs?: number;
@@ -53,7 +54,7 @@ interface GetAnswer {
 export function httpDownload(options: DownloadOptions): HttpDownload {
   const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS } = options;
   const connector = (signal: AbortSignal): ReturnType<typeof guardedConnector> => guardedConnector(options, signal);
-  const underWay = new Set<AbortController>();
+  const underWay = new Set<{ abort(reason: Error): void }>();
   let closed: Error | undefined;
 
   /**
@@ -61,7 +62,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
    * answer and `signal.reason` when the signal aborts, which also ends the reading of the body.
    *
    * We do not ask for `Connection: close`, although the connection is not kept: servers answer that with bodies that end
-   * when the connection does, and such a body cannot be told from one that was cut.
+   * when the connection does, and such a body looks like one that was cut.
    */
   async function get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<GetAnswer> {
     signal.throwIfAborted();
@@ -106,13 +107,11 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     async open(source, signal) {
       signal.throwIfAborted();
       if (closed) throw closed;
-      const download = new AbortController();
-      const abort = (): void => download.abort(signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
+      const download = firstOf([signal]);
       underWay.add(download);
       let answer: GetAnswer | undefined;
       const release = async (): Promise<void> => {
-        signal.removeEventListener("abort", abort);
+        download[Symbol.dispose]();
         underWay.delete(download);
         await answer?.release();
       };

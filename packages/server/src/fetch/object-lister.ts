@@ -15,10 +15,10 @@ export interface ListedObject extends ObjectRef {
   modifiedAt: number;
 }
 
-/** What a store that can tell of new objects has besides. */
+/** What a store that can report new objects has as well. */
 export interface ObjectWatcher {
   /**
-   * Objects that came or changed after it was called, each when nobody has written to it for a moment. May tell of one twice;
+   * Objects that came or changed after it was called, each when nobody has written to it for a moment. May report one twice;
    * may be late, never forgets one. Ends when the signal is aborted.
    */
   watch(bucket: string, signal: AbortSignal): AsyncIterable<ListedObject>;

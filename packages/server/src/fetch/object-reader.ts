@@ -17,7 +17,7 @@ export interface ObjectReader {
   open(object: ObjectRef, signal: AbortSignal): Promise<OpenedObject>;
   /**
    * An address from which anybody can GET the object for so long: a secret. Its signature is in its query alone; nothing
-   * else in the query tells how to get in. Does not look whether the object is there.
+   * else in the query says how to get in. Does not check whether the object is there.
    */
   link(object: ObjectRef, forSeconds: number): Promise<string>;
 }
@@ -27,7 +27,7 @@ export interface OpenedObject extends OpenedSource {
   object: SeenObject;
 }
 
-/** All that the query of a link may tell besides how to get in: which version it leads to. */
+/** The one thing in the query of a link that is no secret: which version it leads to. */
 const kept: ReadonlySet<string> = new Set(["versionid"]);
 
 /**

@@ -1,4 +1,5 @@
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { firstOf, unlessAborted } from "../flow/time-limit.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
@@ -43,11 +44,8 @@ export async function steadySource(
   signal: AbortSignal,
 ): Promise<OpenedSource> {
   const { place, minRate, maxBytes, slowAfterMs = SLOW_AFTER_MS, windowMs = WINDOW_MS } = options;
-  const waiting = new AbortController();
-  const giveUp = (): void => waiting.abort(signal.reason);
-  // Stays when the source is open: the rest of it ends with the signal, too.
-  signal.addEventListener("abort", giveUp, { once: true });
-  if (signal.aborted) giveUp();
+  // Not disposed of when the source is open: the rest of it ends with the signal, too.
+  const waiting = firstOf([signal]);
   let outside = false;
   const slow = setTimeout(() => {
     try {
@@ -66,7 +64,7 @@ export async function steadySource(
       return opened;
     }
     bytes = opened.bytes[Symbol.asyncIterator]();
-    const first = await firstOf(bytes, waiting.signal);
+    const first = await beginningOf(bytes, waiting.signal);
     clearTimeout(slow);
     waiting.signal.throwIfAborted();
     if (outside) await place.retake(signal);
@@ -74,7 +72,7 @@ export async function steadySource(
   } catch (error) {
     // Not awaited: a source that hangs in next() would never come back from return() either.
     void bytes?.return?.().catch(() => {});
-    signal.removeEventListener("abort", giveUp);
+    waiting[Symbol.dispose]();
     throw waiting.signal.aborted ? waiting.signal.reason : error;
   } finally {
     clearTimeout(slow);
@@ -87,7 +85,7 @@ interface FirstBytes {
   ended: boolean;
 }
 
-async function firstOf(bytes: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<FirstBytes> {
+async function beginningOf(bytes: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<FirstBytes> {
   const gathered = gatheredBytes();
   while (gathered.size < FIRST_BYTES) {
     const { done, value } = await unlessAborted(bytes.next(), signal);
@@ -154,13 +152,4 @@ function flowing(
 async function returned(bytes: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
   await bytes.return?.();
   return { done: true, value: undefined };
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason);
-    if (signal.aborted) giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
-  });
 }

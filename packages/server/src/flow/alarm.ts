@@ -2,7 +2,7 @@
 export interface Alarm {
   /** Wakes everybody. */
   ring(): void;
-  /** How often it rang, so that who looked before going to sleep can tell whether it rang meanwhile. */
+  /** How often it rang, so that who checked before going to sleep knows whether it rang meanwhile. */
   readonly rings: number;
   /** Resolves when it rings, after the time, or when the signal is aborted, whichever is first. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;

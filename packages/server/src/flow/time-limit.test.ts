@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners, once } from "node:events";
 import { test } from "node:test";
-import { firstOf, timeLimit } from "./time-limit.ts";
+import { firstOf, timeLimit, unlessAborted } from "./time-limit.ts";
 
 test("when the time is up, the signal aborts as the system's own does, and says so", async () => {
   using limit = timeLimit(1);
@@ -64,4 +64,26 @@ test("nobody holds on to a signal that was disposed of", () => {
     signals.map((signal) => getEventListeners(signal, "abort").length),
     [0, 0],
   );
+});
+
+test("a limit may have a reason of its own, and a signal of several may be aborted by hand", async () => {
+  using limit = timeLimit(1, undefined, () => new Error("the job took too long"));
+  await once(limit.signal, "abort");
+  assert.match(`${limit.signal.reason}`, /the job took too long/);
+  using either = firstOf([new AbortController().signal]);
+  either.abort("by hand");
+  assert.equal(either.signal.reason, "by hand");
+});
+
+test("work is waited for until the signal aborts, whatever becomes of it then", async () => {
+  const stop = new AbortController();
+  assert.equal(await unlessAborted(Promise.resolve("done"), stop.signal), "done");
+  await assert.rejects(unlessAborted(Promise.reject(new Error("failed")), stop.signal), /failed/);
+  assert.equal(getEventListeners(stop.signal, "abort").length, 0);
+  const work = Promise.withResolvers<never>();
+  const waiting = unlessAborted(work.promise, stop.signal);
+  stop.abort(new Error("given up"));
+  await assert.rejects(waiting, /given up/);
+  work.reject(new Error("nobody hears it"));
+  await assert.rejects(unlessAborted(new Promise(() => {}), stop.signal), /given up/);
 });

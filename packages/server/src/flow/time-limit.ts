@@ -10,13 +10,13 @@ export type TimeLimit = BorrowedSignal & {
 };
 
 /** Aborts with `signal`, or when the time is up: with the words of `AbortSignal.timeout`, and the code ETIMEDOUT. */
-export function timeLimit(ms: number, signal?: AbortSignal): TimeLimit {
-  const limit = follower(signal ? [signal] : []);
+export function timeLimit(ms: number, signal?: AbortSignal, reason: () => Error = timedOut): TimeLimit {
+  const limit = firstOf(signal ? [signal] : []);
   let expired = false;
   const timer = setTimeout(() => {
     if (limit.signal.aborted) return;
     expired = true;
-    limit.abort(timedOut());
+    limit.abort(reason());
   }, ms);
   return {
     signal: limit.signal,
@@ -30,12 +30,8 @@ export function timeLimit(ms: number, signal?: AbortSignal): TimeLimit {
   };
 }
 
-/** Aborts with the first of the signals, for its reason. */
-export function firstOf(signals: readonly AbortSignal[]): BorrowedSignal {
-  return follower(signals);
-}
-
-function follower(signals: readonly AbortSignal[]): BorrowedSignal & { abort(reason: unknown): void } {
+/** Aborts with the first of the signals, for its reason, or by hand. */
+export function firstOf(signals: readonly AbortSignal[]): BorrowedSignal & { abort(reason?: unknown): void } {
   const own = new AbortController();
   const follow = ({ target }: Event): void => own.abort((target as AbortSignal).reason);
   for (const signal of signals) {
@@ -49,6 +45,16 @@ function follower(signals: readonly AbortSignal[]): BorrowedSignal & { abort(rea
       for (const signal of signals) signal.removeEventListener("abort", follow);
     },
   };
+}
+
+/** Waits no longer than until the signal aborts, then throws its reason. The work itself may go on, and nobody waits for it. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const giveUp = (): void => reject(signal.reason);
+  if (signal.aborted) giveUp();
+  signal.addEventListener("abort", giveUp, { once: true });
+  work.then(resolve, reject);
+  return promise.finally(() => signal.removeEventListener("abort", giveUp));
 }
 
 function timedOut(): Error {

@@ -43,7 +43,7 @@ export interface Answer {
 /** Idle connections are closed after this, or sooner when the other side says so. */
 const IDLE_MS = 4_000;
 const HEAD_MAX_BYTES = 16 * 1024;
-/** So much may lie here unread before the connection is told to wait. */
+/** So much may lie here unread before the connection has to wait. */
 const UNREAD_BYTES = 64 * 1024;
 
 export function openConnection(origin: string, options: ConnectionOptions): Connection {

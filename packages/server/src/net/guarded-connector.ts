@@ -2,6 +2,7 @@ import { lookup as resolveName } from "node:dns/promises";
 import { connect as connectSocket, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { buildConnector } from "undici";
+import { timeLimit, unlessAborted } from "../flow/time-limit.ts";
 import { type AddressGuard, portOf } from "./address-guard.ts";
 
 /** Every address a name has now; an empty list, or an error with Node's code, when it has none. */
@@ -28,7 +29,7 @@ export interface ConnectorOptions {
   connectTimeoutMs?: number;
 }
 
-/** The address guard refused an address. Tells the host as it was asked for, never what it resolved to. */
+/** The address guard refused an address. Names the host as it was asked for, never what it resolved to. */
 class DestinationBlocked extends Error {
   readonly code = "blocked_destination";
 
@@ -65,21 +66,12 @@ async function connect(
   const host = target.hostname;
   const port = portOf(target);
 
-  const attempt = new AbortController();
-  const timer = setTimeout(() => attempt.abort(timedOut(host, port)), connectTimeoutMs);
-  const giveUp = (): void => attempt.abort(signal?.reason);
-  if (signal?.aborted) giveUp();
-  signal?.addEventListener("abort", giveUp, { once: true });
-  try {
-    const addresses = isIP(host) === 0 ? await unlessAborted(lookup(host), attempt.signal) : [host];
-    if (addresses.length === 0) throw unknownHost(host);
-    if (!addresses.every((address) => guard.mayDial(address, host, port))) throw new DestinationBlocked(host, port);
-    const socket = await dial({ host, addresses, port }, attempt.signal);
-    return target.protocol === "https:" ? await secured(socket, { host, ca }, attempt.signal) : socket;
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", giveUp);
-  }
+  using attempt = timeLimit(connectTimeoutMs, signal, () => timedOut(host, port));
+  const addresses = isIP(host) === 0 ? await unlessAborted(lookup(host), attempt.signal) : [host];
+  if (addresses.length === 0) throw unknownHost(host);
+  if (!addresses.every((address) => guard.mayDial(address, host, port))) throw new DestinationBlocked(host, port);
+  const socket = await dial({ host, addresses, port }, attempt.signal);
+  return target.protocol === "https:" ? await secured(socket, { host, ca }, attempt.signal) : socket;
 }
 
 async function systemLookup(host: string): Promise<readonly string[]> {
@@ -135,16 +127,6 @@ function ready(socket: Socket, event: "connect" | "secureConnect", signal: Abort
     signal.removeEventListener("abort", giveUp);
     socket.off("error", reject).off("close", closed);
   });
-}
-
-/** For work that cannot be stopped, as the system's lookup: it runs on, and nobody waits for it. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const giveUp = (): void => reject(signal.reason);
-  if (signal.aborted) giveUp();
-  signal.addEventListener("abort", giveUp, { once: true });
-  work.then(resolve, reject);
-  return promise.finally(() => signal.removeEventListener("abort", giveUp));
 }
 
 function timedOut(host: string, port: number): Error {

@@ -50,7 +50,7 @@ function prefixMask(bits: number, index: number): number {
 
 /**
  * The IPv4 address that an IPv6 address of a transition mechanism stands for: who dials the one reaches the other.
- * Translators with a prefix of their own (RFC 6052) cannot be told from other addresses.
+ * Translators with a prefix of their own (RFC 6052) look like any other address.
  */
 export function carriedIpv4(address: AddressBytes): AddressBytes | undefined {
   const carrier = carriers.find(({ network }) => covers(network, address));

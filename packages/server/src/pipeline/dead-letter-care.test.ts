@@ -44,7 +44,7 @@ test("dead letters are warned of two days before, then deleted and counted, and 
     assert.match(await measured.text(), /^lazaret_dead_letters_expiring 1$/m);
   }
   clock.now += DAY_MS;
-  assert.ok(await store.deadLetters.show(old), "until somebody has looked twice");
+  assert.ok(await store.deadLetters.show(old), "until it was checked twice");
   await using care = start();
   void care;
   await until("it is deleted", () => lines.some(({ event }) => event === "dead_letter_expired"));

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { EngineUnavailable } from "../model/faults.ts";
 import { type OpenedSource, SourceFailed, type UploadSource } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
 import type { Engine } from "../scan/engine.ts";
-import { inspect, type Stages } from "./inspect.ts";
+import { inspect, type Stages, tryToInspect } from "./inspect.ts";
 
 const never = new AbortController().signal;
 
@@ -13,7 +13,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
-/** An engine that reads everything, or only so many chunks, and then says what it is told to. */
+/** An engine that reads everything, or only so many chunks, and then answers so. */
 function engine(verdict: Verdict, readsChunks = Number.POSITIVE_INFINITY): Engine {
   return {
     async scan(bytes) {
@@ -26,7 +26,7 @@ function engine(verdict: Verdict, readsChunks = Number.POSITIVE_INFINITY): Engin
   };
 }
 
-function look(opened: OpenedSource, verdict: Verdict, options: { readsChunks?: number; maxBytes?: number } = {}) {
+function inspected(opened: OpenedSource, verdict: Verdict, options: { readsChunks?: number; maxBytes?: number } = {}) {
   const stages: Stages = { open: async () => opened, engine: engine(verdict, options.readsChunks), now: () => 0 };
   const source: UploadSource = { kind: "upload", ...opened };
   return inspect(source, stages, { maxBytes: options.maxBytes ?? 100, signal: never });
@@ -35,12 +35,12 @@ function look(opened: OpenedSource, verdict: Verdict, options: { readsChunks?: n
 const clean: Verdict = { kind: "clean" };
 
 test("a file that the engine read to its end gets the engine's verdict", async () => {
-  const report = await look({ bytes: chunks("one", "two"), announcedBytes: 6 }, clean);
+  const report = await inspected({ bytes: chunks("one", "two"), announcedBytes: 6 }, clean);
   assert.deepEqual([report.verdict, report.sizeBytes], [clean, 6]);
 });
 
 test("never reports clean when the engine stopped before the last byte", async () => {
-  await assert.rejects(look({ bytes: chunks("one", "two") }, clean, { readsChunks: 1 }), EngineUnavailable);
+  await assert.rejects(inspected({ bytes: chunks("one", "two") }, clean, { readsChunks: 1 }), EngineUnavailable);
 });
 
 test("never reports clean when the engine stopped before the last byte of a file that was received before", async () => {
@@ -86,15 +86,15 @@ test("an engine that fails before it reads leaves no source open", async () => {
 
 test("never reports clean when fewer or more bytes came than were announced", async () => {
   for (const announcedBytes of [5, 7]) {
-    const report = await look({ bytes: chunks("one", "two"), announcedBytes }, clean);
+    const report = await inspected({ bytes: chunks("one", "two"), announcedBytes }, clean);
     assert.deepEqual([report.verdict.kind, report.failure?.code], ["unscannable", "wrong_length"]);
   }
 });
 
 test("a file of exactly the limit is scanned, one byte more is too big", async () => {
-  assert.equal((await look({ bytes: chunks("12345") }, clean, { maxBytes: 5 })).verdict.kind, "clean");
+  assert.equal((await inspected({ bytes: chunks("12345") }, clean, { maxBytes: 5 })).verdict.kind, "clean");
   for (const opened of [{ bytes: chunks("123456") }, { bytes: chunks(), announcedBytes: 6 }]) {
-    const report = await look(opened, clean, { maxBytes: 5 });
+    const report = await inspected(opened, clean, { maxBytes: 5 });
     assert.deepEqual(report.verdict, { kind: "unscannable", finding: "scanner:too-big" });
   }
 });
@@ -105,9 +105,9 @@ test("a source that breaks in mid-stream becomes a report, a fault does not", as
     throw error;
   }
   const failure = { finding: "scanner:download-failed", code: "ECONNRESET", message: "it broke", passing: true };
-  const report = await look({ bytes: broken(new SourceFailed(failure)) }, clean);
+  const report = await inspected({ bytes: broken(new SourceFailed(failure)) }, clean);
   assert.deepEqual([report.verdict.kind, report.failure], ["unscannable", failure]);
-  await assert.rejects(look({ bytes: broken(new Error("a bug")) }, clean), /a bug/);
+  await assert.rejects(inspected({ bytes: broken(new Error("a bug")) }, clean), /a bug/);
 });
 
 test("reading ends when the signal aborts, also while the source is silent", async () => {
@@ -121,4 +121,63 @@ test("reading ends when the signal aborts, also while the source is silent", asy
   const report = inspect({ kind: "upload", ...opened }, stages, { maxBytes: 100, signal: stop.signal });
   setImmediate(() => stop.abort(new Error("given up")));
   await assert.rejects(report, /given up/);
+});
+
+describe("a scan with a time limit", () => {
+  const silent = (async function* (): AsyncGenerator<Uint8Array> {
+    await new Promise(() => {});
+    yield Buffer.from("never");
+  })();
+  const source: UploadSource = { kind: "upload", bytes: silent };
+
+  test("that is not done by then is not scannable, which is a report and no fault; it counts as no scan", async () => {
+    let scanned = 0;
+    const stages: Stages = {
+      open: async () => source,
+      engine: engine(clean),
+      now: () => 0,
+      onScanned: () => scanned++,
+    };
+    const report = await inspect(source, stages, { maxBytes: 100, maxSeconds: 0.02, signal: never });
+    const verdict = { kind: "unscannable", finding: "scanner:timeout", detail: "not done within 0.02 s" };
+    assert.deepEqual(report, { verdict, sizeBytes: 0, downloadSeconds: 0.02, scanSeconds: 0 });
+    assert.equal(scanned, 0);
+    const bytes = { kind: "upload", bytes: chunks("one") } as const;
+    await inspect(bytes, { ...stages, open: async () => bytes }, { maxBytes: 100, maxSeconds: 60, signal: never });
+    assert.equal(scanned, 1);
+  });
+
+  test("that is given up before is given up, and not reported as late", async () => {
+    const stages: Stages = { open: async () => source, engine: engine(clean), now: () => 0 };
+    const stopped = AbortSignal.abort(new Error("we stop"));
+    await assert.rejects(inspect(source, stages, { maxBytes: 100, maxSeconds: 60, signal: stopped }), /we stop/);
+  });
+
+  test("an engine that fails by itself is a fault, also with time left", async () => {
+    const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
+    const bytes = { kind: "upload", bytes: chunks("one") } as const;
+    const stages: Stages = { open: async () => bytes, engine: failing, now: () => 0 };
+    await assert.rejects(inspect(bytes, stages, { maxBytes: 100, maxSeconds: 60, signal: never }), EngineUnavailable);
+  });
+});
+
+describe("a try that ends because we stop", () => {
+  const counts = { failedDownloads: 0, failedScans: 0 };
+  const stopped = AbortSignal.abort(new Error("we stop"));
+  const onEngineFault = (): void => assert.fail("the engine is not to blame");
+
+  test("blames neither the engine nor the source", async () => {
+    const fault = () => Promise.reject(new EngineUnavailable("the connection was closed", { whileLooking: true }));
+    await assert.rejects(tryToInspect(counts, { inspect: fault, onEngineFault, signal: stopped }), EngineUnavailable);
+    const failure = { finding: "scanner:download-failed", code: "HTTP_500", message: "it broke", passing: false };
+    const verdict = { kind: "unscannable", finding: failure.finding } as const;
+    const cut = async () => ({ verdict, sizeBytes: 0, downloadSeconds: 0, scanSeconds: 0, failure });
+    await assert.rejects(tryToInspect(counts, { inspect: cut, onEngineFault, signal: stopped }), /we stop/);
+  });
+
+  test("keeps a verdict that was there before", async () => {
+    const report = { verdict: clean, sizeBytes: 3, downloadSeconds: 0, scanSeconds: 0 };
+    const options = { inspect: async () => report, onEngineFault, signal: stopped };
+    assert.deepEqual(await tryToInspect(counts, options), { kind: "scanned", report });
+  });
 });

@@ -56,7 +56,7 @@ const ACTION_PAUSES_MS = [250, 500];
 /** Ours: how long a scan that is no job waits for a database that does not take its result. */
 export const QUEUE_RETRY_MS = 5000;
 
-/** What becomes of a job whose file was looked for, and perhaps not read. */
+/** What becomes of a job whose file was fetched, or was not. */
 export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>(
   job: Counts,
   report: Report,

@@ -107,7 +107,7 @@ export interface DeadLetter {
 
 /**
  * What an operator sees of all jobs that are not done. Used by the command line only; a platform whose queue cannot be
- * looked into has none.
+ * read has none.
  */
 export interface JobBrowser {
   /** Newest first; of one state, or all. */
@@ -150,7 +150,7 @@ export const POISON = "poison";
 const COUNTS = 0x1000;
 let count = 0;
 
-/** A UUID of version 7: ids that are made one after the other stand beside each other in an index. */
+/** A UUID of version 7: ids that are made one after the other lie next to each other in an index. */
 export function newJobId(now: number = Date.now()): string {
   const time = now.toString(16).padStart(12, "0").slice(-12);
   count = (count + 1) % COUNTS;

@@ -1,4 +1,5 @@
 import { gate, type Leave } from "../flow/gate.ts";
+import { firstOf } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
@@ -18,7 +19,7 @@ import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease } from "./job
  *
  * A job holds one place at a time:
  *
- *   to scan ──slow source──▶ beside ──bytes are here──▶ to scan ──▶ to deliver
+ *   to scan ──slow source──▶ to wait ──bytes are here──▶ to scan ──▶ to deliver
  *
  * A worker that dies settles nothing: its lease runs out and counts as an attempt, and the third such death buries the job.
  */
@@ -52,7 +53,7 @@ export interface JobRun {
 }
 
 interface ScanPlace {
-  /** Throws `Busy` when too many wait beside already, of all or of its share. */
+  /** Throws `Busy` when too many wait already, of all or of its share. */
   leave(): void;
   /** Waits until there is a place again. Throws `signal.reason`. */
   retake(signal: AbortSignal): Promise<void>;
@@ -91,8 +92,8 @@ export class LeaseLost extends Error {
 class Stopping extends Error {}
 
 const PAUSE_MS = 1000;
-/** When only those could be served who hold nothing, this often is enough to look for them. */
-const LOOK_FOR_OTHERS_MS = 25;
+/** When only those could be served who hold nothing, this often is enough to ask for them. */
+const ASK_FOR_OTHERS_MS = 25;
 const AFTER_FAULT_SECONDS = 30;
 /** Runs that may end with an error of ours before the job is buried; the waits between double. */
 const MAX_FAULTS = 5;
@@ -103,7 +104,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
   const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
   const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
-  const beside = gate({ slots: slowAtOnce, perKey: slowPerShare });
+  const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
   const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
   const shares: HeldShares = { held: toScan.held, perShare: jobsAtOnce };
   const stopTaking = new AbortController();
@@ -111,13 +112,13 @@ export function startWorker(options: WorkerOptions): Worker {
   const stopRunning = new AbortController();
   const running = new Set<Promise<void>>();
   const whenFree = new Set<() => void>();
-  let lookedForOthersAt = 0;
+  let askedForOthersAt = 0;
 
-  /** Those who wait for a place look again. */
+  /** Those who wait for a place check again. */
   function wake(): void {
     const waiting = [...whenFree];
     whenFree.clear();
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   }
 
   async function takeForever(): Promise<void> {
@@ -125,7 +126,7 @@ export function startWorker(options: WorkerOptions): Worker {
       try {
         if (!mayTake()) await pause(PAUSE_MS, stopTaking.signal);
         else if (toScan.free === 0) await new Promise<void>((resolve) => whenFree.add(resolve));
-        else if (lookedForOthers()) await untilFree((signal) => pause(LOOK_FOR_OTHERS_MS, signal));
+        else if (askedForOthers()) await untilFree((signal) => pause(ASK_FOR_OTHERS_MS, signal));
         else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, shares));
       } catch (error) {
         log.error("queue", { error: messageOf(error) });
@@ -135,10 +136,10 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   /** Whether we have just asked for jobs of other shares than those that run. */
-  function lookedForOthers(): boolean {
+  function askedForOthers(): boolean {
     if (!toScan.onlyForOthers) return false;
-    if (performance.now() - lookedForOthersAt < LOOK_FOR_OTHERS_MS) return true;
-    lookedForOthersAt = performance.now();
+    if (performance.now() - askedForOthersAt < ASK_FOR_OTHERS_MS) return true;
+    askedForOthersAt = performance.now();
     return false;
   }
 
@@ -157,39 +158,29 @@ export function startWorker(options: WorkerOptions): Worker {
 
   /** Waits, but not longer than until a place is free, which may be for a share that was passed over; or we stop. */
   async function untilFree(wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const waiting = new AbortController();
+    using waiting = firstOf([stopTaking.signal]);
     const end = (): void => waiting.abort();
     whenFree.add(end);
-    stopTaking.signal.addEventListener("abort", end, { once: true });
-    if (stopTaking.signal.aborted) end();
     try {
       await wait(waiting.signal);
     } catch (error) {
       if (!waiting.signal.aborted) throw error;
     } finally {
       whenFree.delete(end);
-      stopTaking.signal.removeEventListener("abort", end);
     }
   }
 
   async function workOn(lease: Lease, leave: Leave): Promise<void> {
     const started = performance.now();
     const share = shareOf(lease.job);
-    const end = new AbortController();
-    const endScan = new AbortController();
+    using end = firstOf([stopRunning.signal]);
+    using endScan = firstOf([stopScanning.signal]);
     let lost = false;
     const lose = (): void => {
       lost = true;
       end.abort(new LeaseLost());
       endScan.abort(end.signal.reason);
     };
-    // Not AbortSignal.any, which is dear: there is one of these for every job.
-    const stop = (): void => end.abort(stopRunning.signal.reason);
-    const stopScan = (): void => endScan.abort(stopScanning.signal.reason);
-    stopRunning.signal.addEventListener("abort", stop, { once: true });
-    stopScanning.signal.addEventListener("abort", stopScan, { once: true });
-    // Taken while the worker was being stopped.
-    if (stopScanning.signal.aborted) stopScan();
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
     let progress = lease.job;
@@ -212,9 +203,9 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       place: {
         leave() {
-          const leaveBeside = beside.tryEnter(share);
-          if (!leaveBeside) throw new Busy("too many jobs wait for slow sources already");
-          moveTo(leaveBeside);
+          const leaveWait = toWait.tryEnter(share);
+          if (!leaveWait) throw new Busy("too many jobs wait for slow sources already");
+          moveTo(leaveWait);
         },
         async retake(signal) {
           moveTo(await toScan.enter(signal, share));
@@ -244,8 +235,6 @@ export function startWorker(options: WorkerOptions): Worker {
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
-    stopRunning.signal.removeEventListener("abort", stop);
-    stopScanning.signal.removeEventListener("abort", stopScan);
     leavePlace();
     wake();
     const say = "error" in outcome ? log.error : log;
@@ -261,7 +250,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   async function heartbeat(lease: Lease, lose: () => void): Promise<void> {
-    // A queue that cannot be asked right now has not taken the job from us; the next beat will tell.
+    // A queue that cannot be asked right now has not taken the job from us; the next beat will show.
     const kept = await lease.extend().catch(() => true);
     if (!kept) lose();
   }

@@ -125,7 +125,7 @@ test("a large file that flows takes its slot before its end, and is not held", a
 });
 
 test("one that flowed and stopped keeps its slot while nobody wants it, and loses it when somebody does", async () => {
-  const { line, clock } = setup({ lookEveryMs: 5 });
+  const { line, clock } = setup({ checkEveryMs: 5 });
   const stopped = sender();
   const reasons: Error[] = [];
   stopped.send(Buffer.alloc(100 * KIB));

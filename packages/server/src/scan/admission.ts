@@ -44,8 +44,8 @@ export interface AdmissionOptions {
   /** Takes in bytes to their end. What they throw comes through. */
   hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Held>;
   now?: () => number;
-  /** How often it is looked whether bytes in a slot still flow. */
-  lookEveryMs?: number;
+  /** How often it is checked whether bytes in a slot still flow. */
+  checkEveryMs?: number;
 }
 
 /** So much is received before it is decided. What is no larger is here. */
@@ -54,7 +54,7 @@ const FIRST_BYTES: number = 64 * 1024;
 const FLOWING_BYTES_PER_MS: number = (1024 * 1024) / 1000;
 /** In a slot that others wait for less will do, for a moment at least: a network may stumble. */
 const LEAST_BYTES_PER_MS: number = (128 * 1024) / 1000;
-const LOOK_EVERY_MS = 2000;
+const CHECK_EVERY_MS = 2000;
 
 interface Joined {
   key: string;
@@ -63,7 +63,7 @@ interface Joined {
 }
 
 export function admission(options: AdmissionOptions): Admission {
-  const { slots, longestLine, hold, now = () => performance.now(), lookEveryMs = LOOK_EVERY_MS } = options;
+  const { slots, longestLine, hold, now = () => performance.now(), checkEveryMs = CHECK_EVERY_MS } = options;
   const door = gate({ slots });
   const places = new Set<Joined>();
 
@@ -86,13 +86,13 @@ export function admission(options: AdmissionOptions): Admission {
     let askedAt: number | undefined;
     const timer = setInterval(() => {
       const since = askedAt === undefined ? 0 : now() - askedAt;
-      const slow = received < LEAST_BYTES_PER_MS * lookEveryMs && waitedMs + since > lookEveryMs * 0.8;
+      const slow = received < LEAST_BYTES_PER_MS * checkEveryMs && waitedMs + since > checkEveryMs * 0.8;
       if (slow && door.waiting > 0)
         place.stop(new TooSlow("the body arrives too slowly, and others wait to be scanned"));
       received = 0;
       waitedMs = 0;
       if (askedAt !== undefined) askedAt = now();
-    }, lookEveryMs);
+    }, checkEveryMs);
     timer.unref();
     try {
       yield* allOf(first);

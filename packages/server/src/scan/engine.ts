@@ -1,7 +1,7 @@
 import type { Verdict } from "../model/verdict.ts";
 
 /**
- * Looks into one stream of bytes, once. Called by the pipeline for every file.
+ * Scans one stream of bytes, once. Called by the pipeline for every file.
  *
  * Answers for every stream it read to its end. When `bytes` throws, the engine stops, frees what it held and throws
  * that same error; it does so with `signal.reason`, at the latest, when the signal is aborted. Throws `EngineUnavailable`

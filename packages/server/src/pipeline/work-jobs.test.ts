@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sampleJob } from "../../test/contracts/sample-job.ts";
+import { until } from "../../test/support/until.ts";
+import { log } from "../log.ts";
+import { Busy, EngineUnavailable } from "../model/faults.ts";
+import type { Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import type { Settlement } from "../model/settlement.ts";
+import type { JobQueue } from "../queue/job-queue.ts";
+import type { JobStages } from "./run-job.ts";
+import { workJobs } from "./work-jobs.ts";
+
+const clean: Report = { verdict: { kind: "clean" }, sizeBytes: 1, downloadSeconds: 0, scanSeconds: 0 };
+
+/** A queue with these jobs, each given out once, and what becomes of them. */
+function queueOf(...jobs: Job[]) {
+  const settled: Settlement[] = [];
+  let taken = 0;
+  const queue = {
+    async take(limit: number) {
+      const given = jobs.splice(0, limit);
+      taken += given.length;
+      return given.map((job) => ({
+        job,
+        attempt: 1,
+        extend: async () => true,
+        save: async () => true,
+        settle: async (settlement: Settlement) => settled.push(settlement) > 0,
+      }));
+    },
+    wait: (signal: AbortSignal) =>
+      new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
+  } as unknown as JobQueue;
+  return { queue, jobs, settled, taken: () => taken };
+}
+
+function work(queue: JobQueue, stages: Partial<JobStages>, engineReady: () => Promise<boolean>) {
+  const all = {
+    reportEventBus: false,
+    announcer: { downloadScan: async () => {} },
+    results: { keep: async () => {} },
+    now: () => 0,
+    ...stages,
+  } as JobStages;
+  const say = log({ level: "error", format: "json", write: () => {} });
+  return workJobs({ queue, stages: all, engineReady, jobsAtOnce: 1, spareJobs: 0, log: say });
+}
+
+test("while the engine is down no job is taken; one that it failed over for another reason keeps nobody waiting", async () => {
+  const { callback: _, ...job } = sampleJob();
+  const { queue, jobs, settled, taken } = queueOf(job);
+  let ready = false;
+  let asked = 0;
+  const faults = [
+    new EngineUnavailable("cannot reach clamd"),
+    new EngineUnavailable("it died", { whileLooking: true }),
+  ];
+  const inspect = async (): Promise<Report> => {
+    const fault = faults.shift();
+    if (fault) throw fault;
+    return clean;
+  };
+  const worker = work(queue, { inspect }, async () => {
+    asked += 1;
+    return ready;
+  });
+  try {
+    await until("the job was put back", () => settled.length === 1);
+    jobs.push({ ...job, id: "second" }, { ...job, id: "third" });
+    await until("the engine was asked again", () => asked >= 2);
+    assert.equal(taken(), 1, "no job is taken meanwhile");
+    ready = true;
+    await until("the rest is done", () => settled.length === 3);
+    const [first, second] = settled;
+    assert.ok(first?.kind === "again" && second?.kind === "again");
+    assert.deepEqual([first.job.failedScans, second.job.failedScans, settled[2]?.kind], [0, 1, "done"]);
+  } finally {
+    await worker.stop(0);
+  }
+});
+
+test("a job for which there is no room is put back for 15 s as far as it got, and no try is counted", async () => {
+  const job = sampleJob();
+  const { queue, settled } = queueOf(job);
+  const callbacks = { send: () => Promise.reject(new Busy("too many wait for it already")) };
+  const worker = work(queue, { inspect: async () => clean, callbacks }, async () => true);
+  try {
+    await until("it is put back", () => settled.length === 1);
+    const [next] = settled;
+    assert.ok(next?.kind === "again");
+    assert.deepEqual([next.afterSeconds, next.job.told, next.job.report], [15, true, clean]);
+    assert.deepEqual([next.job.failedCallbacks, next.job.failedRuns], [0, 0]);
+  } finally {
+    await worker.stop(0);
+  }
+});
