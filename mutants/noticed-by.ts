@@ -31,7 +31,7 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   RESULT_RETENTION_HOURS: [journey("async-download", "24 hours")],
   CALLBACK_TIMEOUT_SECONDS: [server("src/deliver/callback")],
   CALLBACK_RETRY_SECONDS: [server("src/deliver/callback")],
-  CALLBACK_ANSWER_MAX_BYTES: [server("src/deliver/callback/connections")],
+  CALLBACK_ANSWER_MAX_BYTES: [server("src/net/kept-connections")],
   CALLBACKS_PER_ORIGIN: [server("src/deliver/callback")],
   CALLBACK_RETRIES: [journey("callbacks", "24 POSTs")],
   CALLBACK_REQUEUES: [journey("callbacks", "24 POSTs")],

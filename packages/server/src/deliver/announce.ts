@@ -8,7 +8,7 @@ import {
   topicBody,
 } from "@lazaret/contract";
 import type { ScannedJob } from "../model/job.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
 import { busEvent, type EventBus, type EventOrigin, messageId } from "./event-bus.ts";
 import { attributesOf, type FindingsTopic } from "./findings-topic.ts";
 import { downloadScanResult, findingsMessage, type ObjectScan } from "./render.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
 import type { Report } from "../model/report.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
 import { afterEngineFault, afterFailedCallback, afterFailedDownload } from "./retry-policy.ts";
 
 const failure: CallbackFailure = {

@@ -8,7 +8,7 @@ import {
 import type { Job, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
 
 /**
  *   download failed ──passing, fewer than 3 retries──▶ again after 5, 10, 15 s ──▶ download

@@ -1,7 +1,7 @@
 import { findings } from "@lazaret/contract";
 import { type Acted, reportAfterAction } from "../deliver/act-on-object.ts";
-import type { CallbackFailure } from "../deliver/callback/failure.ts";
 import type { Delivery } from "../deliver/callback.ts";
+import type { CallbackFailure } from "../deliver/callback-failures.ts";
 import {
   afterEngineFault,
   afterFailedAction,

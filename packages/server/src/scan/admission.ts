@@ -64,7 +64,7 @@ interface Joined {
 
 export function admission(options: AdmissionOptions): Admission {
   const { slots, longestLine, hold, now = () => performance.now(), lookEveryMs = LOOK_EVERY_MS } = options;
-  const door = gate(slots);
+  const door = gate({ slots });
   const places = new Set<Joined>();
 
   /** Makes room for a key that has less than its share. */

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import type { ConnectorFactory } from "../../../deliver/callback/connections.ts";
 import type { Log } from "../../../log.ts";
+import type { ConnectorFactory } from "../../../net/exchange.ts";
 import { emailSender } from "./email-sender.ts";
 import { fileSender } from "./file-sender.ts";
 import { httpsSender, type SignMessage } from "./https-sender.ts";

@@ -1,8 +1,8 @@
-import type { FittedAttributes } from "@lazaret/contract";
-import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
-import { type ConnectorFactory, connections } from "../../../deliver/callback/connections.ts";
-import { failureOf, outcomeOf } from "../../../deliver/callback/failure.ts";
+import { CALLBACK_TIMEOUT_SECONDS, type FittedAttributes, callbackHeaderNames as names } from "@lazaret/contract";
 import { timeLimit } from "../../../flow/time-limit.ts";
+import type { ConnectorFactory } from "../../../net/exchange.ts";
+import { failureCode } from "../../../net/failures.ts";
+import { keptConnections } from "../../../net/kept-connections.ts";
 import type { Posted, Sender } from "./sender.ts";
 
 /** Answers the value of X-Signature. */
@@ -29,7 +29,7 @@ const AT_ONCE = 8;
 export function httpsSender(options: HttpsSenderOptions): Sender {
   const { endpoint, topicName, version, sign, now, timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000 } = options;
   const url = new URL(endpoint);
-  const open = connections(options.connector);
+  const connections = keptConnections(options.connector);
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   const authorization = credentials === ":" ? undefined : `Basic ${Buffer.from(credentials).toString("base64")}`;
 
@@ -70,16 +70,13 @@ export function httpsSender(options: HttpsSenderOptions): Sender {
       using limit = timeLimit(timeoutMs, signal);
       try {
         const request = { headers, body, mayReuse: failures === 0 };
-        const { statusCode } = await open.post(url, request, limit.signal);
-        const outcome = outcomeOf(statusCode);
-        return outcome.kind === "delivered"
-          ? { kind: "sent", statusCode }
-          : { kind: "failed", code: outcome.code, statusCode };
+        const { received, statusCode } = await connections.post(url, request, limit.signal);
+        return received ? { kind: "sent", statusCode } : { kind: "failed", code: `HTTP_${statusCode}`, statusCode };
       } catch (error) {
-        return { kind: "failed", code: limit.expired ? "ETIMEDOUT" : failureOf(error).code };
+        return { kind: "failed", code: failureCode(error) ?? "EUNKNOWN" };
       }
     },
-    close: open.close,
+    close: connections.close,
   };
 }
 

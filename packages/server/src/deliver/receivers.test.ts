@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Busy } from "../../model/faults.ts";
+import { Busy } from "../model/faults.ts";
 import { type ReceiversOptions, receivers } from "./receivers.ts";
 
 const never = new AbortController().signal;

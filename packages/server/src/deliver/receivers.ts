@@ -1,4 +1,6 @@
-import { Busy } from "../../model/faults.ts";
+import { type Gate, gate, type Leave } from "../flow/gate.ts";
+import { firstOf } from "../flow/time-limit.ts";
+import { Busy } from "../model/faults.ts";
 
 /**
  * Who may POST to which receiver (an origin) at once. Receivers know nothing of each other, and those that answer nothing
@@ -42,17 +44,13 @@ export interface ReceiversOptions {
 
 interface Receiver {
   origin: string;
-  posting: number;
-  waiting: Set<Waiter>;
+  /** POSTs under way, and those that wait for a place. */
+  posts: Gate;
+  /** Ends the wait of those who have made no POST yet. Made anew when somebody waits. */
+  sendAway?: AbortController | undefined;
   /** By share. */
   visits: Map<string, number>;
   failuresInARow: number;
-}
-
-interface Waiter {
-  first: boolean;
-  admit(): void;
-  sendAway(reason: Error): void;
 }
 
 const HANGS_AFTER_MS = 5_000;
@@ -70,8 +68,7 @@ export function receivers(options: ReceiversOptions): Receivers {
   function receiverOf(origin: string): Receiver {
     const receiver = known.get(origin) ?? {
       origin,
-      posting: 0,
-      waiting: new Set(),
+      posts: gate({ slots: posts }),
       visits: new Map(),
       failuresInARow: 0,
     };
@@ -87,7 +84,7 @@ export function receivers(options: ReceiversOptions): Receivers {
   }
 
   function forget(receiver: Receiver): void {
-    if (isUsed(receiver)) return;
+    if (isUsed(receiver) || known.get(receiver.origin) !== receiver) return;
     known.delete(receiver.origin);
     if (receiver.failuresInARow === 0) return;
     // Put at the end: the oldest are the first to be forgotten.
@@ -104,8 +101,8 @@ export function receivers(options: ReceiversOptions): Receivers {
     receiver.failuresInARow += 1;
     if (receiver.failuresInARow !== TROUBLE_FROM) return;
     onTrouble?.(receiver.origin, true);
-    const reason = new Busy(`${receiver.origin} does not take callbacks now`);
-    for (const waiter of [...receiver.waiting]) if (waiter.first) waiter.sendAway(reason);
+    receiver.sendAway?.abort(new Busy(`${receiver.origin} does not take callbacks now`));
+    receiver.sendAway = undefined;
   }
 
   function gotThrough(receiver: Receiver): void {
@@ -113,8 +110,7 @@ export function receivers(options: ReceiversOptions): Receivers {
     receiver.failuresInARow = 0;
   }
 
-  function postPlace(receiver: Receiver): PostPlace {
-    let over = false;
+  function postPlace(receiver: Receiver, leave: Leave): PostPlace {
     let counted = false;
     const fail = (): void => {
       if (!counted) failed(receiver);
@@ -130,38 +126,22 @@ export function receivers(options: ReceiversOptions): Receivers {
       },
       leave() {
         clearTimeout(hangs);
-        if (over) return;
-        over = true;
-        receiver.posting -= 1;
-        const [next] = receiver.waiting;
-        if (next) next.admit();
-        else forget(receiver);
+        leave();
+        forget(receiver);
       },
     };
   }
 
-  function enter(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<PostPlace> {
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        first,
-        admit() {
-          receiver.waiting.delete(waiter);
-          signal.removeEventListener("abort", giveUp);
-          receiver.posting += 1;
-          resolve(postPlace(receiver));
-        },
-        sendAway(reason) {
-          receiver.waiting.delete(waiter);
-          signal.removeEventListener("abort", giveUp);
-          reject(reason);
-        },
-      };
-      const giveUp = (): void => waiter.sendAway(signal.reason);
-      if (signal.aborted) return giveUp();
-      if (receiver.posting < posts) return waiter.admit();
-      receiver.waiting.add(waiter);
-      signal.addEventListener("abort", giveUp, { once: true });
-    });
+  async function enter(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<PostPlace> {
+    signal.throwIfAborted();
+    return postPlace(receiver, receiver.posts.tryEnter() ?? (await waitInLine(receiver, first, signal)));
+  }
+
+  async function waitInLine(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<Leave> {
+    if (!first) return receiver.posts.enter(signal);
+    receiver.sendAway ??= new AbortController();
+    using either = firstOf([signal, receiver.sendAway.signal]);
+    return await receiver.posts.enter(either.signal);
   }
 
   return {
@@ -193,7 +173,7 @@ function inTrouble({ failuresInARow }: Receiver): boolean {
 
 /** A connection may outlast the invocation it was for. */
 function isUsed(receiver: Receiver): boolean {
-  return receiver.posting > 0 || countOf(receiver) > 0;
+  return receiver.posts.inside > 0 || countOf(receiver) > 0;
 }
 
 function countOf({ visits }: Receiver): number {

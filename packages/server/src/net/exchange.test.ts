@@ -9,7 +9,7 @@ import "../../test/support/leftovers.ts";
 import { httpServer, rawServer } from "../../test/support/loopback-server.ts";
 import { at, downloader, fails, never, rawAnswer, read, source } from "../../test/support/try-download.ts";
 import { until } from "../../test/support/until.ts";
-import type { DownloadOptions } from "./http-download.ts";
+import type { DownloadOptions } from "../fetch/http-download.ts";
 
 describe("the connection of a download", () => {
   const head = "HTTP/1.1 200 OK\r\n";

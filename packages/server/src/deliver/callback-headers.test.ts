@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { mergeHeaders } from "./headers.ts";
+import { mergeHeaders } from "./callback-headers.ts";
 
 const service = { "Content-Type": "application/json", "Content-Length": "2", "X-Delivery-Id": "job" };
 const defaults = { "User-Agent": "lazaret/1.2.3" };

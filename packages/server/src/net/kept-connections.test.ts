@@ -8,11 +8,11 @@ import {
   inTurn,
   type ReceiverOptions,
   silent,
-} from "../../../test/support/callback-receiver.ts";
-import "../../../test/support/leftovers.ts";
-import { cleanReport, jobFor, trySender } from "../../../test/support/try-callback.ts";
-import { until } from "../../../test/support/until.ts";
-import { Busy } from "../../model/faults.ts";
+} from "../../test/support/callback-receiver.ts";
+import "../../test/support/leftovers.ts";
+import { cleanReport, jobFor, trySender } from "../../test/support/try-callback.ts";
+import { until } from "../../test/support/until.ts";
+import { Busy } from "../model/faults.ts";
 
 const never = new AbortController().signal;
 
