@@ -37,7 +37,7 @@ async function keyFor(databasePath: string, keyPath: string): Promise<Uint8Array
   const key = await readSecretKey(keyPath);
   if (key && (await sizeOf(databasePath)) === undefined) throw withoutDatabase(databasePath, keyPath);
   if (!key && ((await sizeOf(databasePath)) ?? 0) > 0) {
-    // Another process may have made both since we looked.
+    // Another process may have made both meanwhile.
     const made = await readSecretKey(keyPath);
     if (made) return made;
     throw new DatabaseUnavailable(
