@@ -4,7 +4,7 @@ import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { prepareDataFolder } from "../platforms/embedded/data-folder.ts";
-import { folderObjects } from "../platforms/embedded/objects/folder-objects.ts";
+import { folderObjects } from "../platforms/embedded/objects/objects.ts";
 import type { Settings } from "../settings.ts";
 
 export interface ObjectStore extends ObjectReader, ObjectActions, ObjectLister, Partial<ObjectWatcher> {

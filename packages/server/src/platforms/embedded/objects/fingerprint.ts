@@ -8,9 +8,9 @@ const HALF = 16;
 /**
  * The version of a file as it lies there: another one whenever the file was written to, replaced, or had its times set
  * back, since nobody can set the time of the last change to the file's record (ctime). Renaming, linking and changing the
- * rights give another version too, which errs on the side of looking again.
+ * rights give another version too, which errs on the side of scanning again.
  *
- * The first half stays when we move the file aside or a backup brings it back, so that a version that was kept can be told
+ * The first half stays when we move the file aside or a backup brings it back, so that a version that was kept can be known
  * from one that was written to since. Without the device: it has another number after the next mount.
  */
 export function versionOf({ ino, size, mtimeNs, ctimeNs }: Stat): string {

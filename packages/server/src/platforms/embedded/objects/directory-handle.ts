@@ -6,12 +6,12 @@ import { join } from "node:path";
  * A folder held open, so that whatever is done in it is done in this very folder, also when somebody moves it or puts a
  * link in its place meanwhile. Throws Node's errors; what is no regular file, or reached by a link, counts as missing.
  */
-export interface HeldFolder extends AsyncDisposable {
-  /** Its own path, and that of an entry; good while it is held. */
+export interface DirectoryHandle extends AsyncDisposable {
+  /** Its own path, and that of an entry; good while it is open. */
   readonly path: string;
   at(name: string): string;
-  /** Holds a folder in it, which is made first if `make` says so. */
-  enter(name: string, options?: { make?: boolean }): Promise<HeldFolder>;
+  /** Opens a folder in it, which is made first if `make` says so. */
+  enter(name: string, options?: { make?: boolean }): Promise<DirectoryHandle>;
   openFile(name: string): Promise<OpenFile>;
   /** Undefined when there is no regular file of that name. */
   statFile(name: string): Promise<BigIntStats | undefined>;
@@ -35,16 +35,23 @@ const FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 const FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
 /**
- * Holds a folder in another, whose own path may lead through links. Where handles have no paths (`throughHandles` false) each
+ * Opens a folder in another, whose own path may lead through links. Where handles have no paths (`throughHandles` false) each
  * step is checked after it was taken instead, which leaves a moment for who can change folders at the same time.
  */
-export async function holdFolder(dir: string, name: string, throughHandles = handlesHavePaths): Promise<HeldFolder> {
+export async function openDirectory(
+  dir: string,
+  name: string,
+  throughHandles = handlesHavePaths,
+): Promise<DirectoryHandle> {
   const real = join(throughHandles ? dir : await realpath(dir), name);
   const handle = await open(real, FOLDER);
-  return held(throughHandles ? handle : await checked(handle, real), { real, throughHandles });
+  return handleOn(throughHandles ? handle : await checked(handle, real), { real, throughHandles });
 }
 
-function held(handle: FileHandle, { real, throughHandles }: { real: string; throughHandles: boolean }): HeldFolder {
+function handleOn(
+  handle: FileHandle,
+  { real, throughHandles }: { real: string; throughHandles: boolean },
+): DirectoryHandle {
   const at = (name: string): string => {
     if (["", ".", ".."].includes(name) || /[/\0]/.test(name) || !name.isWellFormed()) throw missing();
     return throughHandles ? `${HANDLES}/${handle.fd}/${name}` : join(real, name);
@@ -56,7 +63,7 @@ function held(handle: FileHandle, { real, throughHandles }: { real: string; thro
   }
 
   async function openFile(name: string): Promise<OpenFile> {
-    // Looked at before: opening a device or a pipe may do something to it.
+    // Checked before: opening a device or a pipe may do something to it.
     if (!(await lstat(at(name))).isFile()) throw missing();
     const file = await step(name, FILE);
     try {
@@ -75,7 +82,7 @@ function held(handle: FileHandle, { real, throughHandles }: { real: string; thro
     at,
     async enter(name, { make = false } = {}) {
       if (make) await unless("EEXIST", mkdir(at(name)));
-      return held(await step(name, FOLDER), { real: join(real, name), throughHandles });
+      return handleOn(await step(name, FOLDER), { real: join(real, name), throughHandles });
     },
     openFile,
     async statFile(name) {
@@ -97,10 +104,10 @@ async function checked(opened: FileHandle, path: string): Promise<FileHandle> {
 
 /** Steps through folders that lie in one another, letting go of all but the last, and of all when a step fails. */
 export async function enterAll(
-  start: HeldFolder,
+  start: DirectoryHandle,
   names: readonly string[],
   options: { make?: boolean } = {},
-): Promise<HeldFolder> {
+): Promise<DirectoryHandle> {
   let folder = start;
   for (const name of names) {
     await using left = folder;

@@ -1,22 +1,21 @@
-import type { ListedObject } from "../../../../fetch/object-lister.ts";
-import { alarm } from "../../../../flow/alarm.ts";
-import { type Buckets, fileNameOf } from "../buckets.ts";
-import { versionOf } from "../files/fingerprint.ts";
-import { listed, listFiles } from "../list/list-objects.ts";
-import { unlessMissing } from "../object-failure.ts";
-import { problemWithNames } from "../object-names.ts";
-import { folderAlarms } from "./folder-alarms.ts";
-import { markOf } from "./object-marks.ts";
-import { quietFiles } from "./quiet-files.ts";
+import type { ListedObject } from "../../../fetch/object-lister.ts";
+import { alarm } from "../../../flow/alarm.ts";
+import { firstOf } from "../../../flow/time-limit.ts";
+import { type Buckets, fileNameOf, problemWithNames } from "./buckets.ts";
+import { debounce } from "./debounce.ts";
+import { versionOf } from "./fingerprint.ts";
+import { folderWatches } from "./folder-watches.ts";
+import { listed, listFiles } from "./list-objects.ts";
+import { unlessMissing } from "./object-failure.ts";
+import { markOf, recentMarks } from "./seen-objects.ts";
 import { sweepBucket } from "./sweep-bucket.ts";
-import { toldMarks } from "./told-marks.ts";
 
 export interface WatchOptions {
-  /** How long a file must be left alone before it is told of. */
+  /** How long a file must be left alone before it counts as there. */
   quietMs?: number;
-  /** Time between two looks at the whole bucket. They find what the alarms missed. */
+  /** Time between two sweeps through the whole bucket. They find what the watches missed. */
   sweepMs?: number;
-  /** Folders that have an alarm. What happens in others is found by the next sweep. */
+  /** Folders that are watched. What happens in others is found by the next sweep. */
   maxFolders?: number;
   /** Files that can wait to be quiet at once. Others are found by a sweep when there is room. */
   maxFiles?: number;
@@ -26,7 +25,7 @@ const defaults: Required<WatchOptions> = { quietMs: 2000, sweepMs: 60_000, maxFo
 const LONGEST_SLEEP_MS = 60_000;
 
 /**
- * See `ObjectWatcher`. Alarms on the folders tell at once, sweeps through the bucket find what they missed; either way a
+ * See `ObjectWatcher`. Watches on the folders see it at once, sweeps through the bucket find what they missed; either way a
  * file then waits until it is quiet. Memory: eight bytes for each object in the bucket, twice while it sweeps, and the
  * files that wait.
  */
@@ -37,14 +36,15 @@ export function watchObjects(
 ): AsyncIterable<ListedObject> {
   const { quietMs, sweepMs, maxFolders, maxFiles } = { ...defaults, ...options };
   const leaving = new AbortController();
-  const ended = AbortSignal.any([signal, leaving.signal]);
-  const files = quietFiles({ quietMs, maxFiles });
-  const told = toldMarks();
+  const either = firstOf([signal, leaving.signal]);
+  const ended = either.signal;
+  const files = debounce({ quietMs, maxFiles });
+  const recent = recentMarks();
   const bell = alarm();
   let missed = false;
   let failure: { error: unknown } | undefined;
 
-  const alarms = folderAlarms({
+  const watches = folderWatches({
     maxFolders,
     onChange(path) {
       if (problemWithNames({ bucket, key: path })) return;
@@ -52,7 +52,7 @@ export function watchObjects(
       bell.ring();
     },
   });
-  ended.addEventListener("abort", () => alarms.close(), { once: true });
+  ended.addEventListener("abort", () => watches.close(), { once: true });
 
   function takeMissed(): boolean {
     const was = missed;
@@ -62,7 +62,7 @@ export function watchObjects(
 
   // Begins now, not when the first object is asked for.
   const sweeps = sweepBucket(
-    { buckets, bucket, files, told, alarms, sweepMs, pollMs: quietMs, takeMissed, onFound: bell.ring },
+    { buckets, bucket, files, recent, watches, sweepMs, pollMs: quietMs, takeMissed, onFound: bell.ring },
     ended,
   ).catch((error) => {
     failure = { error };
@@ -70,26 +70,26 @@ export function watchObjects(
   });
 
   /** The object, if there is one and it is quiet. */
-  async function look(key: string): Promise<ListedObject | undefined> {
-    await using parent = await unlessMissing(buckets.holdParent({ bucket, key }));
+  async function check(key: string): Promise<ListedObject | undefined> {
+    await using parent = await unlessMissing(buckets.openParent({ bucket, key }));
     const name = fileNameOf({ bucket, key });
     const stat = await parent?.statFile(name);
     if (!stat) {
       files.remove(key);
       await using folder = await unlessMissing(parent?.enter(name) ?? Promise.resolve(undefined));
-      if (folder) await lookInto(`${key}/`);
+      if (folder) await addFolder(`${key}/`);
       return undefined;
     }
     const version = versionOf(stat);
     const mark = markOf(key, version);
-    if (!files.look(key, performance.now(), version) || told.has(mark)) return undefined;
-    told.add(mark);
+    if (!files.check(key, performance.now(), version) || recent.has(mark)) return undefined;
+    recent.add(mark);
     return listed(bucket, { key, stat });
   }
 
-  /** A folder came, maybe with files in it that nobody will tell of. */
-  async function lookInto(base: string): Promise<void> {
-    for await (const { key, stat } of listFiles(buckets, bucket, { prefix: base, onFolder: alarms.set })) {
+  /** A folder came, maybe with files in it for which nothing else will call. */
+  async function addFolder(base: string): Promise<void> {
+    for await (const { key, stat } of listFiles(buckets, bucket, { prefix: base, onFolder: watches.watch })) {
       if (ended.aborted) return;
       if (files.add(key, performance.now(), versionOf(stat))) continue;
       missed = true;
@@ -97,12 +97,12 @@ export function watchObjects(
     }
   }
 
-  async function* tell(): AsyncGenerator<ListedObject, undefined> {
+  async function* objects(): AsyncGenerator<ListedObject, undefined> {
     try {
       for (;;) {
         const { rings } = bell;
         for (const key of files.due(performance.now())) {
-          const object = await look(key).catch(() => files.postpone(key, performance.now()));
+          const object = await check(key).catch(() => files.postpone(key, performance.now()));
           if (ended.aborted) return undefined;
           if (object) yield object;
         }
@@ -114,8 +114,9 @@ export function watchObjects(
     } finally {
       leaving.abort();
       await sweeps;
+      either[Symbol.dispose]();
     }
   }
 
-  return tell();
+  return objects();
 }

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
-import { sampleBucket } from "../../../../../test/contracts/sample-bucket.ts";
-import { bucketFolders } from "../buckets.ts";
-import { problemWithNames } from "../object-names.ts";
+import { sampleBucket } from "../../../../test/contracts/sample-bucket.ts";
+import { bucketFolders, problemWithNames } from "./buckets.ts";
 import { listObjects } from "./list-objects.ts";
 
 const bucket = "uploads";

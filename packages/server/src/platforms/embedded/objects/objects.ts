@@ -2,17 +2,15 @@ import type { ObjectActions } from "../../../deliver/object-actions.ts";
 import type { ObjectLister, ObjectWatcher } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
 import type { ObjectRef } from "../../../model/source.ts";
-import { deleteVersion } from "./beside/delete-version.ts";
-import { keptVersions } from "./beside/kept-versions.ts";
-import { objectTags } from "./beside/object-tags.ts";
-import { type BucketsOptions, bucketFolders } from "./buckets.ts";
-import { fileBytes } from "./files/file-bytes.ts";
-import { type FoundVersion, newestVersion, openVersion } from "./find-version.ts";
-import { listObjects } from "./list/list-objects.ts";
+import { type BucketsOptions, bucketFolders, problemWithNames } from "./buckets.ts";
+import type { OpenFile } from "./directory-handle.ts";
+import { versionOf } from "./fingerprint.ts";
+import { listObjects } from "./list-objects.ts";
 import { changedMeanwhile, failedBy, noSuchObject } from "./object-failure.ts";
 import { objectLinks } from "./object-link.ts";
-import { problemWithNames } from "./object-names.ts";
-import { type WatchOptions, watchObjects } from "./watch/watch-objects.ts";
+import { objectTags } from "./tags.ts";
+import { deleteVersion, type FoundVersion, keptVersions, newestVersion, openVersion } from "./versions.ts";
+import { type WatchOptions, watchObjects } from "./watch-objects.ts";
 
 export interface FolderObjectsOptions extends BucketsOptions {
   /** Where the service can be reached from outside; asked anew for each link. */
@@ -36,7 +34,7 @@ export interface FolderObjects extends ObjectReader, ObjectActions, ObjectLister
  *
  * The version of an object is known by its file's record (`versionOf`), so that whatever is done to a file makes it another
  * version, with none of the tags. Older versions are there only if they were kept when the file was replaced (`put`); a
- * bucket where none ever was is unversioned, and its versions are told to nobody. When
+ * bucket where none ever was is unversioned, and its versions are shown to nobody. When
  * the newest is deleted, older ones can still be read by their version, but none becomes the newest: the key has no object
  * until a file is put there again.
  *
@@ -121,4 +119,61 @@ export function folderObjects(options: FolderObjectsOptions): FolderObjects {
 
 function failedAction(attempt: string, { bucket, key }: ObjectRef, cause: unknown): Error {
   return new Error(`cannot ${attempt} ${JSON.stringify(key)} in the bucket ${bucket}`, { cause });
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/**
+ * The bytes of a file, to be read once, each chunk when it is asked for. The file is opened with the first, so that bytes
+ * nobody reads hold nothing open, and closed after the last, when the reader leaves, or when the signal is aborted.
+ * Ends only when the file still is, after its last byte, the one that was opened; else throws `SourceFailed`.
+ */
+function fileBytes(open: () => Promise<OpenFile>, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  const reading = read(open);
+  const stop = (): void => void reading.return(undefined).catch(() => {});
+  const forget = (): void => signal.removeEventListener("abort", stop);
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      signal.throwIfAborted();
+      signal.addEventListener("abort", stop);
+      const next = await reading.next().catch((error) => {
+        forget();
+        throw error;
+      });
+      if (next.done) forget();
+      // A reading that was stopped would end as if the file did.
+      signal.throwIfAborted();
+      return next;
+    },
+    return() {
+      forget();
+      return reading.return(undefined);
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+async function* read(open: () => Promise<OpenFile>): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    const { file, stat } = await open();
+    await using _ = file;
+    let left = Number(stat.size);
+    while (left > 0) {
+      const chunk = Buffer.allocUnsafe(Math.min(left, CHUNK_BYTES));
+      const { bytesRead } = await file.read(chunk, 0, chunk.length);
+      if (bytesRead === 0) throw changedMeanwhile();
+      left -= bytesRead;
+      // Before the last piece is given away, so that who counts bytes does not take it for the end.
+      if (left === 0) await mustBe(stat, file);
+      yield chunk.subarray(0, bytesRead);
+    }
+    await mustBe(stat, file);
+    return undefined;
+  } catch (error) {
+    throw failedBy(error, "cannot read the object");
+  }
+}
+
+async function mustBe(stat: OpenFile["stat"], file: OpenFile["file"]): Promise<void> {
+  if (versionOf(await file.stat({ bigint: true })) !== versionOf(stat)) throw changedMeanwhile();
 }

@@ -1,24 +1,24 @@
 /**
- * Files that somebody may still be writing. Each is to be looked at when it is due, and is quiet once it was found to be
+ * Files that somebody may still be writing. Each is to be checked when it is due, and is quiet once it was found to be
  * the same version for as long as `quietMs`. There is room for so many, no more.
  */
-export interface QuietFiles {
+export interface Debounce {
   /** For about half of what it can hold. */
   readonly hasRoom: boolean;
   /** A version that was seen just now; without one the file is due at once. False when there is no room. */
   add(key: string, now: number, version?: string): boolean;
-  /** Those to be looked at by now. */
+  /** Those to be checked by now. */
   due(now: number): string[];
   /** How long until the next is due. */
   dueInMs(now: number): number;
-  /** Tells what it was found to be when it was due: true when it is quiet. */
-  look(key: string, now: number, version: string): boolean;
-  /** It could not be looked at: again after the same time. */
+  /** Takes what it was found to be when it was due: true when it is quiet. */
+  check(key: string, now: number, version: string): boolean;
+  /** It could not be checked: again after the same time. */
   postpone(key: string, now: number): void;
   remove(key: string): void;
 }
 
-export function quietFiles({ quietMs, maxFiles }: { quietMs: number; maxFiles: number }): QuietFiles {
+export function debounce({ quietMs, maxFiles }: { quietMs: number; maxFiles: number }): Debounce {
   const unseen = new Set<string>();
   /** In the order in which they are due, since all wait for the same time. */
   const waiting = new Map<string, { version: string | undefined; dueAt: number }>();
@@ -59,7 +59,7 @@ export function quietFiles({ quietMs, maxFiles }: { quietMs: number; maxFiles: n
       for (const { dueAt } of waiting.values()) return Math.max(0, dueAt - now);
       return Number.POSITIVE_INFINITY;
     },
-    look(key, now, version) {
+    check(key, now, version) {
       const isQuiet = waiting.get(key)?.version === version;
       if (isQuiet) remove(key);
       else wait(key, now, version);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { problemWithNames } from "./object-names.ts";
+import { problemWithNames } from "./buckets.ts";
 
 const bucket = "uploads";
 const version = "0123456789abcdef0123456789abcdef";

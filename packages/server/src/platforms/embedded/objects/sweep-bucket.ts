@@ -1,23 +1,21 @@
-import { alarm } from "../../../../flow/alarm.ts";
-import { SourceFailed } from "../../../../model/source.ts";
-import type { Buckets } from "../buckets.ts";
-import { versionOf } from "../files/fingerprint.ts";
-import type { HeldFolder } from "../files/held-folder.ts";
-import { listFiles } from "../list/list-objects.ts";
-import { cameSince } from "./came-since.ts";
-import type { FolderAlarms } from "./folder-alarms.ts";
-import { growingMarks, markOf, type ObjectMarks } from "./object-marks.ts";
-import type { QuietFiles } from "./quiet-files.ts";
-import type { ToldMarks } from "./told-marks.ts";
+import { alarm } from "../../../flow/alarm.ts";
+import { SourceFailed } from "../../../model/source.ts";
+import type { Buckets } from "./buckets.ts";
+import type { Debounce } from "./debounce.ts";
+import type { DirectoryHandle } from "./directory-handle.ts";
+import { versionOf } from "./fingerprint.ts";
+import type { FolderWatches } from "./folder-watches.ts";
+import { listFiles } from "./list-objects.ts";
+import { arrivedSince, growingMarks, markOf, type ObjectMarks, type RecentMarks } from "./seen-objects.ts";
 
 export interface Sweeping {
   buckets: Buckets;
   bucket: string;
   /** Where new objects go. When there is no room the sweep waits. */
-  files: QuietFiles;
-  told: ToldMarks;
-  alarms: FolderAlarms;
-  /** Time between two sweeps, and how often to look whether there is room. */
+  files: Debounce;
+  recent: RecentMarks;
+  watches: FolderWatches;
+  /** Time between two sweeps, and how often to check whether there is room. */
   sweepMs: number;
   pollMs: number;
   /** Asks, and forgets, whether something was missed for which there was no room. */
@@ -31,14 +29,14 @@ const REST_TIMES = 9;
 const REST_MAX_MS = 10 * 60 * 1000;
 
 /**
- * Clocks of file systems are a little behind. What came shortly before the watching began may be told of, which is better
+ * Clocks of file systems are a little behind. What came shortly before the watching began may be found, which is better
  * than to miss what came shortly after.
  */
 const MARGIN_MS = 2000;
 
 /**
  * Lists the bucket again and again, and finds what is new in it: at first what came since it was called, later what was
- * not there the last time. Sets the alarms on the folders it comes through. Throws `SourceFailed` when that is no use any
+ * not there the last time. Watches the folders it comes through. Throws `SourceFailed` when that is no use any
  * more.
  */
 export async function sweepBucket(sweeping: Sweeping, ended: AbortSignal): Promise<void> {
@@ -59,28 +57,28 @@ export async function sweepBucket(sweeping: Sweeping, ended: AbortSignal): Promi
 }
 
 async function sweepOnce(
-  { buckets, bucket, files, told, alarms, ...sweeping }: Sweeping,
+  { buckets, bucket, files, recent, watches, ...sweeping }: Sweeping,
   { known, since, sleep }: { known: ObjectMarks | undefined; since: number; sleep: (ms: number) => Promise<void> },
   ended: AbortSignal,
 ): Promise<ObjectMarks> {
   const marks = growingMarks();
-  const recent = cameSince(since);
-  const onFolder = async (base: string, folder: HeldFolder): Promise<void> => {
-    await alarms.set(base, folder);
-    if (!known) recent.enter(base, await folder.stat());
+  const arrivals = arrivedSince(since);
+  const onFolder = async (base: string, folder: DirectoryHandle): Promise<void> => {
+    await watches.watch(base, folder);
+    if (!known) arrivals.enter(base, await folder.stat());
   };
-  told.sweepBegins();
+  recent.sweepBegins();
   for await (const found of listFiles(buckets, bucket, { onFolder })) {
     if (ended.aborted) break;
     const version = versionOf(found.stat);
     const mark = markOf(found.key, version);
     marks.add(mark);
-    if (told.has(mark) || !(known ? !known.has(mark) : recent.has(found.key, found.stat))) continue;
+    if (recent.has(mark) || !(known ? !known.has(mark) : arrivals.has(found.key, found.stat))) continue;
     while (!ended.aborted && !files.add(found.key, performance.now(), version)) await sleep(sweeping.pollMs);
     sweeping.onFound();
   }
-  alarms.forgetOthers();
-  told.sweepEnded();
+  watches.forgetOthers();
+  recent.sweepEnded();
   return marks.done();
 }
 

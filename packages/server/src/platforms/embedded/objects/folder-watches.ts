@@ -1,68 +1,68 @@
 import { type FSWatcher, watch } from "node:fs";
-import type { HeldFolder } from "../files/held-folder.ts";
+import type { DirectoryHandle } from "./directory-handle.ts";
 
 /**
- * Tells at once of what happens in folders. May miss something, so that nobody should rely on it alone.
+ * Calls at once when something happens in a folder. May miss something, so that nobody should rely on it alone.
  *
  * Not Node's own watching of trees: on Linux it reads the whole tree while everything else waits, follows links, and takes
  * a watch of the kernel's for each file.
  */
-export interface FolderAlarms {
-  /** Also when it was set before, to say that the folder is still there. */
-  set(base: string, folder: HeldFolder): Promise<void>;
-  /** Forgets the folders that were not set again since the last call. */
+export interface FolderWatches {
+  /** Also when it is watched already, to say that the folder is still there. */
+  watch(base: string, folder: DirectoryHandle): Promise<void>;
+  /** Forgets the folders that were not named again since the last call. */
   forgetOthers(): void;
   close(): void;
 }
 
-interface Alarm {
+interface Watch {
   watcher: FSWatcher;
-  /** Tells a folder from another that has its name now, and maybe its number. */
+  /** Of this folder, and of no other that has its name now, and maybe its number. */
   identity: string;
   isCurrent: boolean;
 }
 
-export interface FolderAlarmsOptions {
+export interface FolderWatchesOptions {
   /** Folders beyond are not watched. */
   maxFolders: number;
   /** A file or folder came, went or changed. */
   onChange(path: string): void;
 }
 
-export function folderAlarms({ maxFolders, onChange }: FolderAlarmsOptions): FolderAlarms {
-  const alarms = new Map<string, Alarm>();
+export function folderWatches({ maxFolders, onChange }: FolderWatchesOptions): FolderWatches {
+  const watches = new Map<string, Watch>();
   let closed = false;
 
   function remove(base: string): void {
-    alarms.get(base)?.watcher.close();
-    alarms.delete(base);
+    watches.get(base)?.watcher.close();
+    watches.delete(base);
   }
 
   return {
-    async set(base, folder) {
+    async watch(base, folder) {
       const { ino, birthtimeNs } = await folder.stat();
       const identity = `${ino} ${birthtimeNs}`;
-      const before = alarms.get(base);
+      const before = watches.get(base);
       if (before?.identity === identity) {
         before.isCurrent = true;
         return;
       }
       remove(base);
-      if (closed || alarms.size >= maxFolders) return;
+      if (closed || watches.size >= maxFolders) return;
       const watcher = tryToWatch(folder.path, (name) => onChange(base + name));
       if (!watcher) return;
       watcher.on("error", () => remove(base));
-      alarms.set(base, { watcher, identity, isCurrent: true });
+      watches.set(base, { watcher, identity, isCurrent: true });
     },
     forgetOthers() {
-      for (const [base, alarm] of alarms) {
-        if (!alarm.isCurrent) remove(base);
-        alarm.isCurrent = false;
+      for (const [base, watched] of watches) {
+        if (!watched.isCurrent) remove(base);
+        watched.isCurrent = false;
       }
     },
     close() {
       closed = true;
-      for (const base of [...alarms.keys()]) remove(base);
+      for (const base of [...watches.keys()]) remove(base);
     },
   };
 }

@@ -13,13 +13,12 @@ import {
 import { rename, writeFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { findings } from "@lazaret/contract";
-import { findingOf, never, readAll } from "../../../../../test/contracts/object-stores.ts";
-import { type SampleBucket, sampleBucket } from "../../../../../test/contracts/sample-bucket.ts";
-import type { SeenObject } from "../../../../model/source.ts";
-import { type Buckets, bucketFolders, digestOf } from "../buckets.ts";
-import { deleteVersion } from "./delete-version.ts";
-import { keptVersions } from "./kept-versions.ts";
-import { objectTags } from "./object-tags.ts";
+import { findingOf, never, readAll } from "../../../../test/contracts/object-stores.ts";
+import { type SampleBucket, sampleBucket } from "../../../../test/contracts/sample-bucket.ts";
+import type { SeenObject } from "../../../model/source.ts";
+import { type Buckets, bucketFolders, digestOf } from "./buckets.ts";
+import { objectTags } from "./tags.ts";
+import { deleteVersion, keptVersions } from "./versions.ts";
 
 const clean = { key: "scanner", value: "clean" };
 const bucket = "uploads";
@@ -62,8 +61,8 @@ describe("deleting", () => {
     const buckets = bucketFolders({ bucketsDir: sample.bucketsDir });
     const sly: Buckets = {
       ...buckets,
-      async holdParent(...named) {
-        const parent = await buckets.holdParent(...named);
+      async openParent(...named) {
+        const parent = await buckets.openParent(...named);
         const at = (name: string): string => {
           if (existsSync(sample.outside("new"))) renameSync(sample.outside("new"), sample.path("file"));
           return parent.at(name);

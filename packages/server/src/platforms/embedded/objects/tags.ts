@@ -1,10 +1,10 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { open, readdir, readFile, rename, unlink } from "node:fs/promises";
-import type { ObjectTag } from "../../../../deliver/object-actions.ts";
-import type { ObjectRef } from "../../../../model/source.ts";
-import { type Buckets, digestOf } from "../buckets.ts";
-import { type HeldFolder, unless } from "../files/held-folder.ts";
-import { unlessMissing } from "../object-failure.ts";
+import type { ObjectTag } from "../../../deliver/object-actions.ts";
+import type { ObjectRef } from "../../../model/source.ts";
+import { type Buckets, digestOf } from "./buckets.ts";
+import { type DirectoryHandle, unless } from "./directory-handle.ts";
+import { unlessMissing } from "./object-failure.ts";
 
 interface Tag {
   key: string;
@@ -35,7 +35,7 @@ const SHARD_DIGITS = 3;
 const SHARDS = 16 ** SHARD_DIGITS;
 
 /**
- * Files that are moved away or replaced by others leave their tags behind. So many are looked at with each tag that is
+ * Files that are moved away or replaced by others leave their tags behind. So many are checked with each tag that is
  * set: then those left behind are at most about as many as the others, or as there are shards.
  */
 const TIDIED_AT_ONCE = 4;
@@ -48,17 +48,17 @@ export function objectTags(
   exists: (object: ObjectRef, version: string) => Promise<boolean>,
   random: (below: number) => number = randomInt,
 ): ObjectTags {
-  const hold = (bucket: string, shard: string, options?: { make?: boolean }): Promise<HeldFolder> =>
-    buckets.holdReserved(bucket, ["tags", shard], options);
+  const openShard = (bucket: string, shard: string, options?: { make?: boolean }): Promise<DirectoryHandle> =>
+    buckets.openSidecar(bucket, ["tags", shard], options);
 
   /** The files of a version's tags; nothing where there is no folder. */
   async function withFiles(
     object: ObjectRef,
     version: string,
-    use: (folder: HeldFolder, names: string[]) => Promise<void>,
+    use: (folder: DirectoryHandle, names: string[]) => Promise<void>,
   ): Promise<void> {
     const digest = digestOf(object.key);
-    await using folder = await unlessMissing(hold(object.bucket, shardOf(digest)));
+    await using folder = await unlessMissing(openShard(object.bucket, shardOf(digest)));
     if (!folder) return;
     const names = await readdir(folder.path);
     await use(
@@ -70,7 +70,7 @@ export function objectTags(
   return {
     async set({ bucket, key }, version, tag) {
       const digest = digestOf(key);
-      await using folder = await hold(bucket, shardOf(digest), { make: true });
+      await using folder = await openShard(bucket, shardOf(digest), { make: true });
       const kept: Kept = { key, version, tag: { key: tag.key, value: tag.value } };
       const name = `${digest}.${version}.${digestOf(JSON.stringify(tag.key)).slice(0, 16)}.json`;
       const before = (await readKept(folder, name))?.tag.value;
@@ -100,10 +100,10 @@ export function objectTags(
 
     async tidy(bucket) {
       const shard = random(SHARDS).toString(16).padStart(SHARD_DIGITS, "0");
-      await using folder = await unlessMissing(hold(bucket, shard));
+      await using folder = await unlessMissing(openShard(bucket, shard));
       if (!folder) return;
       const names = await readdir(folder.path);
-      for (let looked = 0; looked < TIDIED_AT_ONCE && names.length > 0; looked += 1) {
+      for (let checked = 0; checked < TIDIED_AT_ONCE && names.length > 0; checked += 1) {
         const [name = ""] = names.splice(random(names.length), 1);
         const kept = await readKept(folder, name);
         const needed = kept ? await exists({ bucket, key: kept.key }, kept.version) : await isYoung(folder, name);
@@ -118,7 +118,7 @@ function shardOf(digest: string): string {
 }
 
 /** Under another name first, so that nobody ever reads half of it. */
-async function write(folder: HeldFolder, name: string, content: string): Promise<void> {
+async function write(folder: DirectoryHandle, name: string, content: string): Promise<void> {
   const draft = folder.at(`${randomUUID()}.draft`);
   try {
     await using file = await open(draft, "wx", 0o644);
@@ -133,7 +133,7 @@ async function write(folder: HeldFolder, name: string, content: string): Promise
 }
 
 /** Undefined for what is not a tag's file, or went away. */
-async function readKept(folder: HeldFolder, name: string): Promise<Kept | undefined> {
+async function readKept(folder: DirectoryHandle, name: string): Promise<Kept | undefined> {
   const opened = await unlessMissing(folder.openFile(name));
   if (!opened) return undefined;
   await using file = opened.file;
@@ -148,7 +148,7 @@ async function readKept(folder: HeldFolder, name: string): Promise<Kept | undefi
 }
 
 /** A draft that somebody may be writing. */
-async function isYoung(folder: HeldFolder, name: string): Promise<boolean> {
+async function isYoung(folder: DirectoryHandle, name: string): Promise<boolean> {
   const stat = await folder.statFile(name);
   return stat !== undefined && Date.now() - Number(stat.mtimeMs) < DRAFT_MAX_MS;
 }

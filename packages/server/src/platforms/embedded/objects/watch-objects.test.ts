@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { findings } from "@lazaret/contract";
-import { failureOf } from "../../../../../test/contracts/object-stores.ts";
-import { type SampleBucket, sampleBucket } from "../../../../../test/contracts/sample-bucket.ts";
-import { until } from "../../../../../test/support/until.ts";
+import { failureOf } from "../../../../test/contracts/object-stores.ts";
+import { type SampleBucket, sampleBucket } from "../../../../test/contracts/sample-bucket.ts";
+import { until } from "../../../../test/support/until.ts";
 import type { WatchOptions } from "./watch-objects.ts";
 
 const bucket = "uploads";
