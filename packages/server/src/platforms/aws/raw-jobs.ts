@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Job, noFailures } from "../../model/job.ts";
+import { newJob } from "../../model/job.ts";
 import { burialMark, MAX_BODY_BYTES } from "./job-message.ts";
 import { addedText, type JobKey } from "./job-state.ts";
 import { addJob, type StoreParts } from "./job-store.ts";
@@ -35,14 +35,9 @@ async function add(
   submission: RawSubmission,
   { index, parts }: { index: number; parts: StoreParts },
 ): Promise<void> {
-  const job: Job = {
-    id: idOf(message, index),
-    submittedAt: message.sentAt,
-    // Nobody with a key asked for it: who may send to the queue may have things scanned.
-    keyDigest: "",
-    ...submission,
-    ...noFailures,
-  };
+  // Nobody with a key asked for it: who may send to the queue may have things scanned.
+  const asked = { ...submission, keyDigest: "" };
+  const job = newJob(asked, { id: idOf(message, index), submittedAt: message.sentAt });
   await addJob(job, rawKey(message, index).added, parts);
 }
 

@@ -13,7 +13,7 @@ interface HeaderCase {
   why: string;
 }
 
-const file = new URL("../../../test/cases/outbound.json", import.meta.url);
+const file = new URL("../../server/test/cases/outbound.json", import.meta.url);
 const { header_cases }: { header_cases: HeaderCase[] } = JSON.parse(readFileSync(file, "utf8"));
 
 const names = (count: number): Record<string, string> =>
@@ -38,6 +38,30 @@ describe("headers a client wants sent", () => {
     });
   }
 
+  it("says why it refuses a header", () => {
+    const connection = "it belongs to the connection, which the service makes";
+    const framing = "it belongs to the framing, which the service chooses";
+    const http1 = "the service speaks HTTP/1.1 and nothing else";
+    const reasons = {
+      Connection: connection,
+      "Keep-Alive": connection,
+      TE: connection,
+      Trailer: framing,
+      "Transfer-Encoding": framing,
+      "Content-Length": framing,
+      Upgrade: http1,
+      "HTTP2-Settings": http1,
+      Expect: "the service does not wait for 100 Continue",
+      Host: "it is taken from the URL",
+      Range: "the whole file is always scanned",
+      "Proxy-Connection": "it is for proxies, and the service uses none",
+    };
+    for (const [name, hint] of Object.entries(reasons)) {
+      const message = `${name} is not allowed in download_headers`;
+      assert.deepEqual(checkHeaders({ [name]: "x" }, "download_headers"), { kind: "invalid", message, hint });
+    }
+  });
+
   it("refuses ranges for downloads, which must be the whole file, and lets callbacks have them", () => {
     for (const name of ["Range", "if-range"]) {
       assert.equal(checkHeaders({ [name]: "x" }, "download_headers").kind, "invalid", name);
@@ -56,6 +80,8 @@ describe("headers a client wants sent", () => {
       "X-DELIVERY-ID": "2",
       "X-Delivery-Attempt": "3",
       "content-encoding": "gzip",
+      "Content-Type": "text/plain",
+      "x-signature": "4",
       A: "b",
     };
     assert.deepEqual(checkHeaders(given, "callback_headers"), { kind: "ok", headers: { A: "b" } });
