@@ -42,7 +42,7 @@ export function urlProblem(value: unknown): string | undefined {
   return schemaProblem(value, { type: "string", minLength: 1, maxLength: URL_MAX_CHARACTERS })?.what;
 }
 
-/** A callback may carry the receiver's credentials: installations refuse plain http, unless they are told not to. */
+/** A callback may carry the receiver's credentials: installations refuse plain http by default. */
 export function isPlainHttp(url: string): boolean {
   return /^http:/i.test(url);
 }

@@ -16,16 +16,14 @@ import type { Platform } from "./platforms/platform.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { asyncHandlers } from "./receive/async-routes.ts";
+import { wrongKeys } from "./receive/bearer-auth.ts";
 import { familyHandlers } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { keyHandlers } from "./receive/key-routes.ts";
 import { objectLinkHandlers } from "./receive/object-link-routes.ts";
 import { routes } from "./receive/routes.ts";
-import type { ScanNowOptions } from "./receive/scan-now.ts";
-import { type ReadinessCheck, serviceHandlers } from "./receive/service-routes.ts";
-import { syncHandlers } from "./receive/sync-routes.ts";
-import { versionHandlers } from "./receive/version-route.ts";
-import { wrongKeys } from "./receive/wrong-keys.ts";
+import { type ReadinessCheck, serviceHandlers, versionHandlers } from "./receive/service-routes.ts";
+import { type ScanNowOptions, syncHandlers } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -38,7 +36,7 @@ export interface ServiceOptions {
   allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  /** Ends a synchronous scan that takes too long: see sync-routes.ts. */
   timer?: ScanNowOptions["timer"];
   /** Where LAZARET_CLAMD=auto looks, if not at the usual sockets. */
   clamdSockets?: readonly string[];

@@ -1,7 +1,6 @@
 import { startAsyncApi } from "./compose/async-api.ts";
 import { log } from "./log.ts";
-import type { LambdaEvent, LambdaResult } from "./receive/lambda/lambda-event.ts";
-import { lambdaHandler } from "./receive/lambda/lambda-handler.ts";
+import { type LambdaEvent, type LambdaResult, lambdaHandler } from "./receive/lambda-handler.ts";
 import { readSettings } from "./settings/read-settings.ts";
 
 /** The asynchronous API as a Lambda function. Started once, when the first request comes. */

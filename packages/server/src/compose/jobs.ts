@@ -15,7 +15,7 @@ import { type JobStages, runJob } from "../pipeline/run-job.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import { type JobRun, startWorker, type Worker } from "../queue/worker.ts";
-import { type SubmitJob, submitJob } from "../receive/submit-job.ts";
+import { type SubmitJob, submitJob } from "../receive/async-routes.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { installationOf } from "./installation.ts";

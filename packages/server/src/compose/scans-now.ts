@@ -2,7 +2,7 @@ import { read } from "node:fs";
 import { promisify } from "node:util";
 import { SYNC_MAX_FILE_BYTES, SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 import { release, type Spooled, spool } from "../engines/threads/spool.ts";
-import { type ScanNow, type ScanNowOptions, scanNow } from "../receive/scan-now.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "../receive/sync-routes.ts";
 import { admission } from "../scan/admission.ts";
 import type { Settings } from "../settings.ts";
 import { installationOf } from "./installation.ts";

@@ -1,4 +1,4 @@
-import { gatheredBytes } from "../model/gathered-bytes.ts";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 

@@ -11,8 +11,7 @@ import {
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Job, JobSource, ObjectAction, ScannedJob } from "../model/job.ts";
-import type { Report } from "../model/report.ts";
-import { noteOf } from "../model/report-note.ts";
+import { noteOf, type Report } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import { type ObjectRef, type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";

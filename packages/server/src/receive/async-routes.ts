@@ -8,29 +8,36 @@ import {
   scanResultSchema,
   traceIdSchema,
 } from "@lazaret/contract";
+import { type Job, newJob, type Submission } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
-import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
-import { checkBody } from "./body/check-body.ts";
-import { type CheckDestination, downloadsDisabled, urlSource } from "./body/download-fields.ts";
-import { readJsonObject } from "./body/json-body.ts";
-import { type CheckObject, objectSource } from "./body/object-fields.ts";
+import { checkBody, readJsonObject } from "./body/json-body.ts";
 import { requireFeatures } from "./body/required-features.ts";
+import {
+  type CheckDestination,
+  type CheckObject,
+  checkTraceId,
+  downloadsDisabled,
+  objectSource,
+  type ReplyOptions,
+  type ReplyRules,
+  replyOptions,
+  urlSource,
+} from "./body/submission.ts";
 import { type Dialect, pathIn } from "./dialect.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
 import type { Endpoint, Handle, RouteDoc } from "./route.ts";
-import type { SubmitJob } from "./submit-job.ts";
 
-export interface AsyncHandlersOptions extends AsyncFieldsOptions {
+export interface AsyncHandlersOptions extends ReplyRules {
   submit: SubmitJob;
   checkDestination: CheckDestination;
   installation: Installation;
   /** False where files are not scanned by their URL. */
   downloads: boolean;
   checkObject: CheckObject;
-  /** Where an object can be read, without what lets one in: told in callbacks. */
+  /** Where an object can be read, without what lets one in: callbacks say it. */
   objectAddress(object: ObjectRef): Promise<string>;
   /** Undefined while unfinished, unknown, or older than 24 hours. */
   findResult(traceId: string): Promise<Report | undefined>;
@@ -55,7 +62,7 @@ const submitErrors = {
   415: ["unsupported_media_type", "unsupported_encoding"],
   503: ["queue_unavailable"],
 };
-const wishErrors = [
+const replyErrors = [
   "invalid_callback_url",
   "blocked_destination",
   "invalid_header",
@@ -77,7 +84,7 @@ export const asyncEndpoints: Record<AsyncEndpoint, Endpoint> = {
       request: { contentType: "application/json", schema: asyncDownloadSchema },
       errors: {
         ...submitErrors,
-        400: ["invalid_json", "invalid_request", "invalid_download_url", ...wishErrors],
+        400: ["invalid_json", "invalid_request", "invalid_download_url", ...replyErrors],
         403: ["downloads_disabled"],
       },
       example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/download`,
@@ -90,7 +97,7 @@ export const asyncEndpoints: Record<AsyncEndpoint, Endpoint> = {
       summary: "Queue a scan of an object in a bucket",
       ...submitted,
       request: { contentType: "application/json", schema: asyncObjectSchema },
-      errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...wishErrors] },
+      errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...replyErrors] },
       example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/objstore`,
     },
   },
@@ -119,20 +126,20 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
       requireFeatures({ endpoint: "download", body }, options.installation);
       const source = urlSource(body, options.checkDestination);
-      const wish = answerWish(body, options, caller.dialect);
-      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
+      const reply = replyOptions(body, options, caller.dialect);
+      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
       request.note({ job_id: job.id });
-      return accepted(wish, caller.dialect);
+      return accepted(reply, caller.dialect);
     },
     async asyncObject(request, caller) {
       const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
       requireFeatures({ endpoint: "objstore", body }, options.installation);
       const source = objectSource(body, options.checkObject);
-      const wish = answerWish(body, options, caller.dialect);
-      if (wish.callback) source.address = await options.objectAddress(source);
-      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
+      const reply = replyOptions(body, options, caller.dialect);
+      if (reply.callback) source.address = await options.objectAddress(source);
+      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
       request.note({ job_id: job.id });
-      return accepted(wish, caller.dialect);
+      return accepted(reply, caller.dialect);
     },
     async asyncResult(request) {
       requireFeatures({ endpoint: "result" }, options.installation);
@@ -146,7 +153,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
   };
 }
 
-function accepted({ callback, traceId }: { callback?: unknown; traceId?: string }, dialect: Dialect): Answer {
+function accepted({ callback, traceId }: ReplyOptions, dialect: Dialect): Answer {
   if (callback !== undefined) return { status: 204 };
   const path = pathIn(dialect, RESULT_PATH);
   return { status: 201, headers: { Location: `${path}?trace_id=${encodeURIComponent(traceId ?? "")}` } };
@@ -160,4 +167,22 @@ function traceIdOf(request: ApiRequest): string {
   checkBody({ trace_id: traceId }, { type: "object", properties: { trace_id: traceIdSchema }, required: [] });
   checkTraceId(traceId);
   return traceId;
+}
+
+export interface SubmitOptions {
+  /** Resolves when the job is durable, and the newest submission of its trace id. */
+  add(job: Job): Promise<void>;
+  newId(): string;
+  now(): number;
+}
+
+export type SubmitJob = (submission: Submission) => Promise<Job>;
+
+/** From a checked request to a durable job. When this resolves, the job may be acknowledged: it is never lost. */
+export function submitJob({ add, newId, now }: SubmitOptions): SubmitJob {
+  return async (submission) => {
+    const job = newJob(submission, { id: newId(), submittedAt: now() });
+    await add(job);
+    return job;
+  };
 }

@@ -1,5 +1,5 @@
 import type { FailedError } from "@lazaret/contract";
-import { withoutQuery } from "../model/plain-url.ts";
+import { withoutQuery } from "../model/source.ts";
 import { badRequest } from "./problem.ts";
 import type { Endpoint, Handle } from "./route.ts";
 
@@ -8,7 +8,7 @@ export interface FamilyHandlersOptions {
   tenantId: string;
   /** Files scanned in this calendar month. */
   scansThisMonth(): Promise<number>;
-  /** What is told as the quota; nothing is refused beyond it. */
+  /** Shown as the quota; nothing is refused beyond it. */
   monthlyQuota: number;
   /** Callbacks that finally failed, newest first. Undefined for a cursor that is none. */
   callbackFailures(options: {

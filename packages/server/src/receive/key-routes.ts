@@ -1,5 +1,4 @@
-import type { Answer } from "./exchange.ts";
-import { renderedOnce } from "./http/answer-body.ts";
+import { type Answer, renderedOnce } from "./exchange.ts";
 import { Problem } from "./problem.ts";
 import type { Endpoint, Handle } from "./route.ts";
 

@@ -37,9 +37,9 @@ export interface Route extends PlacedEndpoint {
 
 export type Handle = (request: ApiRequest, caller: Caller) => Promise<Answer>;
 
-/** Who asks, and in which words. */
+/** Who asks, and in which dialect. */
 interface Caller {
-  /** Tells which key the request carries; empty on open endpoints. */
+  /** The digest of the key that the request carries; empty on open endpoints. */
   keyDigest: string;
   dialect: Dialect;
 }

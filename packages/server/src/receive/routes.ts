@@ -1,15 +1,14 @@
 import { asyncEndpoints, RESULT_PATH } from "./async-routes.ts";
 import { aliases, dialectOf } from "./dialect.ts";
+import { renderedOnce } from "./exchange.ts";
 import { familyEndpoints } from "./family-routes.ts";
-import { renderedOnce } from "./http/answer-body.ts";
 import { keyEndpoints } from "./key-routes.ts";
 import { objectLinkEndpoints } from "./object-link-routes.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
 import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
-import { serviceEndpoints } from "./service-routes.ts";
+import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
 import { syncEndpoints } from "./sync-routes.ts";
-import { versionEndpoints } from "./version-route.ts";
 
 /**
  * Every route of the service. `open` answers without an API key; `api` is not there on a worker. `scans` is there where files are

@@ -1,6 +1,6 @@
 import { gate } from "../flow/gate.ts";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
-import { gatheredBytes } from "../model/gathered-bytes.ts";
 
 /**
  * Who may scan now, of those who wait for the result.

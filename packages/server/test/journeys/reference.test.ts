@@ -4,7 +4,7 @@ import { syncDownloadSchema } from "@lazaret/contract";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { type Browser, chromium } from "playwright-core";
-import { checkBody } from "../../src/receive/body/check-body.ts";
+import { checkBody } from "../../src/receive/body/json-body.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";

@@ -1,7 +1,7 @@
 import { closeSync, write } from "node:fs";
 import { promisify } from "node:util";
+import { gatheredBytes } from "../../flow/gathered-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { gatheredBytes } from "../../model/gathered-bytes.ts";
 import { namelessFile, roomIn, type SpaceReader } from "../../unpack/temporary-files.ts";
 
 const writeAt = promisify(write);

@@ -98,7 +98,7 @@ function escaped(text: string): string {
 
 const OTHER_NAMES = `<p>Every path that begins with <code>/api/v1</code> is also there with <code>/v1</code>, and <code>objstore</code> as
 <code>s3</code>, for clients of the API's other dialect: <a href="/openapi.json">/openapi.json</a> lists them, and
-docs/moving-to-lazaret.md tells about them.</p>
+docs/moving-to-lazaret.md explains them.</p>
 `;
 
 /** The address as the browser has it: no header of a request gets into the page, and nothing that a shell would not take as it is. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type SyncObjectRequest, syncObjectSchema } from "@lazaret/contract";
-import { checkBody } from "./check-body.ts";
-import { objectSource } from "./object-fields.ts";
+import { checkBody } from "./json-body.ts";
+import { objectSource } from "./submission.ts";
 
 /** With a store that would take any name, so that only the request's own limits speak. */
 function codeOf(body: Record<string, unknown>): string {

@@ -9,8 +9,7 @@ import { api } from "./api.ts";
 import { bearerAuth } from "./bearer-auth.ts";
 import { startHttpServer } from "./http/http-server.ts";
 import { routes } from "./routes.ts";
-import { serviceHandlers } from "./service-routes.ts";
-import { versionHandlers } from "./version-route.ts";
+import { serviceHandlers, versionHandlers } from "./service-routes.ts";
 
 /** GET /version of such an installation, over HTTP and without a key. */
 async function ask(installation: Installation): Promise<VersionAnswer> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { clientAddress } from "./client-address.ts";
+import { clientAddress } from "./incoming-request.ts";
 
 const cases: [what: string, peer: string, forwarded: string | undefined, client: string][] = [
   ["no proxy", "192.0.2.1", undefined, "192.0.2.1"],

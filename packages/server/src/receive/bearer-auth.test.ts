@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { wrongKeys } from "./bearer-auth.ts";
 import { Problem } from "./problem.ts";
-import { wrongKeys } from "./wrong-keys.ts";
 
 const never = new AbortController().signal;
 
