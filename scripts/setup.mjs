@@ -65,7 +65,7 @@ export function installPackages(scope) {
  * @param {Record<string, string[]>} wanted package → programs or absolute paths, one of which shows that it is there
  */
 export function installDebianPackages(wanted) {
-  const missing = Object.keys(wanted).filter((name) => !wanted[name].some(isThere));
+  const missing = Object.keys(wanted).filter((name) => !wanted[name]?.some(isThere));
   if (missing.length === 0) return;
   const install = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
   const prefix = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
@@ -75,7 +75,7 @@ export function installDebianPackages(wanted) {
   say(`installing Debian packages: ${missing.join(", ")}…`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   for (const command of ["apt-get update", install]) {
-    const [program, ...args] = [...prefix, ...command.split(" ")];
+    const [program = "", ...args] = [...prefix, ...command.split(" ")];
     const { status, stdout, stderr } = spawnSync(program, args, { env, encoding: "utf8", maxBuffer: 2 ** 26 });
     if (status !== 0 && command === install) {
       fail(`could not install ${missing.join(", ")}`, `run it yourself: sudo ${install}\n${stdout}${stderr}`.trim());

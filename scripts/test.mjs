@@ -12,12 +12,17 @@ const files = args.length > 0 ? args : ["packages/**/*.test.ts", "deploy/cdk/tes
 installPackages("all");
 installPackagesOf("deploy/cdk");
 const bin = (name) => join(root, "node_modules/.bin", name);
+/** @type {[name: string, program: string, args: string[]][]} */
 const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
+  ["types of the scripts", bin("tsc"), ["-p", "scripts"]],
   ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
   ["dead code", bin("knip"), ["--no-progress"]],
+  // Tests do not count: what only they use is no product. Types leave no trace in it.
+  ["dead code in the product", bin("knip"), ["--production", "--no-progress", "--exclude", "types"]],
 ];
+/** @type {typeof checks} */
 const tests = [
   ["tests", ownNode, ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files]],
 ];

@@ -84,14 +84,14 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
         release(file);
       }
     }
-    const looks = [
+    const scans = [
       byThreads().catch((error) => {
         ready.reject(error);
         throw error;
       }),
     ];
-    if (byClamd) looks.unshift(byClamd);
-    return together((await Promise.allSettled(looks)).slice(overruled ? 1 : 0));
+    if (byClamd) scans.unshift(byClamd);
+    return together((await Promise.allSettled(scans)).slice(overruled ? 1 : 0));
   }
 
   return {

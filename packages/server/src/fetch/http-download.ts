@@ -28,6 +28,7 @@ export interface HttpDownload {
 /**
  * So long may a server be silent, before its headers and between two pieces. Longer than a synchronous request may take: its
  * 60 seconds end it, with 504, and a download that fails on its own is something else.
+ * @internal a test compares it with what a request may take
  */
 export const SILENCE_MS: number = (SYNC_TIMEOUT_SECONDS + 5) * 1000;
 

@@ -77,7 +77,10 @@ export interface WorkerOptions {
   leaseSeconds?: number;
 }
 
-/** Somebody else has the job now, or will have it soon. */
+/**
+ * Somebody else has the job now, or will have it soon.
+ * @internal a test tells it from other failures
+ */
 export class LeaseLost extends Error {
   constructor() {
     super("the lease of the job was lost");

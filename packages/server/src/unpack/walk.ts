@@ -1,11 +1,10 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
-import { type Blob, piecesOf } from "./blob.ts";
+import { type Blob, gaps, piecesOf, type Range } from "./blob.ts";
 import { type Budget, LimitExceeded } from "./budget.ts";
 import { memberStore } from "./member-store.ts";
-import type { MemberSink, Outcome, Range } from "./opener.ts";
+import type { MemberSink, Outcome } from "./opener.ts";
 import { containersIn, type Found } from "./openers.ts";
-import { gaps } from "./ranges.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
 /** Whoever wants to see what is in a file. Whatever it throws ends the walk. */
@@ -105,8 +104,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   using store = memberStore(tools.folder);
   const { budget } = tools;
   const { other } = visitor;
-  /** What was looked at; false if what is wrong with it did not count there. */
-  const looked = new Map<string, boolean>();
+  /** Of what was looked at; false if what is wrong with it did not count there. */
+  const digests = new Map<string, boolean>();
   let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
   let doubt: Doubt | undefined;
 
@@ -119,9 +118,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
    * a leftover there may be a member here, and then counts.
    */
   function isRepeated(digest: string, counts: boolean): boolean {
-    const before = looked.get(digest);
+    const before = digests.get(digest);
     if (before === true || before === counts) return true;
-    looked.set(digest, counts);
+    digests.set(digest, counts);
     return false;
   }
 
@@ -190,7 +189,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
-      if (leftover) looked.set(member.digest, false);
+      if (leftover) digests.set(member.digest, false);
       await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
       member.release();
     }

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
+import { encrypted, zip } from "../fixtures/zip-writer.ts";
 import { bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
@@ -12,7 +13,6 @@ import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { toldClock } from "../support/told-clock.ts";
 import { until } from "../support/until.ts";
-import { encrypted, zip } from "../support/zip-writer.ts";
 
 /** What the spec says in so many words, written out here and not taken from the code. */
 const folder = temporaryFolder();

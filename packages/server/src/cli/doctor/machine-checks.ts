@@ -20,6 +20,7 @@ export async function diskCheck(dataDir: string): Promise<Check> {
   return spaceCheck(dataDir, bavail * bsize);
 }
 
+/** @internal a test says how much is free */
 export function spaceCheck(dataDir: string, freeBytes: number): Check {
   const detail = `${inBytes(freeBytes)} free for ${dataDir}`;
   const fix = "make room, or move it with LAZARET_DATA_DIR: a job that cannot be kept is refused";

@@ -82,7 +82,10 @@ export function scanProgress({ terminal, tally, now = () => performance.now() }:
   };
 }
 
-/** `[########........]  50%  12.0 MB/s  ETA 3s  uploads/big.iso` */
+/**
+ * `[########........]  50%  12.0 MB/s  ETA 3s  uploads/big.iso`
+ * @internal a test shows single lines
+ */
 export function fileLine({ name, totalBytes, bytes, startedAt }: UnderWay, now: number): string {
   const seconds = (now - startedAt) / 1000;
   const rate = seconds > 0 ? bytes / seconds : 0;

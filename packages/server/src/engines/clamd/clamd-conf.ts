@@ -35,8 +35,8 @@ const USUAL_FILES = [
 
 /** The file of the clamd that listens at this address: beside its socket, or in one of the usual places. */
 export function findClamdConf(address: ClamdAddress, usual: readonly string[] = USUAL_FILES): ClamdConf | undefined {
-  const beside = address.kind === "unix" ? [join(dirname(address.path), "clamd.conf")] : [];
-  for (const path of [...beside, ...usual]) {
+  const besideSocket = address.kind === "unix" ? [join(dirname(address.path), "clamd.conf")] : [];
+  for (const path of [...besideSocket, ...usual]) {
     const lines = readLines(path);
     if (lines && listensAt(lines, address)) return clamdConf(path, lines);
   }

@@ -100,7 +100,7 @@ export function clamd(options: ClamdOptions): Clamd {
     return {
       async beforeEnd(bytesSent) {
         watch ??= folder.watch();
-        const room = watch.look();
+        const room = watch.measure();
         // The stream goes on whatever comes of it: what clamd finds counts all the same.
         if (room === "unseen" || room === "short") await shown.prove(bytesSent).catch((error) => (doubt ??= error));
       },

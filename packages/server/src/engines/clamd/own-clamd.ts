@@ -130,6 +130,7 @@ function withLines(recommended: string, lines: Readonly<Record<string, string>>)
 /**
  * A shell that waits for the end of a pipe only we hold, then ends that process: the kernel closes the pipe however we
  * end, kill -9 included, where no handler of ours would run. Whoever sees the process end first ends the shell.
+ * @internal chaos/ ends its processes the same way
  */
 export function endWithUs(pid: number): ChildProcess {
   const watcher = spawn("/bin/sh", ["-c", 'read _; kill -9 "$0"', String(pid)], {

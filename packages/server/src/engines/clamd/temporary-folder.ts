@@ -18,9 +18,9 @@ export interface TemporaryFolder {
 }
 
 export interface RoomWatch {
-  /** Looks once more, at this very moment. */
-  look(): Room;
-  /** Looks a last time, and answers the worst that was seen. */
+  /** Measures once more, at this very moment. */
+  measure(): Room;
+  /** Measures a last time, and answers the worst that was seen. */
   end(): Room;
 }
 
@@ -41,7 +41,7 @@ const MIB = 1024 * 1024;
 const ENOUGH = { bytes: 64 * MIB, inodes: 512 };
 /** A scan of a plain file takes two inodes and one block besides its own; the rest is for what is under way. */
 const FULL = { bytes: MIB, inodes: 16 };
-const LOOK_EVERY_MS = 20;
+const MEASURE_EVERY_MS = 20;
 
 /** Names that clamd gives to streams and to folders of scans. */
 const CLAMD_NAMES = /^(?:clamav-[0-9a-f]{32}\.tmp|\d{8}_\d{6}-[\w.-]*\.[0-9a-f]{10})$/;
@@ -72,9 +72,9 @@ export function temporaryFolder(path: string | undefined, { sure }: { sure: bool
     watch() {
       const mine = { worst: room() };
       watches.add(mine);
-      timer ??= setInterval(room, LOOK_EVERY_MS).unref();
+      timer ??= setInterval(room, MEASURE_EVERY_MS).unref();
       return {
-        look: room,
+        measure: room,
         end() {
           if (!watches.has(mine)) return mine.worst;
           room();

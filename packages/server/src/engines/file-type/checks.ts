@@ -20,11 +20,11 @@ const TAR_BLOCK = 512;
 /** The oldest tars have no mark, but a sum of the header's bytes in octal. */
 export function isTar({ head }: Sample): boolean {
   if (head.length < TAR_BLOCK || head[0] === 0) return false;
-  const told = /^[ 0]*([0-7]{3,6})[ \0]/.exec(textOf(head, 148, 8))?.[1];
-  if (told === undefined) return false;
+  const stated = /^[ 0]*([0-7]{3,6})[ \0]/.exec(textOf(head, 148, 8))?.[1];
+  if (stated === undefined) return false;
   let sum = 8 * 0x20;
   for (let at = 0; at < TAR_BLOCK; at++) if (at < 148 || at >= 156) sum += head[at] ?? 0;
-  return sum === Number.parseInt(told, 8);
+  return sum === Number.parseInt(stated, 8);
 }
 
 /** zlib has two bytes of header that check each other; some of what follows has to come out. */

@@ -96,15 +96,15 @@ function utf16Or32(head: Buffer): "utf16-le" | "utf16-be" | "utf32" | undefined 
   if (mark === 0 && head.length >= 4 && head.readUInt16BE(2) === 0xfeff) return "utf32";
 
   // Without a mark: every second byte is zero, and only those, through the first characters.
-  const looked = Math.min(head.length & ~1, 256);
-  if (looked < 8) return undefined;
+  const inspected = Math.min(head.length & ~1, 256);
+  if (inspected < 8) return undefined;
   let evenZeros = 0;
   let oddZeros = 0;
-  for (let at = 0; at < looked; at += 2) {
+  for (let at = 0; at < inspected; at += 2) {
     if (head[at] === 0) evenZeros++;
     if (head[at + 1] === 0) oddZeros++;
   }
-  const most = (looked / 2) * 0.9;
+  const most = (inspected / 2) * 0.9;
   if (evenZeros === 0 && oddZeros >= most) return "utf16-le";
   if (oddZeros === 0 && evenZeros >= most) return "utf16-be";
   return undefined;

@@ -42,7 +42,7 @@ function* localHeaders(sample: Sample): Generator<ZipMember> {
     const nameEnd = at + 30 + head.readUInt16LE(26 + at);
     const bytesStart = nameEnd + head.readUInt16LE(28 + at);
     const sizeKnown = head.readUInt32LE(18 + at);
-    // A size of 0 may mean "told after the bytes": then the next header has to be looked for.
+    // A size of 0 may mean "stated after the bytes": then the next header has to be looked for.
     const next = sizeKnown > 0 || (head.readUInt16LE(6 + at) & 8) === 0 ? bytesStart + sizeKnown : -1;
     const nextAt = next >= 0 ? next : head.indexOf(LOCAL, bytesStart, "latin1");
     yield {
@@ -58,9 +58,9 @@ function* localHeaders(sample: Sample): Generator<ZipMember> {
 function* centralHeaders(sample: Sample): Generator<ZipMember> {
   const tail = asBuffer(sample.tail);
   const end = tail.lastIndexOf(END, undefined, "latin1");
-  const told = end >= 0 && end + 20 <= tail.length ? tail.readUInt32LE(end + 16) : -1;
-  const inTail = told - (sample.sizeBytes - tail.length);
-  let at = told >= 0 && inTail >= 0 && inTail < tail.length ? inTail : tail.indexOf(CENTRAL, 0, "latin1");
+  const stated = end >= 0 && end + 20 <= tail.length ? tail.readUInt32LE(end + 16) : -1;
+  const inTail = stated - (sample.sizeBytes - tail.length);
+  let at = stated >= 0 && inTail >= 0 && inTail < tail.length ? inTail : tail.indexOf(CENTRAL, 0, "latin1");
   for (let count = 0; count < MOST_MEMBERS && at >= 0 && at + 46 <= tail.length; count++) {
     if (tail.readUInt32LE(at) !== CENTRAL_MARK) return;
     const nameEnd = at + 46 + tail.readUInt16LE(28 + at);

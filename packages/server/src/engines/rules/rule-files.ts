@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { RuleSource } from "./yara/compile-rules.ts";
+
+/** One file of rules. Its name is the namespace of its rules, so that two files may use the same rule names. */
+export interface RuleSource {
+  name: string;
+  text: string;
+}
 
 /** The rules that come with the server. */
 export const BUILT_IN_RULES: string = fileURLToPath(new URL("../../../rules", import.meta.url));
@@ -40,7 +45,7 @@ export function watchRules(
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     try {
       const now = rulesFingerprint(folder);
       if (now !== known) {
@@ -55,7 +60,7 @@ export function watchRules(
   }
 
   function schedule(): void {
-    if (!stopped) timer = setTimeout(() => void look(), options.everyMs).unref();
+    if (!stopped) timer = setTimeout(() => void poll(), options.everyMs).unref();
   }
 
   schedule();

@@ -1,5 +1,4 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
-import type { ThreadMemory } from "./scan-protocol.ts";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -64,6 +63,16 @@ export const TOGETHER_EACH_BYTES: number = 128 * KIB;
 
 /** JavaScript heap of one thread, in MB. Contents of files are not on it. It dies when it needs more. */
 export const THREAD_HEAP_MB = 256;
+/** What a thread has of its own at the end of a request, garbage that nobody has collected yet included. */
+export interface ThreadMemory {
+  /** JavaScript objects. */
+  heapBytes: number;
+  /** Contents of files, and all WebAssembly memories. */
+  externalBytes: number;
+  /** The memory of the rules, which never shrinks. */
+  rulesBytes: number;
+}
+
 /**
  * A thread that has grown by more than this since it started is replaced. Some of it may be garbage, which costs us a needless
  * start now and then; half of the heap is left for the files until the new thread is there.

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
+import { stored, zip } from "../../../test/fixtures/zip-writer.ts";
 import { eicar } from "../../../test/support/eicar.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
-import { stored, zip } from "../../../test/support/zip-writer.ts";
-import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { compileWasm } from "../../unpack/web-assembly.ts";
 import type { ShownVerdict } from "../clamd/show-members.ts";
+import { yaraProgram } from "../rules/compile-rules.ts";
+import type { RuleSource } from "../rules/rule-files.ts";
 import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
-import { packedBy7z } from "../rules/samples/archives.ts";
-import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
 import { LIGHT_LIMITS } from "./scan-limits.ts";
 import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import type { Outcome } from "./scan-protocol.ts";
@@ -218,18 +219,18 @@ describe("a thread that has grown", () => {
     });
   });
 
-  test("says so with every answer, glances included", async () => {
+  test("says so with every answer, prechecks included", async () => {
     using folder = temporaryFolder();
     const worker = await startScanWorker({ ...setupOf(folder.path), limits: LIGHT_LIMITS });
     try {
       const files = Array.from({ length: 8 }, () => new Uint8Array(100_000));
       const before = worker.memory;
       assert.deepEqual(before, worker.memoryAtStart);
-      await worker.glance(files, 20_000);
+      await worker.precheck(files, 20_000);
       assert.notDeepEqual(worker.memory, before);
-      const glanced = worker.memory;
-      await worker.look(inMemory(new Uint8Array(8_000_000)), { timeLimitMs: 20_000, signal: never, other: undefined });
-      assert.ok(worker.memory.rulesBytes > glanced.rulesBytes);
+      const prechecked = worker.memory;
+      await worker.scan(inMemory(new Uint8Array(8_000_000)), { timeLimitMs: 20_000, signal: never, other: undefined });
+      assert.ok(worker.memory.rulesBytes > prechecked.rulesBytes);
       assert.ok(worker.memory.heapBytes > 0 && worker.memory.externalBytes > worker.memory.rulesBytes);
     } finally {
       await worker.stop();
@@ -289,11 +290,11 @@ test("an answer that arrives together with the end of its time does not count, a
   try {
     const show = async (): Promise<{ kind: "clean" }> => ({ kind: "clean" });
     const other = { gets: "file" as const, opens: [], show };
-    const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof worker.look>>>();
+    const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<typeof worker.scan>>>();
     // Behind this come timers, and only then what another thread has said. That one is done meanwhile, or its time is over
     // all the same.
     setImmediate(() => {
-      resolve(worker.look(inMemory(gzipSync("a member")), { timeLimitMs: 1, signal: never, other }));
+      resolve(worker.scan(inMemory(gzipSync("a member")), { timeLimitMs: 1, signal: never, other }));
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
     });
     assert.deepEqual(await promise, { kind: "overrun" });

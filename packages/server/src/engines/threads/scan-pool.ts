@@ -1,12 +1,18 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
 import { EngineUnavailable } from "../../scan/engine.ts";
-import type { RuleSource } from "../rules/yara/compile-rules.ts";
-import { FULL_LIMITS, LIGHT_LIMITS, LIGHT_TIME_LIMIT_MS, THREAD_GROWTH_LIMITS } from "./scan-limits.ts";
-import type { Outcome, ThreadMemory, ThreadSetup } from "./scan-protocol.ts";
+import type { RuleSource } from "../rules/rule-files.ts";
+import {
+  FULL_LIMITS,
+  LIGHT_LIMITS,
+  LIGHT_TIME_LIMIT_MS,
+  THREAD_GROWTH_LIMITS,
+  type ThreadMemory,
+} from "./scan-limits.ts";
+import type { Outcome, ThreadSetup } from "./scan-protocol.ts";
 import { type MemberShow, type Reply, type ScanWorker, startScanWorker } from "./scan-worker.ts";
 import type { Spooled } from "./spool.ts";
-import { type Job, waitingLine } from "./waiting-line.ts";
+import { type ScanTask, waitingLine } from "./waiting-line.ts";
 
 /**
  * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
@@ -43,7 +49,7 @@ export interface PoolOptions {
   setup: Omit<ThreadSetup, "control" | "joined" | "limits">;
   threads: number;
   timeLimitMs: number;
-  /** How long small files may wait for others to be glanced at with. */
+  /** How long small files may wait for others to be prechecked with. */
   gatherMs?: number;
   /** A thread that has grown by more than this at the end of a file is replaced. */
   growthLimits?: ThreadMemory;
@@ -62,7 +68,7 @@ interface Slot {
   /** That thread, started, waits for the end of the file that the old one looks at. */
   next: { worker: ScanWorker; edition: number } | undefined;
   /** The thread before died of this file, or while it had it: it goes first. */
-  again: Job | undefined;
+  again: ScanTask | undefined;
 }
 
 /** Resolves when all threads are there; throws `RulesRefused` when the rules do not compile. */
@@ -141,7 +147,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   function failWaiting(message: string): void {
     const waiting = [...line.empty(), ...slots.flatMap(({ again }) => again ?? [])];
     for (const slot of slots) slot.again = undefined;
-    for (const job of waiting) job.fail(new EngineUnavailable(message));
+    for (const task of waiting) task.fail(new EngineUnavailable(message));
   }
 
   function dispatch(): void {
@@ -149,9 +155,9 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       if (slot.busy || !slot.worker) continue;
       const { worker, again, lane } = slot;
       slot.again = undefined;
-      const jobs = again ? [again] : line.take({ smallOnly: lane === "small", glances: worker.glances });
-      const [first] = jobs;
-      if (first) void occupy(slot, worker, jobs.length > 1 ? glance(worker, jobs) : look(slot, worker, first));
+      const tasks = again ? [again] : line.take({ smallOnly: lane === "small", prechecks: worker.prechecks });
+      const [first] = tasks;
+      if (first) void occupy(slot, worker, tasks.length > 1 ? precheck(worker, tasks) : scan(slot, worker, first));
     }
   }
 
@@ -168,39 +174,39 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   }
 
   /** Many small files at once; whatever is not clean for certain is looked at by itself. */
-  async function glance(worker: ScanWorker, jobs: Job[]): Promise<void> {
-    const contents = jobs.map(({ file }) => (file.kind === "memory" ? file.bytes : new Uint8Array()));
-    const reply = await worker.glance(contents, options.timeLimitMs);
+  async function precheck(worker: ScanWorker, tasks: ScanTask[]): Promise<void> {
+    const contents = tasks.map(({ file }) => (file.kind === "memory" ? file.bytes : new Uint8Array()));
+    const reply = await worker.precheck(contents, options.timeLimitMs);
     if (reply.kind === "lost" && !closed) options.onLoss(reply.message, true);
-    for (const [index, job] of [...jobs.entries()].reverse()) {
-      if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
-      else if (job.signal.aborted) job.fail(job.signal.reason);
-      else if (reply.kind === "glanced" && reply.clean[index]) job.settle({ kind: "clean" });
-      else line.putBack(Object.assign(job, { glanced: true }));
+    for (const [index, task] of [...tasks.entries()].reverse()) {
+      if (closed) task.fail(new EngineUnavailable("the rules engine is closed"));
+      else if (task.signal.aborted) task.fail(task.signal.reason);
+      else if (reply.kind === "prechecked" && reply.clean[index]) task.settle({ kind: "clean" });
+      else line.putBack(Object.assign(task, { prechecked: true }));
     }
   }
 
-  async function look(slot: Slot, worker: ScanWorker, job: Job): Promise<void> {
+  async function scan(slot: Slot, worker: ScanWorker, task: ScanTask): Promise<void> {
     const begun = performance.now();
-    const { usedMs } = job;
+    const { usedMs } = task;
     const leftMs = options.timeLimitMs - usedMs;
     const timeLimitMs = slot.lane === "small" ? Math.min(LIGHT_TIME_LIMIT_MS, leftMs) : leftMs;
-    const reply = await worker.look(job.file, { timeLimitMs, signal: job.signal, other: job.other });
-    const again = reply.kind === "lost" && !job.lost && !job.signal.aborted;
+    const reply = await worker.scan(task.file, { timeLimitMs, signal: task.signal, other: task.other });
+    const again = reply.kind === "lost" && !task.lost && !task.signal.aborted;
     if (reply.kind === "lost" && !closed) options.onLoss(reply.message, again);
-    if (again && !closed) slot.again = Object.assign(job, { lost: true, usedMs: usedMs + performance.now() - begun });
-    else conclude(slot, job, reply);
+    if (again && !closed) slot.again = Object.assign(task, { lost: true, usedMs: usedMs + performance.now() - begun });
+    else conclude(slot, task, reply);
   }
 
-  function conclude(slot: Slot, job: Job, reply: Reply): void {
-    if (closed) job.fail(new EngineUnavailable("the rules engine is closed"));
-    else if (job.signal.aborted) job.fail(job.signal.reason);
+  function conclude(slot: Slot, task: ScanTask, reply: Reply): void {
+    if (closed) task.fail(new EngineUnavailable("the rules engine is closed"));
+    else if (task.signal.aborted) task.fail(task.signal.reason);
     else if (reply.kind === "no-answer") {
-      job.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`, { whileLooking: true }));
-    } else if (reply.kind === "fault") job.fail(reply.error);
+      task.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`, { whileLooking: true }));
+    } else if (reply.kind === "fault") task.fail(reply.error);
     else if (slot.lane === "small" && isTooMuch(reply)) {
-      line.putBack(Object.assign(job, { small: false }));
-    } else job.settle(outcomeOf(reply));
+      line.putBack(Object.assign(task, { small: false }));
+    } else task.settle(outcomeOf(reply));
   }
 
   const starts = await Promise.allSettled(slots.map(fill));
@@ -221,11 +227,11 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
             use(value);
           };
         };
-        const job = line.add({ file, signal, other, settle: done(resolve), fail: done(reject) });
+        const task = line.add({ file, signal, other, settle: done(resolve), fail: done(reject) });
         function giveUp(): void {
-          const slot = slots.find(({ again }) => again === job);
+          const slot = slots.find(({ again }) => again === task);
           if (slot) slot.again = undefined;
-          if (slot || line.remove(job)) done(reject)(signal.reason);
+          if (slot || line.remove(task)) done(reject)(signal.reason);
         }
         signal.addEventListener("abort", giveUp);
         dispatch();

@@ -1,6 +1,7 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
 import type { WasmModule } from "../../unpack/web-assembly.ts";
-import type { RuleSource } from "../rules/yara/compile-rules.ts";
+import type { RuleSource } from "../rules/rule-files.ts";
+import type { ThreadMemory } from "./scan-limits.ts";
 import type { Spooled } from "./spool.ts";
 
 /** What a scan thread is started with. It has the shared memories for itself. */
@@ -12,7 +13,7 @@ export interface ThreadSetup {
   limits: UnpackLimits;
   /** Kinds of container that may stay unopened. */
   ignored: readonly string[];
-  /** Shared: the contents of a glance. */
+  /** Shared: the contents of a precheck. */
   joined: SharedArrayBuffer;
   /** Shared: two 32-bit numbers, see `CONTROL`. */
   control: SharedArrayBuffer;
@@ -30,16 +31,6 @@ export type Outcome =
   /** More than may be left to clamd's own unpacker: the file has to be looked at again, with every member being shown. */
   | { kind: "crowded" };
 
-/** What a thread has of its own at the end of a request, garbage that nobody has collected yet included. */
-export interface ThreadMemory {
-  /** JavaScript objects. */
-  heapBytes: number;
-  /** Contents of files, and all WebAssembly memories. */
-  externalBytes: number;
-  /** The memory of the rules, which never shrinks. */
-  rulesBytes: number;
-}
-
 /** A clamd to show members to: what it gets (see `OtherUnpacker`), and the ways of packing that it opens by itself. */
 export interface OtherEngine {
   gets: "file" | "contents" | "members";
@@ -48,9 +39,9 @@ export interface OtherEngine {
 
 /** Main thread → scan thread. The next is sent when this one is answered. */
 export type ThreadRequest =
-  | { kind: "look"; number: number; file: Spooled; other: OtherEngine | undefined }
+  | { kind: "scan"; number: number; file: Spooled; other: OtherEngine | undefined }
   /** Small files: which of them are no containers, and certainly match no rule? */
-  | { kind: "glance"; number: number; lengths: readonly number[] };
+  | { kind: "precheck"; number: number; lengths: readonly number[] };
 
 /** Members to be shown to clamd: small ones together, a large one where it lies, and one that was decrypted by itself. */
 export type ShownMembers =
@@ -59,12 +50,12 @@ export type ShownMembers =
 
 /** Scan thread → main thread. */
 export type ThreadMessage =
-  | { kind: "ready"; warnings: readonly string[]; glances: boolean; memory: ThreadMemory }
+  | { kind: "ready"; warnings: readonly string[]; prechecks: boolean; memory: ThreadMemory }
   /** A rule is wrong; the thread ends. */
   | { kind: "refused"; message: string }
   /** Comes any number of times before the answer. The bytes under way have been counted already. */
   | { kind: "members"; members: ShownMembers }
   | { kind: "answer"; outcome: Outcome; memory: ThreadMemory }
-  | { kind: "glanced"; clean: readonly boolean[]; memory: ThreadMemory }
+  | { kind: "prechecked"; clean: readonly boolean[]; memory: ThreadMemory }
   /** Called off, or this thread cannot go on, which says nothing about the file. */
   | { kind: "no-answer"; message: string; memory: ThreadMemory };

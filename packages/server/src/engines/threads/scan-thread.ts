@@ -2,17 +2,22 @@ import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type Blob, fileBlob, memoryBlob } from "../../unpack/blob.ts";
-import { Cancelled, unpackBudget } from "../../unpack/budget.ts";
+import { type Budget, Cancelled, unpackBudget } from "../../unpack/budget.ts";
 import { containersIn } from "../../unpack/openers.ts";
 import { Crowded, type Visitor, walk } from "../../unpack/walk.ts";
-import { asOne, JOINED_BYTES, oneByOne } from "../rules/joined-contents.ts";
-import { matchTogether } from "../rules/match-together.ts";
-import { type CompiledRules, compileRules } from "../rules/yara/compile-rules.ts";
-import { memberSender } from "./member-sender.ts";
+import { type CompiledRules, compileRules } from "../rules/compile-rules.ts";
+import { asOne, JOINED_BYTES, matchTogether, oneByOne } from "../rules/match-together.ts";
+import {
+  MEMBERS_TOGETHER,
+  MEMBERS_TOGETHER_BYTES,
+  MEMBERS_UNDER_WAY_BYTES,
+  SMALL_MEMBER_BYTES,
+  type ThreadMemory,
+} from "./scan-limits.ts";
 import {
   CONTROL,
   type Outcome,
-  type ThreadMemory,
+  type ShownMembers,
   type ThreadMessage,
   type ThreadRequest,
   type ThreadSetup,
@@ -22,18 +27,18 @@ import type { Spooled } from "./spool.ts";
 /** One thread of the pool: compiles the rules once, if it has any, then looks at one file after the other. */
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
-const glanced = new Uint8Array(setup.joined);
+const joined = new Uint8Array(setup.joined);
 const memory = new Uint8Array(setup.rules ? JOINED_BYTES : 0);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
 
 const rules = await compile();
 if (rules !== "refused") {
   parentPort?.on("message", (request: ThreadRequest) => {
-    if (request.kind === "look") void look(request);
-    else glance(request.lengths);
+    if (request.kind === "scan") void scan(request);
+    else precheck(request.lengths);
   });
-  const [warnings, glances] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
-  send({ kind: "ready", warnings, glances, memory: memoryNow() });
+  const [warnings, prechecks] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
+  send({ kind: "ready", warnings, prechecks, memory: memoryNow() });
 }
 
 async function compile(): Promise<CompiledRules | undefined | "refused"> {
@@ -47,16 +52,16 @@ async function compile(): Promise<CompiledRules | undefined | "refused"> {
 }
 
 /** Containers are left out only in the answer: what is matched with them is matched without them too. */
-function glance(lengths: readonly number[]): void {
+function precheck(lengths: readonly number[]): void {
   const mayMatch = rules === "refused" ? undefined : rules?.mayMatch;
-  const suspicious = mayMatch?.(asOne(glanced, lengths)) ?? true;
-  const clean = oneByOne(glanced, lengths).map(
+  const suspicious = mayMatch?.(asOne(joined, lengths)) ?? true;
+  const clean = oneByOne(joined, lengths).map(
     (content) => !suspicious && containersIn(memoryBlob(content)).length === 0,
   );
-  send({ kind: "glanced", clean, memory: memoryNow() });
+  send({ kind: "prechecked", clean, memory: memoryNow() });
 }
 
-async function look({ file, number, other }: LookRequest): Promise<void> {
+async function scan({ file, number, other }: ScanRequest): Promise<void> {
   const compiled = rules === "refused" ? undefined : rules;
   try {
     const outcome = await outcomeOf(blobOf(file), number, { compiled, other });
@@ -71,7 +76,7 @@ async function look({ file, number, other }: LookRequest): Promise<void> {
 async function outcomeOf(
   file: Blob,
   number: number,
-  { compiled, other }: { compiled: CompiledRules | undefined; other: LookRequest["other"] },
+  { compiled, other }: { compiled: CompiledRules | undefined; other: ScanRequest["other"] },
 ): Promise<Outcome> {
   const calledOff = (): boolean => Atomics.load(control, CONTROL.calledOff) === number;
   const budget = unpackBudget(setup.limits, file.size, calledOff);
@@ -139,7 +144,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-type LookRequest = Extract<ThreadRequest, { kind: "look" }>;
+type ScanRequest = Extract<ThreadRequest, { kind: "scan" }>;
 
 /** Leaves the unpacker, however deep, as soon as a rule matches. */
 class Found extends Error {
@@ -152,4 +157,78 @@ class Found extends Error {
     this.finding = finding;
     this.path = path;
   }
+}
+
+/** Sends members to the main thread, which shows them to clamd, no faster than clamd takes them. */
+interface MemberSender {
+  /** Copies what is in memory; waits until it has been dealt with where it is in a file, whose room is used again. */
+  add(content: Blob, path: string, decrypted?: boolean): void;
+  /** Sends what has been added and not been sent yet. */
+  finish(): void;
+}
+
+interface SenderOptions {
+  control: Int32Array;
+  budget: Budget;
+  send(members: ShownMembers, transfer: readonly ArrayBuffer[]): void;
+}
+
+/** How often a thread that waits looks whether anybody still wants its answer. */
+const WAKE_EVERY_MS = 50;
+
+function memberSender({ control, budget, send }: SenderOptions): MemberSender {
+  let waiting: { bytes: Buffer; path: string }[] = [];
+  let waitingBytes = 0;
+
+  /** The thread sleeps: nothing else is to be done meanwhile, and the unpacker cannot wait in any other way. */
+  function waitUntil(atMost: number): void {
+    for (;;) {
+      const underWay = Atomics.load(control, CONTROL.bytesUnderWay);
+      if (underWay <= atMost) return;
+      Atomics.wait(control, CONTROL.bytesUnderWay, underWay, WAKE_EVERY_MS);
+      budget.check();
+    }
+  }
+
+  function post(members: ShownMembers, size: number, transfer: readonly ArrayBuffer[]): void {
+    // Never nothing: who waits for all of it must see that this is under way.
+    Atomics.add(control, CONTROL.bytesUnderWay, Math.max(1, size));
+    send(members, transfer);
+  }
+
+  function sendWaiting(): void {
+    if (waiting.length === 0) return;
+    const bytes = new Uint8Array(Buffer.concat(waiting.map((one) => one.bytes)));
+    const [lengths, paths] = [waiting.map((one) => one.bytes.length), waiting.map(({ path }) => path)];
+    waiting = [];
+    waitingBytes = 0;
+    post({ kind: "memory", bytes, lengths, paths }, bytes.length, [bytes.buffer]);
+    waitUntil(MEMBERS_UNDER_WAY_BYTES);
+  }
+
+  return {
+    add(content, path, decrypted = false) {
+      const { size, file } = content;
+      if (file) {
+        post(
+          { kind: "file", descriptor: file.descriptor, start: file.start, size, path, ...(decrypted && { decrypted }) },
+          size,
+          [],
+        );
+        waitUntil(0);
+        return;
+      }
+      if (size > SMALL_MEMBER_BYTES || decrypted) {
+        const bytes = Uint8Array.from(content.bytes(0, size));
+        const how = decrypted && { decrypted };
+        post({ kind: "memory", bytes, lengths: [size], paths: [path], ...how }, size, [bytes.buffer]);
+        waitUntil(MEMBERS_UNDER_WAY_BYTES);
+        return;
+      }
+      waiting.push({ bytes: Buffer.from(content.bytes(0, size)), path });
+      waitingBytes += size;
+      if (waiting.length >= MEMBERS_TOGETHER || waitingBytes >= MEMBERS_TOGETHER_BYTES) sendWaiting();
+    },
+    finish: sendWaiting,
+  };
 }

@@ -1,9 +1,9 @@
 import { availableParallelism, tmpdir } from "node:os";
 import type { EngineCheck } from "../../scan/engine.ts";
-import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
-import { BUILT_IN_RULES, countRules, readRules, watchRules } from "../rules/rule-files.ts";
-import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
+import { yaraProgram } from "../rules/compile-rules.ts";
+import { BUILT_IN_RULES, countRules, type RuleSource, readRules, watchRules } from "../rules/rule-files.ts";
 import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
 import { type Census, type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import { RulesRefused } from "./scan-worker.ts";

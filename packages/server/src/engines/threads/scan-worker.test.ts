@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { deflated, zip } from "../../../test/fixtures/zip-writer.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { deflated, zip } from "../../../test/support/zip-writer.ts";
-import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { FULL_LIMITS } from "./scan-limits.ts";
 import { startScanWorker } from "./scan-worker.ts";
 
@@ -24,7 +24,7 @@ test("a thread that is killed while its answer is on the way has given none", as
   try {
     // Timers come next after this. The time is over while this thread is busy; members and an answer have arrived by then.
     await setImmediate();
-    const looking = worker.look(file, { timeLimitMs: 1, signal: new AbortController().signal, other });
+    const looking = worker.scan(file, { timeLimitMs: 1, signal: new AbortController().signal, other });
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_MS);
     assert.deepEqual(await looking, { kind: "overrun" });
   } finally {

@@ -2,21 +2,20 @@ import { read } from "node:fs";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import type { ShownMember, ShownVerdict } from "../clamd/show-members.ts";
-import { JOINED_BYTES, joinedContents } from "../rules/joined-contents.ts";
-import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "./scan-limits.ts";
+import { JOINED_BYTES, joinedContents } from "../rules/match-together.ts";
+import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB, type ThreadMemory } from "./scan-limits.ts";
 import {
   CONTROL,
   type OtherEngine,
   type Outcome,
   type ShownMembers,
-  type ThreadMemory,
   type ThreadMessage,
   type ThreadRequest,
   type ThreadSetup,
 } from "./scan-protocol.ts";
 import type { Spooled } from "./spool.ts";
 
-/** How the look at one file ended. Only `answer` is about the file; after `overrun` and `lost` the thread is gone. */
+/** How the scan of one file ended. Only `answer` is about the file; after `overrun` and `lost` the thread is gone. */
 export type Reply =
   | { kind: "answer"; outcome: Outcome }
   | { kind: "no-answer"; message: string }
@@ -31,7 +30,7 @@ export interface MemberShow extends OtherEngine {
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
 }
 
-interface LookOptions {
+interface ScanOptions {
   timeLimitMs: number;
   signal: AbortSignal;
   other: MemberShow | undefined;
@@ -40,19 +39,19 @@ interface LookOptions {
 /** One thread, seen from outside. One request at a time. */
 export interface ScanWorker {
   readonly warnings: readonly string[];
-  /** Whether the rules allow for glances. */
-  readonly glances: boolean;
+  /** Whether the rules allow for prechecks. */
+  readonly prechecks: boolean;
   /** False once it has ended, was killed, or said something that makes no sense. */
   readonly usable: boolean;
   readonly memoryAtStart: ThreadMemory;
   /** As it was at its last answer. */
   readonly memory: ThreadMemory;
-  look(file: Spooled, options: LookOptions): Promise<Reply>;
+  scan(file: Spooled, options: ScanOptions): Promise<Reply>;
   /** Which of these small files, for all of which there must be room, are clean for certain. Of the others nothing is known. */
-  glance(
+  precheck(
     files: readonly Uint8Array[],
     timeLimitMs: number,
-  ): Promise<{ kind: "glanced"; clean: readonly boolean[] } | Ended>;
+  ): Promise<{ kind: "prechecked"; clean: readonly boolean[] } | Ended>;
   stop(): Promise<void>;
 }
 
@@ -138,7 +137,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
   }
 
   /** Looks at a file while what comes out of it is shown to clamd. */
-  async function look(file: Spooled, { timeLimitMs, signal, other }: LookOptions): Promise<Reply> {
+  async function scan(file: Spooled, { timeLimitMs, signal, other }: ScanOptions): Promise<Reply> {
     number += 1;
     Atomics.store(control, CONTROL.bytesUnderWay, 0);
     const stop = new AbortController();
@@ -171,7 +170,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     }
 
     const request: ThreadRequest = {
-      kind: "look",
+      kind: "scan",
       number,
       file,
       other: other && { gets: other.gets, opens: other.opens },
@@ -189,7 +188,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     if (
       message.kind === "ready" ||
       message.kind === "refused" ||
-      message.kind === "glanced" ||
+      message.kind === "prechecked" ||
       message.kind === "members"
     ) {
       return confused(message);
@@ -208,7 +207,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
 
   return {
     warnings: first.warnings,
-    glances: first.glances,
+    prechecks: first.prechecks,
     memoryAtStart: first.memory,
     get usable() {
       return usable;
@@ -216,13 +215,13 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     get memory() {
       return memory;
     },
-    look,
-    async glance(files, timeLimitMs) {
+    scan,
+    async precheck(files, timeLimitMs) {
       number += 1;
       contents.clear();
       const taken = files.filter((file) => contents.add(file)).length;
-      const message = await ask({ kind: "glance", number, lengths: contents.lengths }, timeLimitMs);
-      if (message.kind === "glanced" && taken === files.length) return message;
+      const message = await ask({ kind: "precheck", number, lengths: contents.lengths }, timeLimitMs);
+      if (message.kind === "prechecked" && taken === files.length) return message;
       return message.kind === "overrun" || message.kind === "lost" ? message : confused(message);
     },
     async stop() {

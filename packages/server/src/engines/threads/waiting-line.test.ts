@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../../test/support/until.ts";
 import { SMALL_FILE_BYTES, TOGETHER_COUNT, TOGETHER_EACH_BYTES } from "./scan-limits.ts";
-import { type Job, type WaitingLine, waitingLine } from "./waiting-line.ts";
+import { type ScanTask, type WaitingLine, waitingLine } from "./waiting-line.ts";
 
-const anyThread = { smallOnly: false, glances: true };
-const smallThread = { smallOnly: true, glances: true };
-const strictThread = { smallOnly: false, glances: false };
+const anyThread = { smallOnly: false, prechecks: true };
+const smallThread = { smallOnly: true, prechecks: true };
+const strictThread = { smallOnly: false, prechecks: false };
 
-function arrive(line: WaitingLine, size: number): Job {
+function arrive(line: WaitingLine, size: number): ScanTask {
   const file = { kind: "memory", bytes: new Uint8Array(size) } as const;
   return line.add({ file, signal: new AbortController().signal, other: undefined, settle() {}, fail() {} });
 }
@@ -26,13 +26,13 @@ test("the thread for small files passes over large ones", () => {
   assert.deepEqual(line.take(anyThread), [large]);
 });
 
-test("small files go together, as many as may, and those that were glanced at go alone", () => {
+test("small files go together, as many as may, and those that were prechecked go alone", () => {
   const line = waitingLine(0, () => {});
-  const jobs = Array.from({ length: TOGETHER_COUNT + 3 }, () => arrive(line, 10));
-  assert.deepEqual(line.take(anyThread), jobs.slice(0, TOGETHER_COUNT));
-  const [one, two, three] = jobs.slice(TOGETHER_COUNT);
+  const tasks = Array.from({ length: TOGETHER_COUNT + 3 }, () => arrive(line, 10));
+  assert.deepEqual(line.take(anyThread), tasks.slice(0, TOGETHER_COUNT));
+  const [one, two, three] = tasks.slice(TOGETHER_COUNT);
   assert.ok(one && two && three);
-  one.glanced = true;
+  one.prechecked = true;
   assert.deepEqual([line.take(anyThread), line.take(smallThread)], [[one], [two, three]]);
 });
 
@@ -67,8 +67,8 @@ test("a group that is full waits no longer", () => {
   const line = waitingLine(60_000, () => {});
   arrive(line, 10);
   line.take(anyThread);
-  const jobs = Array.from({ length: TOGETHER_COUNT }, () => arrive(line, 10));
-  assert.deepEqual(line.take(anyThread), jobs);
+  const tasks = Array.from({ length: TOGETHER_COUNT }, () => arrive(line, 10));
+  assert.deepEqual(line.take(anyThread), tasks);
 });
 
 test("who gives up leaves the line", () => {

@@ -4,18 +4,18 @@ import type { MemberShow } from "./scan-worker.ts";
 import type { Spooled } from "./spool.ts";
 
 /** A file that somebody waits for. */
-export interface Job {
+export interface ScanTask {
   file: Spooled;
   signal: AbortSignal;
   /** It may use the thread kept for small files. */
   small: boolean;
-  /** It was glanced at, and needs a look of its own. */
-  glanced: boolean;
+  /** It was prechecked, and needs a scan of its own. */
+  prechecked: boolean;
   /** A thread died while it had this file. */
   lost: boolean;
   /** How much of its time that thread had used. */
   usedMs: number;
-  /** Until then it may wait for others to be glanced at with, in milliseconds of `performance.now()`. */
+  /** Until then it may wait for others to be prechecked with, in milliseconds of `performance.now()`. */
   patientUntil: number;
   /** The clamd that wants to see the members, if there is one. */
   other: MemberShow | undefined;
@@ -23,32 +23,32 @@ export interface Job {
   fail(error: unknown): void;
 }
 
-/** Jobs in the order they came, and which of them go next. */
+/** Tasks in the order they came, and which of them go next. */
 export interface WaitingLine {
   /** At the end of the line. */
-  add(job: Pick<Job, "file" | "signal" | "other" | "settle" | "fail">): Job;
+  add(task: Pick<ScanTask, "file" | "signal" | "other" | "settle" | "fail">): ScanTask;
   /** Back to the front. */
-  putBack(job: Job): void;
+  putBack(task: ScanTask): void;
   /** False if it is not in the line any more. */
-  remove(job: Job): boolean;
-  /** For a thread that is free: nothing, one job to be looked at, or several to be glanced at together. */
-  take(thread: { smallOnly: boolean; glances: boolean }): Job[];
-  empty(): Job[];
+  remove(task: ScanTask): boolean;
+  /** For a thread that is free: nothing, one task to be scanned, or several to be prechecked together. */
+  take(thread: { smallOnly: boolean; prechecks: boolean }): ScanTask[];
+  empty(): ScanTask[];
 }
 
 /**
- * A small file that comes soon after another may wait up to `gatherMs` for further ones, so that they are glanced at
+ * A small file that comes soon after another may wait up to `gatherMs` for further ones, so that they are prechecked
  * together: worth it where somebody else takes longer over the same file anyway. `ripe` is called when it has waited.
  */
 export function waitingLine(gatherMs: number, ripe: () => void): WaitingLine {
-  const line: Job[] = [];
+  const line: ScanTask[] = [];
   let lastArrival = Number.NEGATIVE_INFINITY;
 
   function patience(file: Spooled): number {
     const now = performance.now();
     const alone = now - lastArrival > gatherMs;
     lastArrival = now;
-    if (gatherMs === 0 || alone || !isGlanceable(file)) return now;
+    if (gatherMs === 0 || alone || !isPrecheckable(file)) return now;
     setTimeout(ripe, gatherMs).unref();
     return now + gatherMs;
   }
@@ -57,44 +57,51 @@ export function waitingLine(gatherMs: number, ripe: () => void): WaitingLine {
     add(given) {
       const { file } = given;
       const small = file.kind === "memory" && file.bytes.length <= SMALL_FILE_BYTES;
-      const job: Job = { ...given, small, glanced: false, lost: false, usedMs: 0, patientUntil: patience(file) };
-      line.push(job);
-      return job;
+      const task: ScanTask = {
+        ...given,
+        small,
+        prechecked: false,
+        lost: false,
+        usedMs: 0,
+        patientUntil: patience(file),
+      };
+      line.push(task);
+      return task;
     },
-    putBack: (job) => void line.unshift(job),
-    remove(job) {
-      const place = line.indexOf(job);
+    putBack: (task) => void line.unshift(task),
+    remove(task) {
+      const place = line.indexOf(task);
       if (place >= 0) line.splice(place, 1);
       return place >= 0;
     },
-    take({ smallOnly, glances }) {
-      const group = glances ? gather(line) : { jobs: [], full: false };
+    take({ smallOnly, prechecks }) {
+      const group = prechecks ? gather(line) : { tasks: [], full: false };
       // The clock of timers and this one differ by up to a millisecond.
       const now = performance.now() + 1;
-      const waits = (job: Job): boolean =>
-        group.jobs.includes(job) && !group.full && group.jobs.every((one) => one.patientUntil > now);
-      const first = line.find((job) => (job.small || !smallOnly) && !waits(job));
-      const chosen = !first ? [] : group.jobs.includes(first) ? group.jobs : [first];
-      for (const job of chosen) line.splice(line.indexOf(job), 1);
+      const waits = (task: ScanTask): boolean =>
+        group.tasks.includes(task) && !group.full && group.tasks.every((one) => one.patientUntil > now);
+      const first = line.find((task) => (task.small || !smallOnly) && !waits(task));
+      const chosen = !first ? [] : group.tasks.includes(first) ? group.tasks : [first];
+      for (const task of chosen) line.splice(line.indexOf(task), 1);
       return chosen;
     },
     empty: () => line.splice(0),
   };
 }
 
-function isGlanceable(file: Spooled): boolean {
+function isPrecheckable(file: Spooled): boolean {
   return file.kind === "memory" && file.bytes.length <= TOGETHER_EACH_BYTES;
 }
 
-/** As many as can be glanced at together, from the front. */
-function gather(line: readonly Job[]): { jobs: Job[]; full: boolean } {
-  const jobs: Job[] = [];
+/** As many as can be prechecked together, from the front. */
+function gather(line: readonly ScanTask[]): { tasks: ScanTask[]; full: boolean } {
+  const tasks: ScanTask[] = [];
   let bytes = 0;
-  for (const job of line) {
-    if (job.glanced || job.file.kind !== "memory" || !isGlanceable(job.file)) continue;
-    bytes += job.file.bytes.length;
-    if (bytes > TOGETHER_BYTES || jobs.length === TOGETHER_COUNT) return { jobs, full: true };
-    jobs.push(job);
+  for (const task of line) {
+    if (task.prechecked || task.file.kind !== "memory" || !isPrecheckable(task.file)) continue;
+    bytes += task.file.bytes.length;
+    if (bytes > TOGETHER_BYTES || tasks.length === TOGETHER_COUNT) return { tasks, full: true };
+    tasks.push(task);
   }
-  return { jobs, full: jobs.length === TOGETHER_COUNT };
+  return { tasks, full: tasks.length === TOGETHER_COUNT };
 }

@@ -37,7 +37,10 @@ function subjectOf(message: PublishedFinding["message"]): string {
     .slice(0, 100);
 }
 
-/** SNS refuses an attribute without a value, and characters that XML cannot carry: these become `#`, as surrogates do. */
+/**
+ * SNS refuses an attribute without a value, and characters that XML cannot carry: these become `#`, as surrogates do.
+ * @internal tested by table
+ */
 export function snsAttributes(attributes: PublishedFinding["attributes"]): Record<string, MessageAttributeValue> {
   return Object.fromEntries(
     Object.entries(attributes)

@@ -26,7 +26,10 @@ export interface JobMessages {
   openChanges(id: string, sealed: string | undefined): JobChanges | undefined;
 }
 
-/** It does not fit into one message. What the API accepts always fits. */
+/**
+ * It does not fit into one message. What the API accepts always fits.
+ * @internal a test tells it from other failures
+ */
 export class JobTooLarge extends QueueUnavailable {
   constructor(bytes: number) {
     super(`cannot queue the job: it has ${bytes} bytes, and a message of SQS has room for ${MAX_BODY_BYTES}`);

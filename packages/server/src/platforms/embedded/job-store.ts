@@ -45,7 +45,10 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
   return jobStore(await threadConnection({ path, secretKey, busyTimeoutMs }), now, options);
 }
 
-/** The adapters on a connection that is open. */
+/**
+ * The adapters on a connection that is open.
+ * @internal tests bring connections that fail, or are in their own thread
+ */
 export function jobStore(
   connection: Connection,
   now: () => number,

@@ -50,7 +50,10 @@ export interface RunningServer {
 
 const TIMINGS: HttpTimings = { headersMs: 15_000, requestMs: 65_000, lingerMs: 2_000, unreadMs: 30_000 };
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Longer than a load balancer keeps its side (60 s by default, 65 s in our stacks): never us who close under its request. */
+/**
+ * Longer than a load balancer keeps its side (60 s by default, 65 s in our stacks): never us who close under its request.
+ * @internal a test of the stacks compares it with the load balancer
+ */
 export const KEEP_ALIVE_MS = 75_000;
 
 /** What the log says of a request whose client did not wait for the answer. */

@@ -1,17 +1,25 @@
 import { crc32 } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import { type Blob, gaps, type Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { isSqlite } from "../documents/sqlite.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, emitStored, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
-import { gaps } from "../ranges.ts";
-import { headOf, signaturesIn } from "../signature-search.ts";
-import { findAll } from "./find-bytes.ts";
+import { emit, emitStored, type Opener, type Outcome, type Place, type Tools } from "../opener.ts";
+import { findAll, headOf, signaturesIn } from "../signature-search.ts";
 import { manifestWatch } from "./manifests.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
-import { endsAtBack, FLAG, type Listed, NAME_BYTES, readDirectories, startOfArchive } from "./zip-directory.ts";
-import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
+import {
+  agrees,
+  endsAtBack,
+  FLAG,
+  isLikelyHeader,
+  type Listed,
+  LOCAL_HEADER,
+  type LocalHeader,
+  readDirectories,
+  readLocalHeader,
+  startOfArchive,
+} from "./zip-headers.ts";
 import { zipsOf } from "./zip-writer.ts";
 
 /**
@@ -295,21 +303,6 @@ function isTiled(members: ReadonlyMap<number, Member>, directoryStart: number): 
     at = header.start + (listed[0]?.packedBytes ?? 0);
   }
   return directoryStart >= at && directoryStart - at <= DESCRIPTOR_BYTES;
-}
-
-/** How well it is packed, that the sizes follow, that the name is UTF-8; and the version that all this takes. */
-const PLAIN_FLAGS = 0x080e;
-const PLAIN_VERSION = 20;
-
-/** Whether both headers of a member say the same, and nothing out of the ordinary. */
-function agrees({ header, listed }: Member): boolean {
-  const [entry] = listed;
-  if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
-  if (header.name.length >= NAME_BYTES) return false;
-  if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
-    return false;
-  if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;
-  return entry.packedBytes === header.packedBytes && entry.unpackedBytes === header.unpackedBytes;
 }
 
 /** A descriptor behind a member, or the signatures that Android's packages carry in front of the directory. */

@@ -1,8 +1,8 @@
 import { decrypt, type FileKey, type Method, type ObjectNumber } from "./pdf-crypt.ts";
+import { emitString, type PdfDocument, stringText, type WrittenString } from "./pdf-document.ts";
 import { type Filter, isDecodable, isFlate } from "./pdf-filters.ts";
 import { looksCompressed } from "./pdf-inflate.ts";
-import { dataStart, endsOf, type PdfDocument, type PdfStream, takeDecrypted, takeStream } from "./pdf-streams.ts";
-import { emitString, stringText, type WrittenString } from "./pdf-strings.ts";
+import { dataStart, endsOf, type PdfStream, takeDecrypted, takeStream } from "./pdf-streams.ts";
 
 /** A document with the keys that open it; none, if it is not encrypted. */
 export interface EncryptedDocument extends PdfDocument {

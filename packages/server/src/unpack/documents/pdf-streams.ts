@@ -1,6 +1,7 @@
-import { type Blob, memoryBlob } from "../blob.ts";
-import { emit, type Range, type Tools } from "../opener.ts";
+import { type Blob, memoryBlob, type Range } from "../blob.ts";
+import { emit } from "../opener.ts";
 import type { ObjectNumber } from "./pdf-crypt.ts";
+import { type PdfDocument, takeString } from "./pdf-document.ts";
 import {
   decodeFilter,
   type Filter,
@@ -12,23 +13,6 @@ import {
 } from "./pdf-filters.ts";
 import { type InflateOptions, inflateBytes, inflateLeniently, looksCompressed } from "./pdf-inflate.ts";
 import { byteReader, type Entries, isObjectStream, parseObject, type Value } from "./pdf-objects.ts";
-import { takeString } from "./pdf-strings.ts";
-
-/** What is known about a document while its streams are decoded. */
-export interface PdfDocument {
-  content: Blob;
-  tools: Pick<Tools, "sink" | "budget">;
-  at(position: number): number;
-  objects: Objects;
-  /** Where the next `endstream` stands, or the end of the document. */
-  nextEnd(position: number): number;
-  /** These bytes came out as members. */
-  cover(start: number, end: number): void;
-  /** Something in it has not come out, because it is too large. */
-  markTooLarge(): void;
-  /** Whether so many bytes have come out more than once that these must not. */
-  isTooMuch(range: Range): boolean;
-}
 
 export interface PdfStream {
   /** Where the word `stream` stands. */
