@@ -53,8 +53,7 @@ const mayImport: Record<string, readonly string[]> = {
   unpack: ["model"],
   engines: ["model", "flow", "scan", "unpack", "log.ts"],
   "platforms/platform.ts": [...ports, "platforms/shared"],
-  // The exchange of a callback is that of a message, too.
-  "platforms/shared": [...below, "deliver/callback/connections.ts", "deliver/callback/failure.ts"],
+  "platforms/shared": below,
   "platforms/embedded": [...below, "platforms/platform.ts", "platforms/shared"],
   "platforms/aws": [...below, "platforms/platform.ts", "platforms/shared"],
   settings: ["settings.ts"],

@@ -1,7 +1,6 @@
 import type { Job, JobSource, ObjectAction } from "./job.ts";
 import type { Report } from "./report.ts";
-import type { ObjectRef } from "./source.ts";
-import { withoutQuery } from "./source.ts";
+import { type ObjectRef, withoutQuery } from "./source.ts";
 
 /**
  * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,

@@ -1,5 +1,10 @@
-import type { S3Client } from "@aws-sdk/client-s3";
+import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
+
+/**
+ * How the clients of the AWS SDK are set up. Each is made where it is used, so that who needs one service does not load the
+ * others.
+ */
 
 /** Where a service is. Credentials come by the SDK's usual chain, when first needed. */
 export interface AwsOptions {
@@ -76,13 +81,11 @@ export interface S3Options extends AwsOptions {
   headersTimeoutMs?: number;
 }
 
-/** Throws when it cannot be known which region to sign for. */
-export async function s3Client(options: S3Options): Promise<S3Client> {
+/** For S3. Throws when it cannot be known which region to sign for. */
+export async function s3Config(options: S3Options, Client: typeof S3Client): Promise<S3ClientConfig> {
   const { endpoint, forcePathStyle = false, headersTimeoutMs = SILENCE_MS } = options;
-  // Loaded here, so that who needs another service does not load this one.
-  const { S3Client } = await import("@aws-sdk/client-s3");
-  const region = options.region ?? (await usualRegion(new S3Client({}), endpoint));
-  return new S3Client({
+  const region = options.region ?? (await usualRegion(new Client({}), endpoint));
+  return {
     ...configOf({ endpoint, region }, { ...OBJECTS, requestTimeoutMs: headersTimeoutMs }),
     forcePathStyle,
     // Checksums beyond those that S3 demands are unknown to other servers, and make of a body one that is not theirs.
@@ -90,7 +93,7 @@ export async function s3Client(options: S3Options): Promise<S3Client> {
     responseChecksumValidation: "WHEN_REQUIRED",
     // A session for each bucket of S3 Express: more requests for a kind of bucket whose objects cannot be tagged.
     disableS3ExpressSessionAuth: true,
-  });
+  };
 }
 
 /** What servers that know no regions take for theirs. */

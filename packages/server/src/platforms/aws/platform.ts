@@ -106,7 +106,10 @@ export interface JobStoreOptions {
   leaseSeconds?: number;
 }
 
-/** Nothing is asked before it is needed: a store that cannot be reached says so then. */
+/**
+ * Nothing is asked before it is needed: a store that cannot be reached says so then.
+ * @internal the contract suites open it without the rest of the platform
+ */
 export function openJobStore(options: JobStoreOptions): JobStore {
   const { queueUrl, deadLetterQueueUrl, tableName, checks, now = Date.now, leaseSeconds = LEASE_SECONDS } = options;
   const { region, endpoints = {}, requestTimeoutMs } = options;

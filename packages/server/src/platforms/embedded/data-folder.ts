@@ -37,7 +37,7 @@ async function keyFor(databasePath: string, keyPath: string): Promise<Uint8Array
   const key = await readSecretKey(keyPath);
   if (key && (await sizeOf(databasePath)) === undefined) throw withoutDatabase(databasePath, keyPath);
   if (!key && ((await sizeOf(databasePath)) ?? 0) > 0) {
-    // Another process may have made both since we looked.
+    // Another process may have made both meanwhile.
     const made = await readSecretKey(keyPath);
     if (made) return made;
     throw new DatabaseUnavailable(
@@ -86,7 +86,10 @@ async function sizeOf(path: string): Promise<number | undefined> {
 
 const KEY_BYTES = 32;
 
-/** Undefined when there is none yet. Throws when there is something else under that name. */
+/**
+ * Undefined when there is none yet. Throws when there is something else under that name.
+ * @internal tested without the rest of the folder
+ */
 export async function readSecretKey(path: string): Promise<Uint8Array | undefined> {
   const key = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -98,7 +101,10 @@ export async function readSecretKey(path: string): Promise<Uint8Array | undefine
   return key;
 }
 
-/** Made once; all later calls, also those of other processes at the same moment, answer the same. */
+/**
+ * Made once; all later calls, also those of other processes at the same moment, answer the same.
+ * @internal tested without the rest of the folder
+ */
 export async function makeSecretKey(path: string): Promise<Uint8Array> {
   await writeOnce(path, randomBytes(KEY_BYTES));
   const key = await readSecretKey(path);

@@ -1,39 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { FindingsMessage } from "@lazaret/contract";
 import fc from "fast-check";
+import { findings, sampleFinding as message } from "../../../test/support/sample-findings.ts";
 import { emailSubject, emailText } from "./finding-text.ts";
-
-const message: FindingsMessage = {
-  bucket: "uploads",
-  key: "invoices/q3.pdf",
-  version: "3",
-  size: 4096,
-  status: "infected",
-  action: "tag",
-  finding: "Win.Test",
-  trace_id: "order-4711",
-  custom_data: "anything",
-  realfiletype: "pdf",
-};
-
-/** Any UTF-16, lone surrogates included. */
-const texts = fc.string({ unit: fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)) });
-const messages: fc.Arbitrary<FindingsMessage> = fc.record(
-  {
-    bucket: texts,
-    key: fc.oneof(texts, fc.string({ unit: "binary" })),
-    size: fc.nat(),
-    status: fc.constantFrom("clean" as const, "infected" as const, "no" as const),
-    action: fc.constantFrom("delete" as const, "tag" as const, "no" as const),
-    version: texts,
-    finding: texts,
-    trace_id: texts,
-    custom_data: texts,
-    realfiletype: texts,
-  },
-  { requiredKeys: ["bucket", "key", "size", "status", "action"] },
-);
 
 describe("an email about a finding", () => {
   it("says what it was, what it is and what was done", () => {
@@ -54,7 +23,7 @@ describe("an email about a finding", () => {
 
   it("has one line, and one more for a finding, whatever is in the message", () => {
     fc.assert(
-      fc.property(messages, (any) => {
+      fc.property(findings, (any) => {
         const lines = emailText(any).split(/[\p{Cc}\p{Zl}\p{Zp}]/u);
         assert.equal(lines.length, any.finding === undefined ? 1 : 2);
         assert.equal(emailText(any).isWellFormed(), true);
@@ -64,7 +33,7 @@ describe("an email about a finding", () => {
 
   it("has a subject of at most 100 characters on one line", () => {
     fc.assert(
-      fc.property(messages, (any) => {
+      fc.property(findings, (any) => {
         const subject = emailSubject(any);
         assert.ok([...subject].length <= 100);
         assert.doesNotMatch(subject, /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}]/u);

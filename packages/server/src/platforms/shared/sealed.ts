@@ -8,15 +8,15 @@ import {
   randomFillSync,
 } from "node:crypto";
 
-/** Closes what clients sent, so that the files in the data folder tell nothing without the key. */
+/** Closes what clients sent, so that nothing of it can be read without the key. */
 export interface Sealer {
   /** The label says what it is and whose. */
   seal(text: string, label: Label): Uint8Array;
   /** Undefined when it was changed or cut, or sealed with another key or label. */
   unseal(sealed: Uint8Array, label: Label): string | undefined;
-  /** The same for the same text, and telling nothing about it. For looking things up. */
+  /** The same for the same text, and shows nothing of it. For lookups. */
   digest(text: string): Uint8Array;
-  /** Tells whether two sealers have the same key. */
+  /** The same for two sealers with the same key. */
   readonly keyCheck: Uint8Array;
 }
 

@@ -1,15 +1,10 @@
-import {
-  GetObjectCommand,
-  type ListObjectsV2CommandOutput,
-  paginateListObjectsV2,
-  type S3Client,
-} from "@aws-sdk/client-s3";
+import { GetObjectCommand, type ListObjectsV2CommandOutput, paginateListObjectsV2, S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { findings } from "@lazaret/contract";
 import type { ActionOutcome, ObjectActions } from "../../../deliver/object-actions.ts";
 import type { ListedObject, ObjectLister } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
-import { type S3Options, SILENCE_MS, s3Client } from "../clients.ts";
+import { type S3Options, SILENCE_MS, s3Config } from "../clients.ts";
 import { deleteObject, tagObject } from "./act-on-object.ts";
 import { namedObject, problemWithBucket, problemWithNames } from "./object-identity.ts";
 import { openObject } from "./open-object.ts";
@@ -31,7 +26,7 @@ const LIST = "list the bucket";
 /** Objects on S3, or on whatever speaks as S3 does. Credentials come by the SDK's usual chain, when first needed. */
 export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
   const { idleTimeoutMs = SILENCE_MS } = options;
-  const client = await s3Client(options);
+  const client = new S3Client(await s3Config(options, S3Client));
   const closing = new AbortController();
 
   return {

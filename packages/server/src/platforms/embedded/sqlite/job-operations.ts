@@ -127,7 +127,7 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
     return [sealer.seal(job.content, ["job", id]), job.counts, id, token];
   }
 
-  /** What is in clear must not tell whose job it is. */
+  /** What is in clear must not show whose job it is. */
   function digestOf(share: string): string {
     return Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
   }

@@ -1,5 +1,4 @@
-import type { FittedAttributes } from "@lazaret/contract";
-import { CALLBACK_TIMEOUT_SECONDS, callbackHeaderNames as names } from "@lazaret/contract";
+import { CALLBACK_TIMEOUT_SECONDS, type FittedAttributes, callbackHeaderNames as names } from "@lazaret/contract";
 import { timeLimit } from "../../../flow/time-limit.ts";
 import type { ConnectorFactory } from "../../../net/exchange.ts";
 import { failureCode } from "../../../net/failures.ts";

@@ -148,14 +148,14 @@ function asText(error: unknown): string {
  * While it is up, a bounded number at once. While it is down, one message at a time is tried, and after each failure the
  * receiver is left alone for longer: its backlog, however long, costs next to nothing.
  */
-export interface Lane {
+interface Lane {
   /** How many sends may begin now. */
   room(): number;
   began(): void;
   ended(how: "sent" | "failed" | "untried"): void;
 }
 
-export interface LaneOptions {
+interface LaneOptions {
   atOnce: number;
   /** Milliseconds since 1970. */
   now(): number;
@@ -169,6 +169,7 @@ const LONGEST_SECONDS = 600;
 const JITTER = 0.2;
 const DOWN_AFTER = 8;
 
+/** @internal tested with a clock of its own */
 export function lane({ atOnce, now, random }: LaneOptions): Lane {
   let underWay = 0;
   let failuresInARow = 0;
@@ -201,7 +202,10 @@ export function lane({ atOnce, now, random }: LaneOptions): Lane {
   };
 }
 
-/** The wait after so many failures, the first being 1: 5, 10, 20 s and so on, 10 minutes at most, less some jitter. */
+/**
+ * The wait after so many failures, the first being 1: 5, 10, 20 s and so on, 10 minutes at most, less some jitter.
+ * @internal tested by table
+ */
 export function waitSeconds(failures: number, random: () => number): number {
   const seconds = Math.min(FIRST_SECONDS * 2 ** (failures - 1), LONGEST_SECONDS);
   return seconds * (1 - JITTER * random());
