@@ -9,7 +9,7 @@ const contract = (name: string): TestChoice => ({ file: `packages/contract/src/$
 
 /** By the names of constants. What is not here is asked of the file's list below. */
 const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
-  KIB: [server("src/receive/body/header-rules"), journey("async-download", "custom_data of exactly")],
+  KIB: [contract("header-rules"), journey("async-download", "custom_data of exactly")],
   MIB: [journey("sync-upload", "200 MB")],
   SYNC_MAX_FILE_BYTES: [journey("sync-upload", "200 MB")],
   SYNC_TIMEOUT_SECONDS: [journey("engine-trouble", "60 seconds")],
@@ -18,8 +18,8 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   WAITING_PER_SLOT: [journey("engine-trouble", "beyond 16")],
   JSON_MAX_BYTES: [journey("sync-download", "gets 4|accepted"), journey("lambda", "too large")],
   URL_MAX_CHARACTERS: [journey("sync-download", "2,048 characters is taken")],
-  HEADERS_MAX_COUNT: [server("src/receive/body/header-rules")],
-  HEADERS_MAX_BYTES: [server("src/receive/body/header-rules")],
+  HEADERS_MAX_COUNT: [contract("header-rules")],
+  HEADERS_MAX_BYTES: [contract("header-rules")],
   DOWNLOAD_MAX_REDIRECTS: [server("src/fetch/http-download")],
   TRACE_ID_MAX_CHARACTERS: [journey("async-download", "256 characters")],
   CUSTOM_DATA_MAX_BYTES: [journey("async-download", "custom_data")],
@@ -62,6 +62,8 @@ const byFile: Readonly<Record<string, readonly TestChoice[]>> = {
   "findings-topic.ts": [contract("schemas")],
   "events.ts": [contract("schemas"), journey("spec-rows", "topic|/clean")],
   "errors.ts": [contract("schemas")],
+  "field-rules.ts": [contract("field-rules")],
+  "header-rules.ts": [contract("header-rules")],
   "jobs.ts": [
     contract("schemas"),
     journey("async-download", "gets 400|custom_data of exactly|an empty body"),

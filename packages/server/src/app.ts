@@ -15,16 +15,16 @@ import { metrics } from "./metrics.ts";
 import type { Platform } from "./platforms/platform.ts";
 import type { JobQueue } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
-import { asyncRoutes } from "./receive/async-routes.ts";
-import { inBothDialects } from "./receive/dialect.ts";
-import { familyRoutes } from "./receive/family-routes.ts";
+import { asyncHandlers } from "./receive/async-routes.ts";
+import { familyHandlers } from "./receive/family-routes.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
-import { keyRoutes } from "./receive/key-routes.ts";
-import { objectLinkRoutes } from "./receive/object-link-routes.ts";
+import { keyHandlers } from "./receive/key-routes.ts";
+import { objectLinkHandlers } from "./receive/object-link-routes.ts";
+import { routes } from "./receive/routes.ts";
 import type { ScanNowOptions } from "./receive/scan-now.ts";
-import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
-import { syncRoutes } from "./receive/sync-routes.ts";
-import { versionRoute } from "./receive/version-route.ts";
+import { type ReadinessCheck, serviceHandlers } from "./receive/service-routes.ts";
+import { syncHandlers } from "./receive/sync-routes.ts";
+import { versionHandlers } from "./receive/version-route.ts";
 import { wrongKeys } from "./receive/wrong-keys.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
@@ -92,8 +92,18 @@ export async function startService(
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
-  const specRoutes = [
-    ...asyncRoutes({
+  let stopping = false;
+  const state = remembered(
+    READINESS_MS,
+    async () => {
+      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
+      const [health, queue] = await Promise.all([engine, inTime(queueCheck(queueCounts, platform.tryToWrite))]);
+      return { health, queue };
+    },
+    { timesAsLong: 1 },
+  );
+  const handlers = {
+    ...asyncHandlers({
       checkDestination: guard.checkUrl,
       checkCallback: callbackGuard.checkUrl,
       checkObject: objects.problemWith,
@@ -105,53 +115,39 @@ export async function startService(
       downloads: settings.downloads,
       findResult: platform.results.find,
     }),
-    ...syncRoutes({
+    ...syncHandlers({
       checkDestination: guard.checkUrl,
       checkObject: objects.problemWith,
       downloads: settings.downloads,
       scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
     }),
-  ];
-  const apiRoutes = [
-    ...inBothDialects(specRoutes),
-    ...familyRoutes({
+    ...familyHandlers({
       tenantId: platform.tenantId,
       scansThisMonth: scanning.usage.thisMonth,
       monthlyQuota: settings.monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),
-    ...keyRoutes({ publicKeys: async () => jobs.publicKeys() }),
-    ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
-  ];
-  const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
-  let stopping = false;
-  const state = remembered(
-    READINESS_MS,
-    async () => {
-      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
-      const [health, queue] = await Promise.all([engine, inTime(queueCheck(queueCounts, platform.tryToWrite))]);
-      return { health, queue };
-    },
-    { timesAsLong: 1 },
-  );
-  const service = serviceRoutes({
-    version,
-    routes,
-    metrics: remembered(COUNTS_MS, measured.text),
-    async readiness() {
-      const { health, queue } = await state();
-      const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, queue, ...withSignatureNote(health.checks)];
-      return { ready: !stopping && queue.ok && health.ready, checks };
-    },
-  });
+    ...keyHandlers({ publicKeys: async () => jobs.publicKeys() }),
+    ...(objects.checkLink && objectLinkHandlers({ checkLink: objects.checkLink, open: objects.open })),
+    ...versionHandlers({ version, installation }),
+    ...serviceHandlers({
+      metrics: remembered(COUNTS_MS, measured.text),
+      async readiness() {
+        const { health, queue } = await state();
+        const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
+        const checks: ReadinessCheck[] = [running, queue, ...withSignatureNote(health.checks)];
+        return { ready: !stopping && queue.ok && health.ready, checks };
+      },
+    }),
+  };
+  const serving = { role: settings.role, scans: true, folders: objects.checkLink !== undefined };
 
   const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
   const server = await startHttpServer({
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: keys.auth, wrongKeys: wrongKeys() }),
+    handle: api({ routes: routes(serving, handlers, { version }), auth: keys.auth, wrongKeys: wrongKeys() }),
     log,
     trustedProxies: settings.trustedProxies,
     timings,

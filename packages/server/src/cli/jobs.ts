@@ -1,5 +1,6 @@
 import { Command, Option } from "commander";
-import type { JobCard, JobEntry, JobState } from "../queue/job-queue.ts";
+import type { JobCard } from "../model/job-card.ts";
+import type { JobEntry, JobState } from "../queue/job-queue.ts";
 import { withExamples } from "./examples.ts";
 import { found, localStore, pageLimit } from "./reach/local-store.ts";
 import { print, say } from "./terminal/output.ts";

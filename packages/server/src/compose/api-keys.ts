@@ -40,7 +40,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     };
     return keysOf(bearerAuth(check(settings.apiKeys)), check);
   }
-  const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
+  const { apiKeysSecret } = await import("../platforms/aws/secrets.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
 
   async function read(): Promise<readonly string[]> {

@@ -3,14 +3,14 @@ import type { Log } from "../log.ts";
 import { outboundGuards } from "../net/address-guard.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import { api } from "../receive/api.ts";
-import { asyncRoutes } from "../receive/async-routes.ts";
-import { inBothDialects } from "../receive/dialect.ts";
+import { asyncHandlers } from "../receive/async-routes.ts";
 import type { Answer, ApiRequest } from "../receive/exchange.ts";
-import { familyRoutes } from "../receive/family-routes.ts";
-import { keyRoutes } from "../receive/key-routes.ts";
-import { serviceRoutes } from "../receive/service-routes.ts";
+import { familyHandlers } from "../receive/family-routes.ts";
+import { keyHandlers } from "../receive/key-routes.ts";
+import { routes } from "../receive/routes.ts";
+import { serviceHandlers } from "../receive/service-routes.ts";
 import { submitJob } from "../receive/submit-job.ts";
-import { versionRoute } from "../receive/version-route.ts";
+import { versionHandlers } from "../receive/version-route.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { startKeys } from "./api-keys.ts";
@@ -36,41 +36,38 @@ export async function startAsyncApi(
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log));
   const installation = installationOf(settings);
-  const routes = [
-    ...inBothDialects(
-      asyncRoutes({
-        checkDestination: guard.checkUrl,
-        checkCallback: callbackGuard.checkUrl,
-        checkObject: objects.problemWith,
-        objectAddress: objectAddress(objects),
-        allowHttpCallbacks: settings.allowHttpCallbacks,
-        tenantId: platform.tenantId,
-        submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
-        installation,
-        downloads: settings.downloads,
-        findResult: platform.results.find,
-      }),
-    ),
-    ...familyRoutes({
+  const handlers = {
+    ...asyncHandlers({
+      checkDestination: guard.checkUrl,
+      checkCallback: callbackGuard.checkUrl,
+      checkObject: objects.problemWith,
+      objectAddress: objectAddress(objects),
+      allowHttpCallbacks: settings.allowHttpCallbacks,
+      tenantId: platform.tenantId,
+      submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
+      installation,
+      downloads: settings.downloads,
+      findResult: platform.results.find,
+    }),
+    ...familyHandlers({
       tenantId: platform.tenantId,
       scansThisMonth: platform.usage.thisMonth,
       monthlyQuota: settings.monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),
-    ...keyRoutes({
+    ...keyHandlers({
       publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
     }),
-    versionRoute({ version, installation }),
-  ];
-  const service = serviceRoutes({
-    version,
-    routes,
-    metrics: async () => "",
-    readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
-  });
+    ...versionHandlers({ version, installation }),
+    ...serviceHandlers({
+      metrics: async () => "",
+      readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
+    }),
+  };
+  const serving = { role: "api", scans: false, folders: false } as const;
   const all = undo.move();
   return {
-    handle: api({ routes: [...routes, ...service], auth: keys.auth }),
+    handle: api({ routes: routes(serving, handlers, { version }), auth: keys.auth }),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

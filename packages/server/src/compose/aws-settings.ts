@@ -1,6 +1,5 @@
 import type { AddressGuard } from "../net/address-guard.ts";
-import type { AwsPlatformOptions } from "../platforms/aws/aws.ts";
-import { checkHeaders } from "../receive/body/header-rules.ts";
+import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 
@@ -43,11 +42,6 @@ export function awsOptions(
       object: parts.problemWith,
       download: (url) => problemOf(parts.guard.checkUrl(url)),
       callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
-      headers: (headers, where) => {
-        const strings = Object.entries(headers).every(([, value]) => typeof value === "string");
-        if (!strings) return { kind: "invalid", message: `${where} has a value that is not a string` };
-        return checkHeaders(headers as Record<string, string>, where);
-      },
       allowHttpCallbacks: settings.allowHttpCallbacks,
       allowDownloads: settings.downloads,
     },

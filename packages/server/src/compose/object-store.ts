@@ -4,7 +4,7 @@ import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
 import type { ObjectRef } from "../model/source.ts";
 import { prepareDataFolder } from "../platforms/embedded/data-folder.ts";
-import { folderObjects } from "../platforms/embedded/objects/folder-objects.ts";
+import { folderObjects } from "../platforms/embedded/objects/objects.ts";
 import type { Settings } from "../settings.ts";
 
 export interface ObjectStore extends ObjectReader, ObjectActions, ObjectLister, Partial<ObjectWatcher> {
@@ -24,7 +24,7 @@ export async function objectStore(settings: Settings, { now, ownUrl }: ObjectSto
   const endpoint = settings.s3Endpoint || (settings.platform === "aws" ? settings.awsEndpoint : "");
   if (endpoint !== "" || settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
-    const { s3Objects } = await import("../platforms/aws/objects/s3-objects.ts");
+    const { s3Objects } = await import("../platforms/aws/objects/objects.ts");
     return s3Objects(endpoint === "" ? {} : { endpoint, forcePathStyle: true });
   }
   const { secretKey } = await prepareDataFolder(settings.dataDir);

@@ -7,7 +7,7 @@ import { awsOptions } from "./aws-settings.ts";
 export async function awsOperatorStore(
   settings: Settings,
 ): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
-  const { awsPlatform } = await import("../platforms/aws/aws.ts");
+  const { awsPlatform } = await import("../platforms/aws/platform.ts");
   const platform = await awsPlatform(
     awsOptions(settings, { ...outboundGuards(settings), problemWith: () => undefined, now: Date.now }),
   );

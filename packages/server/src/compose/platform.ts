@@ -2,7 +2,7 @@ import { callbackSigner } from "../deliver/signature.ts";
 import type { Log } from "../log.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
-import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
+import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
@@ -24,7 +24,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
   const { guard, callbackGuard, objects, now } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
-    const { awsPlatform } = await import("../platforms/aws/aws.ts");
+    const { awsPlatform } = await import("../platforms/aws/platform.ts");
     return awsPlatform(awsOptions(settings, { guard, callbackGuard, problemWith: objects.problemWith, now }));
   }
   const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;

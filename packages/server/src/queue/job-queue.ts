@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { Job, JobSource, ObjectAction } from "../model/job.ts";
-import { withoutQuery } from "../model/plain-url.ts";
-import type { Report } from "../model/report.ts";
+import type { Job } from "../model/job.ts";
+import type { JobCard } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { ObjectRef } from "../model/source.ts";
 
 /**
  * Keeps jobs until they are settled, through crashes at any moment. At least once: a job may be taken again although
@@ -148,57 +146,6 @@ export const MAX_ATTEMPTS = 3;
 export const LEASE_SECONDS = 30;
 /** Why a job was buried that was taken `MAX_ATTEMPTS` times and never settled. */
 export const POISON = "poison";
-
-/**
- * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,
- * or may be.
- */
-export interface JobCard {
-  traceId?: string;
-  source: SourceCard;
-  callback?: { url: string; headerNames: readonly string[] };
-  customDataLength?: number;
-  report?: Report;
-  action?: ObjectAction;
-  failedDownloads: number;
-  failedScans: number;
-  failedActions: number;
-  failedCallbacks: number;
-  failedRuns: number;
-}
-
-type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
-
-export function jobCard(job: Job): JobCard {
-  const { traceId, customData, callback, report, action } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns } = job;
-  return {
-    ...(traceId !== undefined && { traceId }),
-    source: sourceCard(job.source),
-    ...(callback && { callback: { url: withoutQuery(callback.url), headerNames: Object.keys(callback.headers) } }),
-    ...(customData !== undefined && { customDataLength: customData.length }),
-    ...(report && { report }),
-    ...(action && { action }),
-    failedDownloads,
-    failedScans,
-    failedActions,
-    failedCallbacks,
-    failedRuns,
-  };
-}
-
-/** A job's source in one word, for the log. */
-export function sourceWord(source: JobSource): string {
-  return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
-}
-
-function sourceCard(source: JobSource): SourceCard {
-  if (source.kind === "object") {
-    const { kind, bucket, key, version } = source;
-    return { kind, bucket, key, ...(version !== undefined && { version }) };
-  }
-  return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
-}
 
 const COUNTS = 0x1000;
 let count = 0;

@@ -3,8 +3,9 @@ import { firstOf } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
+import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, sourceWord } from "./job-queue.ts";
+import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.

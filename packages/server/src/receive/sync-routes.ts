@@ -10,10 +10,10 @@ import { type CheckDestination, downloadsDisabled, urlSource } from "./body/down
 import { readJsonObject } from "./body/json-body.ts";
 import { type CheckObject, objectSource } from "./body/object-fields.ts";
 import { binaryUpload, formUpload } from "./body/upload.ts";
-import type { Route, RouteDoc } from "./route.ts";
+import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 import type { ScanNow } from "./scan-now.ts";
 
-export interface SyncRoutesOptions {
+export interface SyncHandlersOptions {
   scanNow: ScanNow;
   checkDestination: CheckDestination;
   checkObject: CheckObject;
@@ -39,84 +39,86 @@ const uploadErrors = {
 
 const jsonErrors = { ...scanErrors, 413: ["body_too_large"], 415: ["unsupported_media_type", "unsupported_encoding"] };
 
-export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }: SyncRoutesOptions): Route[] {
-  return [
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/download",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Download a file and scan it",
-        deprecated: true,
-        request: { contentType: "application/json", schema: syncDownloadSchema },
-        success: result,
-        errors: {
-          ...jsonErrors,
-          400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
-          403: ["downloads_disabled"],
-        },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $LAZARET_URL/api/v1/scan/sync/download`,
+type SyncEndpoint = "syncDownload" | "syncBinary" | "syncForm" | "syncObject";
+
+export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
+  syncDownload: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Download a file and scan it",
+      deprecated: true,
+      request: { contentType: "application/json", schema: syncDownloadSchema },
+      success: result,
+      errors: {
+        ...jsonErrors,
+        400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
+        403: ["downloads_disabled"],
       },
-      async handle(request, { keyDigest }) {
-        if (!downloads) throw downloadsDisabled();
-        const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
-        return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
-      },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $LAZARET_URL/api/v1/scan/sync/download`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/binary",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan the request's body",
-        deprecated: true,
-        request: { contentType: "application/octet-stream" },
-        success: result,
-        errors: uploadErrors,
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $LAZARET_URL/api/v1/scan/sync/binary`,
-      },
-      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
+  },
+  syncBinary: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan the request's body",
+      deprecated: true,
+      request: { contentType: "application/octet-stream" },
+      success: result,
+      errors: uploadErrors,
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $LAZARET_URL/api/v1/scan/sync/binary`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/form",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan the one file of a form",
-        description: "Exactly one part, which must be a file; its field name and file name do not matter.",
-        deprecated: true,
-        request: { contentType: "multipart/form-data" },
-        success: result,
-        errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@report.pdf $LAZARET_URL/api/v1/scan/sync/form`,
-      },
-      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
+  },
+  syncForm: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan the one file of a form",
+      description: "Exactly one part, which must be a file; its field name and file name do not matter.",
+      deprecated: true,
+      request: { contentType: "multipart/form-data" },
+      success: result,
+      errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@report.pdf $LAZARET_URL/api/v1/scan/sync/form`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/objstore",
-      storeAway: {
-        message: "the object was scanned, but its result could not be passed on to topic and event bus",
-        hint: "scan it again",
-      },
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan an object in a bucket",
-        description: "The result also goes to the findings topic and the event bus, and the object is tagged.",
-        deprecated: true,
-        request: { contentType: "application/json", schema: syncObjectSchema },
-        success: result,
-        errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $LAZARET_URL/api/v1/scan/sync/objstore`,
-      },
-      async handle(request, { keyDigest }) {
-        const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-        return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
-      },
+  },
+  syncObject: {
+    storeAway: {
+      message: "the object was scanned, but its result could not be passed on to topic and event bus",
+      hint: "scan it again",
     },
-  ];
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan an object in a bucket",
+      description: "The result also goes to the findings topic and the event bus, and the object is tagged.",
+      deprecated: true,
+      request: { contentType: "application/json", schema: syncObjectSchema },
+      success: result,
+      errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $LAZARET_URL/api/v1/scan/sync/objstore`,
+    },
+  },
+};
+
+export function syncHandlers({
+  scanNow,
+  checkDestination,
+  checkObject,
+  downloads,
+}: SyncHandlersOptions): Record<SyncEndpoint, Handle> {
+  return {
+    async syncDownload(request, { keyDigest }) {
+      if (!downloads) throw downloadsDisabled();
+      const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
+      return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
+    },
+    syncBinary: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
+    syncForm: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
+    async syncObject(request, { keyDigest }) {
+      const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
+      return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
+    },
+  };
 }

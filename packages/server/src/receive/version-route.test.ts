@@ -8,14 +8,19 @@ import { version } from "../version.ts";
 import { api } from "./api.ts";
 import { bearerAuth } from "./bearer-auth.ts";
 import { startHttpServer } from "./http/http-server.ts";
-import { versionRoute } from "./version-route.ts";
+import { routes } from "./routes.ts";
+import { serviceHandlers } from "./service-routes.ts";
+import { versionHandlers } from "./version-route.ts";
 
 /** GET /version of such an installation, over HTTP and without a key. */
 async function ask(installation: Installation): Promise<VersionAnswer> {
+  const service = { metrics: async () => "", readiness: async () => ({ ready: true, checks: [] }) };
+  const handlers = { ...serviceHandlers(service), ...versionHandlers({ version, installation }) };
+  const worker = { role: "worker", scans: false, folders: false } as const;
   const server = await startHttpServer({
     host: "127.0.0.1",
     port: 0,
-    handle: api({ routes: [versionRoute({ version, installation })], auth: bearerAuth(["key-of-the-tests"]) }),
+    handle: api({ routes: routes(worker, handlers, { version }), auth: bearerAuth(["key-of-the-tests"]) }),
     log: log({ level: "silent", format: "json", write() {} }),
   });
   try {

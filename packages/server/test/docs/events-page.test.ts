@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { FindingsMessage } from "@lazaret/contract";
 import type { BusEvent } from "../../src/deliver/event-bus.ts";
 import { attributesOf } from "../../src/deliver/findings-topic.ts";
-import { parseFilterPolicy } from "../../src/platforms/shared/messages/parse-filter-policy.ts";
+import { parseFilterPolicy } from "../../src/platforms/shared/messages/filter-policy.ts";
 import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { temporaryFolder } from "../support/leftovers.ts";

@@ -11,10 +11,8 @@ import { sqliteBrowser } from "./job-browser.ts";
 import { sqliteQueue } from "./job-queue.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
-import type { Connection } from "./sqlite/connection.ts";
-import { jobDatabase } from "./sqlite/job-database.ts";
-import { threadConnection } from "./sqlite/thread-connection.ts";
-import { sqliteUsage } from "./usage-meter.ts";
+import { type Connection, jobDatabase, threadConnection } from "./sqlite/job-database.ts";
+import { sqliteUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
 export interface JobStore {

@@ -9,7 +9,7 @@ import {
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
-import { replaceFile, syncFolder, writeOnce } from "./written-once.ts";
+import { replaceFile, syncFolder, writeOnce } from "../shared/durable-file.ts";
 
 export interface KeyFilesOptions {
   dataDir: string;
@@ -67,7 +67,7 @@ export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> 
 
 /**
  * Exchanges the key pair for a new one. The old public key is kept beside it first, so that receivers can take both for a
- * while; at no moment is there no private key. A running server looks at the file every minute.
+ * while; at no moment is there no private key. A running server reads the file every minute.
  */
 export async function rotateKeys(options: KeyFilesOptions, now: Date): Promise<void> {
   const { dataDir } = options;

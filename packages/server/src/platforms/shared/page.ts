@@ -6,7 +6,7 @@ interface PageParts<Row, Entry> {
   placeOf(row: Row): string;
 }
 
-/** One page of rows that were asked for with one more than the limit, which tells whether there is a next page. */
+/** One page of rows that were asked for with one more than the limit, which says whether there is a next page. */
 export function pageOf<Row, Entry>(
   rows: readonly Row[],
   { limit, entryOf, placeOf }: PageParts<Row, Entry>,

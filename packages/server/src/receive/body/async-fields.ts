@@ -1,4 +1,4 @@
-import { type AsyncRequest, CUSTOM_DATA_MAX_BYTES } from "@lazaret/contract";
+import { type AsyncRequest, customDataProblem, isPlainHttp, traceIdProblem } from "@lazaret/contract";
 import type { Callback } from "../../model/job.ts";
 import type { Dialect } from "../dialect.ts";
 import { badRequest } from "../problem.ts";
@@ -29,9 +29,8 @@ export function answerWish(body: AsyncRequest, options: AsyncFieldsOptions, dial
     );
   }
   if (trace_id !== undefined) checkTraceId(trace_id);
-  if (custom_data !== undefined && Buffer.byteLength(custom_data) > CUSTOM_DATA_MAX_BYTES) {
-    throw badRequest("custom_data_too_large", `custom_data has more than ${CUSTOM_DATA_MAX_BYTES} bytes of UTF-8`);
-  }
+  const problem = custom_data === undefined ? undefined : customDataProblem(custom_data);
+  if (problem) throw badRequest("custom_data_too_large", `custom_data ${problem}`);
   if (callback_url !== undefined) checkCallbackUrl(callback_url, options);
   const headers = clientHeaders(callback_headers, "callback_headers");
   return {
@@ -43,23 +42,15 @@ export function answerWish(body: AsyncRequest, options: AsyncFieldsOptions, dial
   };
 }
 
-/** Length is the schema's business. */
 export function checkTraceId(traceId: string): void {
-  if (!traceId.isWellFormed()) {
-    throw badRequest("invalid_trace_id", "trace_id has half a character, which no URL can carry");
-  }
-  for (const character of traceId) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
-      throw badRequest("invalid_trace_id", "trace_id has a control character");
-    }
-  }
+  const problem = traceIdProblem(traceId);
+  if (problem) throw badRequest("invalid_trace_id", `trace_id ${problem}`);
 }
 
 function checkCallbackUrl(url: string, { checkCallback, allowHttpCallbacks }: AsyncFieldsOptions): void {
   const destination = checkCallback(url);
   if (destination.kind === "invalid") throw badRequest("invalid_callback_url", destination.message);
-  if (/^http:/i.test(url) && !allowHttpCallbacks) {
+  if (isPlainHttp(url) && !allowHttpCallbacks) {
     throw badRequest(
       "invalid_callback_url",
       "callback_url is plain http",

@@ -1,7 +1,6 @@
-import type { SyncDownloadRequest } from "@lazaret/contract";
+import { checkHeaders, type SyncDownloadRequest } from "@lazaret/contract";
 import type { UrlSource } from "../../model/source.ts";
 import { badRequest, Problem } from "../problem.ts";
-import { checkHeaders } from "./header-rules.ts";
 
 /** What can be told of an address at once, without resolving it. */
 export type CheckDestination = (

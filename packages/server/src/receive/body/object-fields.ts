@@ -1,4 +1,4 @@
-import { OBJECT_KEY_MAX_BYTES, type SyncObjectRequest } from "@lazaret/contract";
+import { objectProblem, type SyncObjectRequest } from "@lazaret/contract";
 import type { ObjectSource } from "../../model/source.ts";
 import { badRequest } from "../problem.ts";
 
@@ -8,13 +8,7 @@ export type CheckObject = (object: { bucket: string; key: string; version?: stri
 /** The source that bucket, key and version name. Lengths in characters are the schema's business. */
 export function objectSource({ bucket, key, version }: SyncObjectRequest, checkObject: CheckObject): ObjectSource {
   const object = { bucket, key, ...(version !== undefined && { version }) };
-  for (const [name, value] of Object.entries(object)) {
-    if (value.includes("\0")) throw invalidObject(`${name} has a NUL character`);
-  }
-  if (Buffer.byteLength(key) > OBJECT_KEY_MAX_BYTES) {
-    throw invalidObject(`key has more than ${OBJECT_KEY_MAX_BYTES} bytes of UTF-8`);
-  }
-  const problem = checkObject(object);
+  const problem = objectProblem(object) ?? checkObject(object);
   if (problem) throw invalidObject(problem);
   return { kind: "object", ...object };
 }

@@ -1,0 +1,111 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+  randomFillSync,
+} from "node:crypto";
+
+/** Closes what clients sent, so that nothing of it can be read without the key. */
+export interface Sealer {
+  /** The label says what it is and whose. */
+  seal(text: string, label: Label): Uint8Array;
+  /** Undefined when it was changed or cut, or sealed with another key or label. */
+  unseal(sealed: Uint8Array, label: Label): string | undefined;
+  /** The same for the same text, and shows nothing of it. For lookups. */
+  digest(text: string): Uint8Array;
+  /** The same for two sealers with the same key. */
+  readonly keyCheck: Uint8Array;
+}
+
+export type Label = readonly [what: "job" | "changes" | "reason" | "report" | "message" | "failure", id: string];
+
+/** First byte of everything sealed, so that another format can follow. Then salt, nonce, tag and the closed text. */
+const FORMAT = 1;
+const SALT_BYTES = 16;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const NONCE_AT = 1 + SALT_BYTES;
+const TAG_AT = NONCE_AT + NONCE_BYTES;
+const TEXT_AT = TAG_AT + TAG_BYTES;
+
+/** A key for so many seals; random nonces must not come near the number at which they repeat (2^32 is the limit). */
+const SEALS_PER_SALT = 2 ** 24;
+const KEYS_AT_HAND = 256;
+/** Drawn together, and each used once: one by one they take as long as the sealing. */
+const NONCES_AT_HAND = 256;
+
+/**
+ * AES-256-GCM with random nonces. The key is derived from the installation's key and a salt that each process draws
+ * anew, and again after many seals.
+ */
+export function sealer(secretKey: Uint8Array): Sealer {
+  // As a key object: deriving with raw bytes takes five times as long.
+  const root = createSecretKey(secretKey);
+  const keys = new Map<string, KeyObject>();
+  let salt = randomBytes(SALT_BYTES);
+  let seals = 0;
+  const nonces = Buffer.alloc(NONCES_AT_HAND * NONCE_BYTES);
+  let usedNonces = nonces.length;
+
+  function derived(purpose: string, message: Uint8Array): Buffer {
+    return createHmac("sha256", root).update(`lazaret ${purpose}\0`).update(message).digest();
+  }
+
+  function keyOf(saltOfKey: Buffer): KeyObject {
+    const name = saltOfKey.toString("latin1");
+    const known = keys.get(name);
+    if (known) return known;
+    if (keys.size === KEYS_AT_HAND) keys.clear();
+    const key = createSecretKey(derived("seal", saltOfKey));
+    keys.set(name, key);
+    return key;
+  }
+
+  function freshNonce(): Buffer {
+    if (usedNonces === nonces.length) {
+      randomFillSync(nonces);
+      usedNonces = 0;
+    }
+    usedNonces += NONCE_BYTES;
+    return nonces.subarray(usedNonces - NONCE_BYTES, usedNonces);
+  }
+
+  return {
+    seal(text, label) {
+      seals += 1;
+      if (seals % SEALS_PER_SALT === 0) salt = randomBytes(SALT_BYTES);
+      const nonce = freshNonce();
+      const cipher = createCipheriv("aes-256-gcm", keyOf(salt), nonce);
+      cipher.setAAD(bytesOf(label));
+      const closed = [cipher.update(text, "utf8"), cipher.final()];
+      return Buffer.concat([Buffer.of(FORMAT), salt, nonce, cipher.getAuthTag(), ...closed]);
+    },
+
+    unseal(sealed, label) {
+      if (sealed.length < TEXT_AT || sealed[0] !== FORMAT) return undefined;
+      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length);
+      const key = keyOf(bytes.subarray(1, NONCE_AT));
+      const nonce = bytes.subarray(NONCE_AT, TAG_AT);
+      const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(bytesOf(label));
+      decipher.setAuthTag(bytes.subarray(TAG_AT, TEXT_AT));
+      const text = decipher.update(bytes.subarray(TEXT_AT));
+      try {
+        return Buffer.concat([text, decipher.final()]).toString();
+      } catch {
+        return undefined;
+      }
+    },
+
+    // As UTF-16: two different lone surrogates would be the same in UTF-8.
+    digest: (text) => derived("digest", Buffer.from(text, "utf16le")),
+    keyCheck: derived("check", Buffer.alloc(0)),
+  };
+}
+
+function bytesOf([what, id]: Label): Buffer {
+  return Buffer.from(`${what}\0${id}`);
+}
