@@ -124,7 +124,7 @@ function ownUrl(settings: Settings, port: number): string {
 
 /** The synchronous API's scans. What comes slowly is held until it is here. */
 function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: ServiceOptions): ScanNow {
-  const { concurrency: slots, inspect, objectSteps: objects, temporaryFolder: folder } = scanning;
+  const { concurrency: slots, stages, objectSteps: objects, temporaryFolder: folder } = scanning;
   return scanNow({
     timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
     ...(timer && { timer }),
@@ -136,7 +136,7 @@ function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: S
         const file = await spool(bytes, { folder, memoryBytes: IN_MEMORY_BYTES }, signal);
         return { read: () => contentOf(file), release: () => release(file) };
       },
-      inspect,
+      stages,
       objects,
     }),
   });

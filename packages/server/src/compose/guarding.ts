@@ -4,6 +4,8 @@ import type { GuardResult } from "../guard/guard-bucket.ts";
 import { type GuardRun, guardRun, untilSent } from "../guard/guard-run.ts";
 import { scanObject } from "../guard/scan-object.ts";
 import type { Log } from "../log.ts";
+import { inspect } from "../pipeline/inspect.ts";
+import { jobLimits } from "../pipeline/limits.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { startScanning } from "./scanning.ts";
@@ -22,9 +24,10 @@ interface GuardingOptions extends Omit<GuardRun, "scan" | "atOnce" | "list" | "d
 
 export async function startGuarding(settings: Settings, log: Log): Promise<Guarding> {
   const scanning = await startScanning(settings, log, { now: Date.now, ownUrl: () => settings.publicUrl });
-  const { objects, platform } = scanning;
+  const { objects, platform, stages } = scanning;
+  const limits = jobLimits(settings);
   const scan = scanObject({
-    inspect: (source, signal) => scanning.inspectJob(source, undefined, signal),
+    inspect: (source, signal) => inspect(source, stages, { ...limits, signal }),
     objects: scanning.objectSteps,
     onEngineAway: (error) => log.error("engine", { error: error.message }),
     onQueueAway: (error) => log.error("queue", { error: error.message }),

@@ -4,7 +4,7 @@ import { callbackSigner, type SignCallback } from "../deliver/signature.ts";
 import type { PublicKeys, SigningKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
-import { KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
+import { jobLimits, KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
 import { workJobs } from "../pipeline/work-jobs.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import { type SubmitJob, submitJob } from "../receive/async-routes.ts";
@@ -49,7 +49,8 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     ...(options.sleep && { sleep: options.sleep }),
   });
   const stages = {
-    inspect: scanning.inspectJob,
+    scan: scanning.stages,
+    limits: jobLimits(settings),
     objects: scanning.objectSteps,
     announcer,
     results: platform.results,

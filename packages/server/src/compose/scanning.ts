@@ -3,13 +3,12 @@ import { concurrencyOf } from "../engines/variants.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import type { Log } from "../log.ts";
-import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-guard.ts";
 import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
-import { type InspectOptions, inspect } from "../pipeline/inspect.ts";
+import { inspect, type Stages } from "../pipeline/inspect.ts";
 import { jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -33,10 +32,8 @@ export interface Scanning extends ScansAtOnce, AsyncDisposable {
   usage: UsageCount;
   /** For temporary files; removed at the end, or by the next process when this one is killed. */
   temporaryFolder: string;
-  /** From a source to its report. */
-  inspect(source: Source, options: InspectOptions): Promise<Report>;
-  /** The same with the limits of jobs. */
-  inspectJob(source: JobSource, place: InspectOptions["place"], signal: AbortSignal): Promise<Report>;
+  /** For `inspect`. */
+  stages: Stages;
   /** Never throws. */
   engineReady(): Promise<boolean>;
 }
@@ -92,8 +89,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     callbackGuard,
     usage,
     temporaryFolder,
-    inspect: (source, given) => inspect(source, stages, given),
-    inspectJob: (source, place, signal) => inspect(source, stages, { ...jobLimits(settings), place, signal }),
+    stages,
     engineReady: async () => (await engineHealth(engine)).ready,
     [Symbol.asyncDispose]: () => disposing.disposeAsync(),
   };

@@ -6,7 +6,9 @@ import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobRun } from "../queue/worker.ts";
+import type { Engine } from "../scan/engine.ts";
 import type { ObjectSteps } from "./finish-object.ts";
+import type { Stages } from "./inspect.ts";
 import { type JobStages, runJob } from "./run-job.ts";
 
 const seen = { bucket: "uploads", key: "bad.exe", version: "3", mark: "abc" };
@@ -18,16 +20,29 @@ const infected: Report = {
   object: seen,
 };
 
+/** Stages of a scan that comes to this report. */
+function scanOf({ verdict, object, sizeBytes }: Report, onScan = (): unknown => undefined): Stages {
+  const bytes = (async function* () {
+    yield new Uint8Array(sizeBytes);
+  })();
+  const engine: Pick<Engine, "scan"> = {
+    async scan(shown) {
+      onScan();
+      await Array.fromAsync(shown);
+      return verdict;
+    },
+  };
+  return { open: async () => ({ bytes, ...(object && { object }) }), engine: engine as Engine, now: () => 0 };
+}
+
 /** A run that says what was done, in order. Parts of it may be replaced. */
 function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { objects?: Partial<ObjectSteps> } = {}) {
   const steps: string[] = [];
   const saved: Job[] = [];
   const stages: JobStages = {
     reportEventBus: false,
-    async inspect() {
-      steps.push("scan");
-      return infected;
-    },
+    scan: scanOf(infected, () => steps.push("scan")),
+    limits: { maxBytes: 100 },
     objects: {
       planned: () => "delete",
       async act(_, __, { stale }) {
@@ -119,7 +134,7 @@ describe("a job about an object", () => {
     const kept: Report[] = [];
     const announced: Report[] = [];
     const replaced = tried({
-      inspect: async () => clean,
+      scan: scanOf(clean),
       objects: {
         act: async () => ({ action: "no", changed: true }),
         announce: async ({ report }) => void announced.push(report),

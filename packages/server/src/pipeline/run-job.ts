@@ -4,11 +4,11 @@ import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import { failedCallback } from "../deliver/render.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { JobSource, ScannedJob } from "../model/job.ts";
-import { noteOf, type Report } from "../model/report.ts";
+import { noteOf } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobRun } from "../queue/worker.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
-import { tryToInspect } from "./inspect.ts";
+import { type InspectOptions, inspect, type Stages, tryToInspect } from "./inspect.ts";
 import { afterFailedCallback } from "./retry-policy.ts";
 
 /**
@@ -34,8 +34,10 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
 
 /** What a queued job needs: the middle of its scan, and where its report goes. */
 export interface JobStages {
-  /** Leaves its place to others while the source is slow. Throws `Busy` when too many wait so already. */
-  inspect(source: JobSource, place: JobRun["place"], signal: AbortSignal): Promise<Report>;
+  scan: Stages;
+  limits: Pick<InspectOptions, "maxBytes" | "maxSeconds">;
+  /** Called when the engine could not be asked at all. */
+  onEngineAway?(): void;
   objects: ObjectSteps;
   announcer: Pick<Announcer, "downloadScan">;
   results: Pick<ResultStore, "keep">;
@@ -56,8 +58,12 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const { report } = job;
   if (report) return { kind: "go on", job: { ...job, report } };
   const tried = await tryToInspect(job, {
-    inspect: () => stages.inspect(job.source, place, scanSignal),
-    onEngineFault: ({ message }) => run.note({ error: message }),
+    // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
+    inspect: () => inspect(job.source, stages.scan, { ...stages.limits, place, signal: scanSignal }),
+    onEngineFault({ message, whileLooking }) {
+      run.note({ error: message });
+      if (!whileLooking) stages.onEngineAway?.();
+    },
     onReport: (made) => run.note(noteOf(made)),
     signal: scanSignal,
   });

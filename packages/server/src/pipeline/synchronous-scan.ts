@@ -4,10 +4,10 @@ import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { type AdmissionOptions, admission } from "../scan/admission.ts";
 import { finishScanNow, type ObjectSteps } from "./finish-object.ts";
-import type { InspectOptions } from "./inspect.ts";
+import { inspect, type Stages } from "./inspect.ts";
 
 export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" | "longestLine" | "hold"> {
-  inspect(source: Source, options: InspectOptions): Promise<Report>;
+  stages: Stages;
   objects: ObjectSteps;
 }
 
@@ -16,7 +16,7 @@ export type SynchronousScan = (source: Source, keyDigest: string, signal: AbortS
 
 /** Scans whose results somebody waits for: so many at once, the next ones in a line. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
-  const { inspect, objects, ...admitted } = options;
+  const { stages, objects, ...admitted } = options;
   const line = admission(admitted);
   return async (source, keyDigest, given) => {
     given.throwIfAborted();
@@ -25,7 +25,7 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
     using either = firstOf([given, lost.signal]);
     const { signal } = either;
     try {
-      const report = await inspect(source, {
+      const report = await inspect(source, stages, {
         maxBytes: SYNC_MAX_FILE_BYTES,
         signal,
         admit: (bytes) => place.admit(bytes, signal),

@@ -8,6 +8,8 @@ import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
+import type { Engine } from "../scan/engine.ts";
+import type { Stages } from "./inspect.ts";
 import type { JobStages } from "./run-job.ts";
 import { workJobs } from "./work-jobs.ts";
 
@@ -35,9 +37,26 @@ function queueOf(...jobs: Job[]) {
   return { queue, jobs, settled, taken: () => taken };
 }
 
+/** A scan of one byte that is clean, unless the engine has a fault. */
+function scanOf(fault = (): Error | undefined => undefined): Stages {
+  const engine: Pick<Engine, "scan"> = {
+    async scan(bytes) {
+      const error = fault();
+      if (error) throw error;
+      await Array.fromAsync(bytes);
+      return { kind: "clean" };
+    },
+  };
+  async function* one(): AsyncGenerator<Uint8Array> {
+    yield new Uint8Array(1);
+  }
+  return { open: async () => ({ bytes: one() }), engine: engine as Engine, now: () => 0 };
+}
+
 function work(queue: JobQueue, stages: Partial<JobStages>, engineReady: () => Promise<boolean>) {
   const all = {
     reportEventBus: false,
+    limits: { maxBytes: 100 },
     announcer: { downloadScan: async () => {} },
     results: { keep: async () => {} },
     now: () => 0,
@@ -56,12 +75,7 @@ test("while the engine is down no job is taken; one that it failed over for anot
     new EngineUnavailable("cannot reach clamd"),
     new EngineUnavailable("it died", { whileLooking: true }),
   ];
-  const inspect = async (): Promise<Report> => {
-    const fault = faults.shift();
-    if (fault) throw fault;
-    return clean;
-  };
-  const worker = work(queue, { inspect }, async () => {
+  const worker = work(queue, { scan: scanOf(() => faults.shift()) }, async () => {
     asked += 1;
     return ready;
   });
@@ -84,7 +98,7 @@ test("a job for which there is no room is put back for 15 s as far as it got, an
   const job = sampleJob();
   const { queue, settled } = queueOf(job);
   const callbacks = { send: () => Promise.reject(new Busy("too many wait for it already")) };
-  const worker = work(queue, { inspect: async () => clean, callbacks }, async () => true);
+  const worker = work(queue, { scan: scanOf(), callbacks }, async () => true);
   try {
     await until("it is put back", () => settled.length === 1);
     const [next] = settled;

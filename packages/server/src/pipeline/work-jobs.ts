@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "../log.ts";
-import { Busy, EngineUnavailable } from "../model/faults.ts";
+import { Busy } from "../model/faults.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 import { startWorker, type Worker } from "../queue/worker.ts";
 import {
@@ -40,18 +40,6 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     engineDown = false;
   }
 
-  const watched: JobStages = {
-    ...stages,
-    async inspect(source, place, signal) {
-      try {
-        return await stages.inspect(source, place, signal);
-      } catch (error) {
-        if (error instanceof EngineUnavailable && !error.whileLooking) void waitForEngine();
-        throw error;
-      }
-    },
-  };
-
   const worker = startWorker({
     queue,
     jobsAtOnce,
@@ -64,7 +52,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     log,
     async run(run, signal) {
       try {
-        return await runJob(run, watched, signal);
+        return await runJob(run, { ...stages, onEngineAway: () => void waitForEngine() }, signal);
       } catch (error) {
         // Thrown while the source was slow or before the first POST.
         if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
