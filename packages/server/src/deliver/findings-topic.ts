@@ -1,6 +1,6 @@
 import type { FittedAttributes, FittedMessage } from "@lazaret/contract";
 
-/** Where the results of object scans are told to whoever subscribed. */
+/** Where the results of object scans are told to whoever subscribed. Passes test/contracts/findings-topic.ts. */
 export interface FindingsTopic {
   /** Durable when it resolves, and does not wait for subscribers. Called again with the same id after a crash. */
   publish(finding: PublishedFinding): Promise<void>;
