@@ -8,7 +8,7 @@ import type { SendingParts } from "../../src/platforms/shared/messages/fan-out.t
 import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
-import { eventBusContract } from "./event-bus.ts";
+import { eventBusContract, seen } from "./event-bus.ts";
 import { findingsTopicContract } from "./findings-topic.ts";
 import type { Outputs, OutputsKind, ReceivedEvent } from "./outputs.ts";
 import { signingKeysContract, stackName } from "./signing-keys.ts";
@@ -61,12 +61,7 @@ async function open(place: Place): Promise<Outputs> {
         attributes: Object.fromEntries(Object.entries(MessageAttributes).map(([name, { Value }]) => [name, Value])),
       }));
     },
-    async events() {
-      const events = (await linesOf("events.jsonl")) as ReceivedEvent[];
-      return events.map(
-        ({ source, "detail-type": type, detail }) => ({ source, "detail-type": type, detail }) as ReceivedEvent,
-      );
-    },
+    events: async () => ((await linesOf("events.jsonl")) as ReceivedEvent[]).map(seen),
     parameter: (name) => readFile(parameterFile(name), "utf8").catch(() => undefined),
     putParameter: (name, value) => writeFile(parameterFile(name), value),
     privateKey: {

@@ -89,7 +89,7 @@ function downloaded(custom_data: string): BusEvent {
 }
 
 /** What a target can see of it on every platform. */
-function seen({ source, "detail-type": type, detail }: BusEvent): ReceivedEvent {
+export function seen({ source, "detail-type": type, detail }: ReceivedEvent): ReceivedEvent {
   return { source, "detail-type": type, detail };
 }
 
