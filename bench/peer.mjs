@@ -14,4 +14,7 @@ app.post("/scan", upload.single("file"), async (request, response) => {
   const { isInfected, viruses } = await clam.scanStream(Readable.from(request.file.buffer));
   return response.json({ status: isInfected ? "infected" : "clean", finding: viruses[0], size: request.file.size });
 });
-const server = app.listen(0, "127.0.0.1", () => console.log(`listening ${server.address().port}`));
+const server = app.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  if (typeof address === "object") console.log(`listening ${address?.port}`);
+});

@@ -8,11 +8,11 @@
  */
 import { parseArgs } from "node:util";
 import { fileTypeOf } from "../packages/server/src/engines/file-type/file-type.ts";
-import { cab } from "../packages/server/src/engines/rules/samples/archives.ts";
 import { ruleThreads } from "../packages/server/src/engines/threads/scan-threads.ts";
 import { unpackingEngine } from "../packages/server/src/engines/unpacking-engine.ts";
+import { cab } from "../packages/server/test/fixtures/archives.ts";
+import { deflated, zip } from "../packages/server/test/fixtures/zip-writer.ts";
 import { eicar } from "../packages/server/test/support/eicar.ts";
-import { deflated, zip } from "../packages/server/test/support/zip-writer.ts";
 
 interface Sample {
   content: Uint8Array;
@@ -77,7 +77,7 @@ if (!sampleOf || ![scans, atOnce, every].every((number) => Number.isInteger(numb
 const never = new AbortController().signal;
 const problems: string[] = [];
 const threads = await ruleThreads({
-  onEvent: (event) => void (event.kind === "thread-lost" && problems.push(`a thread was lost: ${event.message}`)),
+  onEvent: (event) => void (event.kind === "thread_lost" && problems.push(`a thread was lost: ${event.message}`)),
 });
 const engine = unpackingEngine({ threads, fileType: fileTypeOf });
 console.log("   scans  ms/scan  cpu ms/scan  thread heap MB  main heap MB  rss MB  threads started");

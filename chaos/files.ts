@@ -1,8 +1,8 @@
 import type { RequestListener } from "node:http";
 import type { ScanResult } from "../packages/contract/src/index.ts";
+import { deflated, encrypted, zip } from "../packages/server/test/fixtures/zip-writer.ts";
 import { eicar } from "../packages/server/test/support/eicar.ts";
 import { httpServer } from "../packages/server/test/support/loopback-server.ts";
-import { deflated, encrypted, zip } from "../packages/server/test/support/zip-writer.ts";
 
 /** A file of which is known what must be said. */
 interface Sample {

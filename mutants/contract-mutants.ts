@@ -9,7 +9,7 @@ const WITHOUT_WORDS: readonly string[] = ["index.ts", "schema.ts", "signature-ve
 /** Prose for people, who would not miss a letter. */
 const PROSE = /\b(?:description|title|what): *$|failedErrorSchema\($/;
 const FIELD =
-  /(?<=[{,]\s*)([a-zA-Z]+(?:_[a-z]+)*)(?=: (?:\{|downloadUrl|downloadHeaders|traceIdSchema|failedErrorSchema))/g;
+  /(?<=[{,]\s*)([a-zA-Z]+(?:_[a-z]+)*)(?=: (?:\{|downloadUrl|downloadHeaders|traceIdSchema|customDataSchema|failedErrorSchema))/g;
 
 /** Every number and every word of the contract, broken once. `testsFor` says who ought to notice. */
 export function contractMutants(

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Container } from "../packages/server/test/support/corpus/container.ts";
-import { type CorpusFile, corpus } from "../packages/server/test/support/corpus/corpus.ts";
-import { byHash } from "../packages/server/test/support/corpus/payloads.ts";
-import { type Answer, ask, madeOr, startSetUps } from "../packages/server/test/support/corpus/set-ups.ts";
+import type { Container } from "../packages/server/test/fixtures/corpus/container.ts";
+import { type CorpusFile, corpus } from "../packages/server/test/fixtures/corpus/corpus.ts";
+import { byHash } from "../packages/server/test/fixtures/corpus/payloads.ts";
+import { type Answer, ask, madeOr, startSetUps } from "../packages/server/test/fixtures/corpus/set-ups.ts";
 import { tally } from "./table.ts";
 import { isInstalled, type Truth, truthOf } from "./truth.ts";
 

@@ -1,4 +1,4 @@
-import type { Answer } from "../packages/server/test/support/corpus/set-ups.ts";
+import type { Answer } from "../packages/server/test/fixtures/corpus/set-ups.ts";
 
 /** What was said, as Markdown: a row for each class, a column for each set-up with who knows the payload. */
 export interface Tally {

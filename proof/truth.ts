@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Container } from "../packages/server/test/support/corpus/container.ts";
+import type { Container } from "../packages/server/test/fixtures/corpus/container.ts";
 
 /**
  * Whether the programs that people have get the content out of a container. What none of them gets out is no proof of

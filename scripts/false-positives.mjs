@@ -29,11 +29,10 @@ if (Number(process.versions.node.split(".")[0]) < 24) {
 }
 
 const { engine: variant, clamd: clamdWish, sample, folders } = readArguments();
-const source = (path) => import(join(root, "packages/server/src", path));
 const [{ startEngine }, { parseClamdAddress }, { ownClamd }] = await Promise.all([
-  source("engines/variants.ts"),
-  source("engines/clamd/address.ts"),
-  source("engines/clamd/own-clamd.ts"),
+  import("../packages/server/src/engines/variants.ts"),
+  import("../packages/server/src/engines/clamd/address.ts"),
+  import("../packages/server/src/engines/clamd/own-clamd.ts"),
 ]);
 
 const temporaryFolder = mkdtempSync(join(tmpdir(), "lazaret-false-positives-"));
@@ -49,6 +48,7 @@ const engine = await startEngine({
   rules: { temporaryFolder, onEvent: (event) => console.error(event) },
 });
 
+/** @type {{ files: number; bytes: number; infected: string[]; no: Map<string, string[]>; noVerdict: string[]; unreadable: number }} */
 const seen = { files: 0, bytes: 0, infected: [], no: new Map(), noVerdict: [], unreadable: 0 };
 const started = performance.now();
 const progress = process.stderr.isTTY ? setInterval(showProgress, 500) : undefined;
@@ -61,7 +61,8 @@ await own?.stop();
 process.exitCode = report() ? 0 : 1;
 
 function readArguments() {
-  const options = { engine: { type: "string" }, clamd: { type: "string" }, sample: { type: "string" } };
+  const text = /** @type {const} */ ({ type: "string" });
+  const options = { engine: text, clamd: text, sample: text };
   let parsed;
   try {
     parsed = parseArgs({ options, allowPositionals: true });
@@ -105,6 +106,7 @@ async function scanRest() {
   }
 }
 
+/** @param {{ finding: string; detail?: string }} verdict */
 function note({ finding, detail }, path) {
   const line = detail === undefined ? path : `${path}: ${detail}`;
   seen.no.set(finding, [...(seen.no.get(finding) ?? []), line]);

@@ -9,7 +9,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { fail, ownNode, root } from "./setup.mjs";
+import { fail, ownNode } from "./setup.mjs";
 
 const ZIP = "Zip archive|ZIP archive";
 /** Extensions, and what a right name of such files has in it, be it ours or libmagic's. */
@@ -298,8 +298,8 @@ const { values, positionals: folders } = parseArgs({
 if (folders.length === 0) fail("no folder to look into", "node scripts/file-type-score.mjs folder…");
 const most = Number(values.most ?? Number.POSITIVE_INFINITY);
 const excepted = new Set(values.except ? readFileSync(values.except, "utf8").match(/[0-9a-f]{40}/g) : []);
-const { fileTypeOf } = await import(join(root, "packages/server/src/engines/file-type/file-type.ts"));
-const { sampleOf } = await import(join(root, "packages/server/src/engines/file-type/sample.ts"));
+const { fileTypeOf } = await import("../packages/server/src/engines/file-type/file-type.ts");
+const { sampleOf } = await import("../packages/server/src/engines/file-type/sample.ts");
 
 const files = atMost(folders.flatMap(filesOf).map((path) => ({ path, extension: extensionOf(path) })));
 const magic = namesByLibmagic(files.map(({ path }) => path));
@@ -308,7 +308,7 @@ for (const [index, { path, extension }] of files.entries()) {
   const bytes = readFileSync(path);
   if (bytes.length === 0 || excepted.has(createHash("sha1").update(bytes).digest("hex"))) continue;
   const name = fileTypeOf(sampleOf(bytes));
-  const pattern = RIGHT.get(extension);
+  const pattern = RIGHT.get(extension) ?? /$^/;
   const [isRight, isRightByMagic] = [pattern.test(name), pattern.test(magic[index] ?? "")];
   score.files += 1;
   score.ours += isRight ? 1 : 0;

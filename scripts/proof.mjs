@@ -1,8 +1,7 @@
 // npm run proof: sets up the server, clamd and the programs that make and open containers, then shows all of the corpus to
 // every set-up. `--list`, `--only <pattern>`, `--limit <files>`, `--control`, `--save <folder>`, `--unchecked`: proof/run.ts.
-import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { installDebianPackages, installPackages, ownNode, root } from "./setup.mjs";
+import { installDebianPackages, installPackages, root, runOwnNode } from "./setup.mjs";
 
 installPackages("run");
 installDebianPackages({
@@ -52,5 +51,4 @@ installDebianPackages({
   zpaq: ["zpaq"],
   zstd: ["zstd"],
 });
-const args = [join(root, "proof", "run.ts"), ...process.argv.slice(2)];
-process.exit(spawnSync(ownNode, args, { cwd: root, stdio: "inherit" }).status ?? 1);
+runOwnNode([join(root, "proof", "run.ts"), ...process.argv.slice(2)]);

@@ -12,52 +12,72 @@ const stampPath = join(modules, ".lazaret-setup.json");
 /** The Node that comes with the project, whatever the machine has. */
 export const ownNode = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
 
-/** Installs the packages of a folder that is no workspace, unless they are there already. */
-export function installPackagesOf(folder) {
-  const path = join(root, folder);
-  const stamp = join(path, "node_modules", ".lazaret-setup");
-  const lock = createHash("sha256")
-    .update(readFileSync(join(path, "package-lock.json")))
-    .digest("hex");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
-  say(`installing npm packages of ${folder}…`);
-  const npm = process.env.npm_execpath;
-  const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
-  const args = [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error"];
-  const { status } = spawnSync(command, args, { cwd: path, stdio: ["ignore", "ignore", "inherit"] });
-  if (status !== 0)
-    fail(`could not install the packages of ${folder}`, "check that this machine reaches the npm registry");
-  writeFileSync(stamp, lock);
-}
+/** What tests need besides npm packages. */
+export const testPrograms = {
+  "clamav-daemon": ["clamd"],
+  "clamav-testfiles": ["/usr/share/clamav-testfiles/clam.exe"],
+  chromium: ["chromium"],
+  curl: ["curl"],
+  openssl: ["openssl"],
+  "p7zip-full": ["7z"],
+};
 
 /**
  * Installs npm packages unless they are there already: `run` what the server needs, `all` also what tests need.
- * @param {"run" | "all"} scope
+ * Development packages that are there stay: `npm ci --omit=dev` would remove them.
+ * @param {"run" | "all"} asked
  */
-export function installPackages(scope) {
-  const lock = createHash("sha256")
-    .update(readFileSync(join(root, "package-lock.json")))
-    .digest("hex");
+export function installPackages(asked) {
+  const scope = asked === "run" && hasDevelopmentPackages() ? "all" : asked;
+  const lock = lockOf(root);
   const stamp = existsSync(stampPath) ? JSON.parse(readFileSync(stampPath, "utf8")) : {};
   if (stamp.lock === lock && (stamp.scope === "all" || stamp.scope === scope) && existsSync(ownNode)) return;
 
   say(`installing npm packages (${scope === "all" ? "everything" : "what the server needs"})…`);
-  const npm = process.env.npm_execpath;
-  const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
-  const args = [
-    ...first,
-    "ci",
-    "--no-fund",
-    "--no-audit",
-    "--loglevel=error",
-    ...(scope === "run" ? ["--omit=dev"] : []),
-  ];
-  const { status } = spawnSync(command, args, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
-  if (status !== 0)
+  if (!npmCi(root, scope === "run" ? ["--omit=dev"] : []))
     fail("npm ci failed", "check that this machine reaches the npm registry, then run the command again");
   if (!existsSync(ownNode))
     fail("npm installed no Node of our own", "allow install scripts: npm config set ignore-scripts false");
   writeFileSync(stampPath, JSON.stringify({ lock, scope }));
+}
+
+/** Installs the packages of a folder that is no workspace, unless they are there already. */
+export function installPackagesOf(folder) {
+  const path = join(root, folder);
+  const stamp = join(path, "node_modules", ".lazaret-setup");
+  const lock = lockOf(path);
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
+  say(`installing npm packages of ${folder}…`);
+  if (!npmCi(path, []))
+    fail(`could not install the packages of ${folder}`, "check that this machine reaches the npm registry");
+  writeFileSync(stamp, lock);
+}
+
+/** Runs a file of ours with our Node, and ends with its exit code. */
+export function runOwnNode(args, env = process.env) {
+  process.exit(spawnSync(ownNode, args, { cwd: root, stdio: "inherit", env }).status ?? 1);
+}
+
+function lockOf(path) {
+  return createHash("sha256")
+    .update(readFileSync(join(path, "package-lock.json")))
+    .digest("hex");
+}
+
+/** Whether any package is there that only development needs. */
+function hasDevelopmentPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const { devDependencies = {} } = packages[""];
+  return Object.keys(devDependencies).some(
+    (name) => packages[`node_modules/${name}`]?.dev === true && existsSync(join(modules, name)),
+  );
+}
+
+function npmCi(path, more) {
+  const npm = process.env.npm_execpath;
+  const [command, first] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const args = [...first, "ci", "--no-fund", "--no-audit", "--loglevel=error", ...more];
+  return spawnSync(command, args, { cwd: path, stdio: ["ignore", "ignore", "inherit"] }).status === 0;
 }
 
 /**
@@ -65,7 +85,7 @@ export function installPackages(scope) {
  * @param {Record<string, string[]>} wanted package → programs or absolute paths, one of which shows that it is there
  */
 export function installDebianPackages(wanted) {
-  const missing = Object.keys(wanted).filter((name) => !wanted[name].some(isThere));
+  const missing = Object.keys(wanted).filter((name) => !wanted[name]?.some(isThere));
   if (missing.length === 0) return;
   const install = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
   const prefix = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
@@ -75,7 +95,7 @@ export function installDebianPackages(wanted) {
   say(`installing Debian packages: ${missing.join(", ")}…`);
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   for (const command of ["apt-get update", install]) {
-    const [program, ...args] = [...prefix, ...command.split(" ")];
+    const [program = "", ...args] = [...prefix, ...command.split(" ")];
     const { status, stdout, stderr } = spawnSync(program, args, { env, encoding: "utf8", maxBuffer: 2 ** 26 });
     if (status !== 0 && command === install) {
       fail(`could not install ${missing.join(", ")}`, `run it yourself: sudo ${install}\n${stdout}${stderr}`.trim());

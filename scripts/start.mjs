@@ -9,7 +9,8 @@ const child = spawn(ownNode, [join(root, "packages/server/bin/lazaret.mjs"), "de
   // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
   env: { MALLOC_ARENA_MAX: "2", ...process.env },
 });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]))
+  process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 
 // npm tells its shell to end but not us: when they are gone, so is the reason to run.

@@ -1,6 +1,5 @@
 // npm run test:aws -- --endpoint http://127.0.0.1:4566: the journeys on AWS against a stand-in of your own.
-import { spawnSync } from "node:child_process";
-import { fail, installPackages, ownNode, root } from "./setup.mjs";
+import { fail, installPackages, runOwnNode } from "./setup.mjs";
 
 const at = process.argv.indexOf("--endpoint");
 const endpoint = at === -1 ? undefined : process.argv[at + 1];
@@ -10,4 +9,4 @@ if (at !== -1 && !URL.canParse(endpoint ?? "")) {
 installPackages("all");
 const test = "packages/server/test/journeys/aws-endpoint.test.ts";
 const env = { ...process.env, ...(endpoint !== undefined && { TEST_AWS_ENDPOINT: endpoint }) };
-process.exit(spawnSync(ownNode, ["--test", test], { cwd: root, stdio: "inherit", env }).status ?? 1);
+runOwnNode(["--test", test], env);

@@ -3,7 +3,15 @@
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { installDebianPackages, installPackages, installPackagesOf, ownNode, root, say } from "./setup.mjs";
+import {
+  installDebianPackages,
+  installPackages,
+  installPackagesOf,
+  ownNode,
+  root,
+  say,
+  testPrograms,
+} from "./setup.mjs";
 
 const args = process.argv.slice(2);
 const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
@@ -12,26 +20,22 @@ const files = args.length > 0 ? args : ["packages/**/*.test.ts", "deploy/cdk/tes
 installPackages("all");
 installPackagesOf("deploy/cdk");
 const bin = (name) => join(root, "node_modules/.bin", name);
+/** @type {[name: string, program: string, args: string[]][]} */
 const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
+  ["types of the scripts", bin("tsc"), ["-p", "scripts"]],
   ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
   ["dead code", bin("knip"), ["--no-progress"]],
+  // Tests do not count: what only they use is no product. Types leave no trace in it.
+  ["dead code in the product", bin("knip"), ["--production", "--no-progress", "--exclude", "types"]],
 ];
+/** @type {typeof checks} */
 const tests = [
   ["tests", ownNode, ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files]],
 ];
 
-if (only !== "checks") {
-  installDebianPackages({
-    "clamav-daemon": ["clamd"],
-    "clamav-testfiles": ["/usr/share/clamav-testfiles/clam.exe"],
-    chromium: ["chromium"],
-    curl: ["curl"],
-    openssl: ["openssl"],
-    "p7zip-full": ["7z"],
-  });
-}
+if (only !== "checks") installDebianPackages(testPrograms);
 
 const steps = [...(only === "tests" ? [] : checks), ...(only === "checks" ? [] : tests)];
 // node_modules/.bin first, so that every program started by a test finds our Node.

@@ -1,5 +1,5 @@
 import { deflateSync } from "node:zlib";
-import { deflated, type Member, stored, zip } from "../../packages/server/test/support/zip-writer.ts";
+import { deflated, type Member, stored, zip } from "../../packages/server/test/fixtures/zip-writer.ts";
 import { jpeg, png } from "./pictures.ts";
 import type { Random } from "./random.ts";
 

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
-import { tar } from "../../packages/server/test/support/tar-writer.ts";
-import { deflated, zip } from "../../packages/server/test/support/zip-writer.ts";
+import { tar } from "../../packages/server/test/fixtures/tar-writer.ts";
+import { deflated, zip } from "../../packages/server/test/fixtures/zip-writer.ts";
 import { officeXml, oldWord, pdf } from "./documents.ts";
 import { jpeg, png } from "./pictures.ts";
 import { type Random, random } from "./random.ts";

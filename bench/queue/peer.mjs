@@ -31,7 +31,10 @@ if (jobsAtOnce !== "0") {
   worker.on("failed", (job, error) => console.error(`job ${job?.id} failed: ${error.message}`));
 }
 
-const server = app.listen(0, "127.0.0.1", () => console.log(`listening ${server.address().port}`));
+const server = app.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  if (typeof address === "object") console.log(`listening ${address?.port}`);
+});
 
 async function scan({ download_url, download_headers, callback_url, callback_headers, custom_data }, clam) {
   const started = performance.now();

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ScanResult as WireResult } from "../../contract/src/result.ts";
 import { isClean, isEncrypted, isOverLimits, isTooBig, parseResult, type ScanResult } from "./result.ts";
-import type { Status, WireResult } from "./wire.ts";
+import type { Status } from "./wire.ts";
 
 test("results of the wire are taken as they are, without fields nobody knows", () => {
   const results: [unknown, ScanResult][] = [

@@ -14,4 +14,4 @@ export type {
   SyncObjectRequest,
 } from "../../contract/src/jobs.ts";
 export { RESULT_RETENTION_HOURS, SIGNATURE_WINDOW_SECONDS } from "../../contract/src/limits.ts";
-export type { ScanResult as WireResult, Status } from "../../contract/src/result.ts";
+export type { Status } from "../../contract/src/result.ts";

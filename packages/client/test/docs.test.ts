@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { signatureVectorKeys } from "@lazaret/contract";
+import { encrypted, zip } from "../../server/test/fixtures/zip-writer.ts";
 import { type FileServer, fileServer } from "../../server/test/support/file-server.ts";
 import { atTheEnd, temporaryFolder, watchChild } from "../../server/test/support/leftovers.ts";
 import { type TestService, testKey, testService } from "../../server/test/support/service.ts";
 import { until } from "../../server/test/support/until.ts";
-import { encrypted, zip } from "../../server/test/support/zip-writer.ts";
 import { cleanBody, signedHeaders } from "./signed-callback.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));

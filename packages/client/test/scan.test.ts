@@ -19,6 +19,7 @@ import {
   UnreadableFileError,
 } from "@lazaret/client";
 import { readReply } from "../../server/src/engines/clamd/reply.ts";
+import { encrypted, stored, zip } from "../../server/test/fixtures/zip-writer.ts";
 import { testClamd } from "../../server/test/support/clamd.ts";
 import { eicar } from "../../server/test/support/eicar.ts";
 import { type FileServer, fileServer } from "../../server/test/support/file-server.ts";
@@ -27,7 +28,6 @@ import { httpServer } from "../../server/test/support/loopback-server.ts";
 import { rawHttp } from "../../server/test/support/raw-http.ts";
 import { type TestService, testKey, testService } from "../../server/test/support/service.ts";
 import { until } from "../../server/test/support/until.ts";
-import { encrypted, stored, zip } from "../../server/test/support/zip-writer.ts";
 
 let service: TestService;
 let files: FileServer;

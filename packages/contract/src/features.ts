@@ -106,7 +106,7 @@ export interface Shortcoming {
   declared: string;
 }
 
-/** Undefined when the installation has the feature. The whole is looked at before its part. */
+/** Undefined when the installation has the feature. The whole is checked before its part. */
 export function shortcoming(installation: Installation, feature: Feature): Shortcoming | undefined {
   const { asyncAddOn, syncAddOn, engine, partOf } = featureTable[feature];
   const { variant, engineVersion } = installation;

@@ -13,6 +13,15 @@ export type {
 export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE, SCAN_RESULT } from "./events.ts";
 export type { EngineVariant, Feature, FeatureRow, Installation, Shortcoming, VersionAnswer } from "./features.ts";
 export { featuresOf, featureTable, latestAddOns, latestEngines, shortcoming, supports } from "./features.ts";
+export {
+  customDataProblem,
+  isPlainHttp,
+  objectProblem,
+  type SchemaProblem,
+  schemaProblem,
+  traceIdProblem,
+  urlProblem,
+} from "./field-rules.ts";
 export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
 export type { FittedAttributes, FittedMessage } from "./fit-messages.ts";
@@ -25,6 +34,8 @@ export {
   fitSyncResult,
   topicBody,
 } from "./fit-messages.ts";
+export type { CheckedHeaders, HeaderMap } from "./header-rules.ts";
+export { checkHeaders } from "./header-rules.ts";
 export type {
   AsyncDownloadRequest,
   AsyncObjectRequest,

@@ -71,6 +71,13 @@ export const traceIdSchema: StringSchema = {
   "x-code": "invalid_trace_id",
 };
 
+export const customDataSchema: StringSchema = {
+  type: "string",
+  maxLength: CUSTOM_DATA_MAX_BYTES,
+  description: "Passed through unchanged. At most 16,384 bytes of UTF-8.",
+  "x-size-code": "custom_data_too_large",
+};
+
 const asyncFields = {
   callback_url: {
     type: "string",
@@ -91,12 +98,7 @@ const asyncFields = {
     "x-code": "invalid_header",
   },
   trace_id: traceIdSchema,
-  custom_data: {
-    type: "string",
-    maxLength: CUSTOM_DATA_MAX_BYTES,
-    description: "Passed through unchanged. At most 16,384 bytes of UTF-8.",
-    "x-size-code": "custom_data_too_large",
-  },
+  custom_data: customDataSchema,
 } as const satisfies Record<string, StringSchema | MapSchema>;
 
 export const asyncDownloadSchema: ObjectSchema = {

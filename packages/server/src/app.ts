@@ -1,31 +1,21 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { startKeys } from "./compose/api-keys.ts";
-import { cannotListen } from "./compose/cannot-start.ts";
-import { startDeadLetterCare } from "./compose/dead-letter-care.ts";
-import { queueGauges, receiverGauges } from "./compose/gauges.ts";
-import { installationOf } from "./compose/installation.ts";
+import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
-import { objectAddress } from "./compose/object-address.ts";
-import { HEALTH_TIMEOUT_MS, startScanning } from "./compose/scanning.ts";
-import { scansNow } from "./compose/scans-now.ts";
-import { tellSignatureAge, withSignatureNote } from "./compose/signature-age.ts";
+import { installationOf, routesOf } from "./compose/routes.ts";
+import { type Scanning, startScanning } from "./compose/scanning.ts";
+import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
-import { metrics } from "./metrics.ts";
-import type { Platform } from "./platforms/platform.ts";
-import type { JobQueue } from "./queue/job-queue.ts";
+import { metrics, queueGauges, receiverGauges } from "./metrics.ts";
+import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
+import { health, logSignatureAge } from "./pipeline/health.ts";
+import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
+import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
-import { asyncRoutes } from "./receive/async-routes.ts";
-import { inBothDialects } from "./receive/dialect.ts";
-import { familyRoutes } from "./receive/family-routes.ts";
+import { wrongKeys } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
-import { keyRoutes } from "./receive/key-routes.ts";
-import { objectLinkRoutes } from "./receive/object-link-routes.ts";
-import type { ScanNowOptions } from "./receive/scan-now.ts";
-import { type ReadinessCheck, serviceRoutes } from "./receive/service-routes.ts";
-import { syncRoutes } from "./receive/sync-routes.ts";
-import { versionRoute } from "./receive/version-route.ts";
-import { wrongKeys } from "./receive/wrong-keys.ts";
+import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -38,9 +28,9 @@ export interface ServiceOptions {
   allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  /** Ends a synchronous scan that takes too long: see sync-routes.ts. */
   timer?: ScanNowOptions["timer"];
-  /** Where LAZARET_CLAMD=auto looks, if not at the usual sockets. */
+  /** Where LAZARET_CLAMD=auto searches, if not at the usual sockets. */
   clamdSockets?: readonly string[];
 }
 
@@ -56,14 +46,6 @@ export interface RunningService {
   stop(graceMs?: number, drainMs?: number): Promise<void>;
 }
 
-const GRACE_MS = 25_000;
-/** Anybody may ask for readiness, any number of times. */
-const READINESS_MS = 500;
-/** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
-const QUEUE_ANSWER_MS = 1500;
-/** …and for the metrics. */
-const COUNTS_MS = 1000;
-
 /** The composition root: settings → platform and engine → stages → running service. */
 export async function startService(
   settings: Settings,
@@ -71,78 +53,39 @@ export async function startService(
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
-  const installation = installationOf(settings);
   const measured = metrics();
   const log = measured.counted(plainLog);
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
   const keys = undo.use(
-    await startKeys(settings, log, { lookEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
+    await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
   );
   const scanning = undo.use(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
-  const { platform, objects, guard, callbackGuard } = scanning;
-  const jobs = await startJobs({ ...scanning, ...options, settings, log, now, keysMs: timings.keysMs });
+  const { platform } = scanning;
+  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
-  undo.use(tellSignatureAge(scanning.engine, log));
+  undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
   measured.watch(queueGauges(queueCounts));
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
-  const specRoutes = [
-    ...asyncRoutes({
-      checkDestination: guard.checkUrl,
-      checkCallback: callbackGuard.checkUrl,
-      checkObject: objects.problemWith,
-      objectAddress: objectAddress(objects),
-      allowHttpCallbacks: settings.allowHttpCallbacks,
-      tenantId: platform.tenantId,
-      submit: jobs.submit,
-      installation,
-      downloads: settings.downloads,
-      findResult: platform.results.find,
-    }),
-    ...syncRoutes({
-      checkDestination: guard.checkUrl,
-      checkObject: objects.problemWith,
-      downloads: settings.downloads,
-      scanNow: scansNow(settings, scanning, { timeoutMs: timings.scanMs, timer: options.timer }),
-    }),
-  ];
-  const apiRoutes = [
-    ...inBothDialects(specRoutes),
-    ...familyRoutes({
-      tenantId: platform.tenantId,
-      scansThisMonth: scanning.usage.thisMonth,
-      monthlyQuota: settings.monthlyQuota,
-      callbackFailures: platform.callbackFailures.list,
-    }),
-    ...keyRoutes({ publicKeys: async () => jobs.publicKeys() }),
-    ...(objects.checkLink ? objectLinkRoutes({ checkLink: objects.checkLink, open: objects.open }) : []),
-  ];
-  const routes = [...(settings.role === "worker" ? [] : apiRoutes), versionRoute({ version, installation })];
   let stopping = false;
-  const state = remembered(
-    READINESS_MS,
-    async () => {
-      const engine = scanning.engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS));
-      const [health, queue] = await Promise.all([engine, inTime(queueCheck(queueCounts, platform.tryToWrite))]);
-      return { health, queue };
-    },
-    { timesAsLong: 1 },
-  );
-  const service = serviceRoutes({
-    version,
-    routes,
+  const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const routes = routesOf(settings, {
+    ...scanning,
+    submit: jobs.submit,
+    scanNow: scanNowOf(settings, scanning, options),
+    scansThisMonth: scanning.usage.thisMonth,
+    publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, measured.text),
     async readiness() {
-      const { health, queue } = await state();
+      const { ready, checks } = await state();
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      const checks: ReadinessCheck[] = [running, queue, ...withSignatureNote(health.checks)];
-      return { ready: !stopping && queue.ok && health.ready, checks };
+      return { ready: !stopping && ready, checks: [running, ...checks] };
     },
   });
 
@@ -151,7 +94,7 @@ export async function startService(
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes: [...routes, ...service], auth: keys.auth, wrongKeys: wrongKeys() }),
+    handle: api({ routes, auth: keys.auth, wrongKeys: wrongKeys() }),
     log,
     trustedProxies: settings.trustedProxies,
     timings,
@@ -160,7 +103,7 @@ export async function startService(
   });
   listening = server;
 
-  const all = undo.move();
+  const disposing = undo.move();
   return {
     port: server.port,
     engine: scanning.engine,
@@ -170,7 +113,7 @@ export async function startService(
       server.drain();
       const drained = pause(drainMs).then(() => server.close(Math.max(0, graceMs - drainMs)));
       await Promise.all([drained, jobs.stop(graceMs)]);
-      await all.disposeAsync();
+      await disposing.disposeAsync();
     },
   };
 }
@@ -179,28 +122,49 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-async function queueCheck(
-  counts: JobQueue["counts"],
-  tryToWrite: Platform["tryToWrite"] = async () => {},
-): Promise<ReadinessCheck> {
-  try {
-    await tryToWrite();
-    const { ready, buried, oldestSeconds } = await counts();
-    const detail = `${ready} jobs wait, the oldest for ${Math.round(oldestSeconds)} s; ${buried} dead letters`;
-    return { name: "queue", ok: true, detail };
-  } catch (error) {
-    const hint = error instanceof Error && "hint" in error ? `; ${error.hint}` : "";
-    return { name: "queue", ok: false, detail: `${error instanceof Error ? error.message : error}${hint}` };
-  }
+/** The synchronous API's scans. What comes slowly is held until it is here. */
+function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: ServiceOptions): ScanNow {
+  const { concurrency: slots, inspect, objectSteps: objects, temporaryFolder: folder } = scanning;
+  return scanNow({
+    timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
+    ...(timer && { timer }),
+    installation: installationOf(settings),
+    scan: synchronousScan({
+      slots,
+      longestLine: longestLine(settings, slots),
+      async hold(bytes, signal) {
+        const file = await spool(bytes, { folder, memoryBytes: IN_MEMORY_BYTES }, signal);
+        return { read: () => contentOf(file), release: () => release(file) };
+      },
+      inspect,
+      objects,
+    }),
+  });
 }
 
-async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
-  const late = Promise.withResolvers<ReadinessCheck>();
-  const detail = `no answer within ${QUEUE_ANSWER_MS} ms`;
-  const timer = setTimeout(() => late.resolve({ name: "queue", ok: false, detail }), QUEUE_ANSWER_MS);
-  try {
-    return await Promise.race([check, late.promise]);
-  } finally {
-    clearTimeout(timer);
+function cannotListen(settings: Settings, error: NodeJS.ErrnoException): Error {
+  const where = `${settings.host}:${settings.port}`;
+  const code = String(error.code);
+  if (code === "EADDRINUSE") {
+    return new CannotStart(
+      `cannot listen on ${where}: the port is taken`,
+      "stop what listens there, or choose another with LAZARET_PORT",
+      { cause: error },
+    );
   }
+  if (error.syscall === "listen" || error.syscall === "bind" || error.syscall === "getaddrinfo") {
+    return new CannotStart(
+      `cannot listen on ${where}: ${code}`,
+      "choose a port above 1023 and an address of this machine (LAZARET_PORT, LAZARET_HOST)",
+      { cause: error },
+    );
+  }
+  if (error.syscall === "open" || error.syscall === "read" || /^ERR_(OSSL|SSL)/.test(code)) {
+    return new CannotStart(
+      `cannot use the TLS files: ${error.message}`,
+      "LAZARET_TLS_CERT and LAZARET_TLS_KEY must be PEM files that belong together",
+      { cause: error },
+    );
+  }
+  return error;
 }

@@ -1,8 +1,19 @@
-import { startAsyncApi } from "./compose/async-api.ts";
-import { log } from "./log.ts";
-import type { LambdaEvent, LambdaResult } from "./receive/lambda/lambda-event.ts";
-import { lambdaHandler } from "./receive/lambda/lambda-handler.ts";
+import { startKeys } from "./compose/api-keys.ts";
+import { objectStore, openPlatform } from "./compose/platform.ts";
+import { routesOf } from "./compose/routes.ts";
+import type { PublicKeys } from "./deliver/signing-keys.ts";
+import { type Log, log } from "./log.ts";
+import { outboundGuards } from "./net/address-guard.ts";
+import { KEYS_EVERY_MS } from "./pipeline/limits.ts";
+import { newJobId } from "./queue/job-queue.ts";
+import { api } from "./receive/api.ts";
+import { submitJob } from "./receive/async-routes.ts";
+import type { Answer, ApiRequest } from "./receive/exchange.ts";
+import type { LambdaEvent, LambdaResult } from "./receive/lambda-handler.ts";
+import { lambdaHandler } from "./receive/lambda-handler.ts";
 import { readSettings } from "./settings/read-settings.ts";
+import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
 
 /** The asynchronous API as a Lambda function. Started once, when the first request comes. */
 let started: Promise<(event: LambdaEvent) => Promise<LambdaResult>> | undefined;
@@ -28,4 +39,48 @@ async function start(): Promise<(event: LambdaEvent) => Promise<LambdaResult>> {
   const say = log({ level: settings.logLevel, format: "json", write: (line) => process.stdout.write(line) });
   const { handle } = await startAsyncApi(settings, say);
   return lambdaHandler({ handle, log: say });
+}
+
+/** The asynchronous endpoints without an engine: what takes jobs in where others work them off, such as in a function. */
+export async function startAsyncApi(
+  given: Settings,
+  log: Log,
+  now: () => number = Date.now,
+): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
+  const settings = { ...given, role: "api" } as const;
+  await using undo = new AsyncDisposableStack();
+  const { guard, callbackGuard } = outboundGuards(settings);
+  const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
+  undo.defer(() => objects.close());
+  const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
+  undo.defer(() => platform.close());
+  const keys = undo.use(await startKeys(settings, log));
+  const routes = routesOf(settings, {
+    platform,
+    objects,
+    guard,
+    callbackGuard,
+    submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
+    scansThisMonth: platform.usage.thisMonth,
+    publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
+    metrics: async () => "",
+    readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
+  });
+  const disposing = undo.move();
+  return { handle: api({ routes, auth: keys.auth }), [Symbol.asyncDispose]: () => disposing.disposeAsync() };
+}
+
+/** Reads what workers have published: this process signs nothing, and has no right to the private key. */
+function publishedKeys(
+  keys: { published(): Promise<PublicKeys | undefined> },
+  now: () => number,
+): () => Promise<PublicKeys | undefined> {
+  let known: { keys: PublicKeys; at: number } | undefined;
+  return async () => {
+    // Anybody may ask for them.
+    if (known && Math.abs(now() - known.at) < KEYS_EVERY_MS) return known.keys;
+    const found = await keys.published();
+    known = found && { keys: found, at: now() };
+    return found;
+  };
 }

@@ -3,12 +3,45 @@
  * never a secret: whoever logs passes fields, not objects that hold keys, headers or file contents.
  */
 export interface Log {
-  (event: string, fields?: LogFields): void;
-  /** The same with level `error`, for what an operator should look at. */
-  error(event: string, fields?: LogFields): void;
+  (event: LogEvent, fields?: LogFields): void;
+  /** The same with level `error`, for what an operator should see to. */
+  error(event: LogEvent, fields?: LogFields): void;
   /** The same with level `debug`, for what happens every few seconds when all is well. */
-  debug(event: string, fields?: LogFields): void;
+  debug(event: LogEvent, fields?: LogFields): void;
 }
+
+/** Every event there is. docs/logs.md says what each means and which fields it has; a test holds the two together. */
+export type LogEvent = (typeof logEvents)[number];
+export const logEvents = [
+  "listening",
+  "engine",
+  "reloaded",
+  "not_reloaded",
+  "stopping",
+  "stopped",
+  "request",
+  "job",
+  "callback",
+  "receiver",
+  "object_action",
+  "message",
+  "messages_dropped",
+  "messages_waiting",
+  "outbox",
+  "queue",
+  "dead_letters",
+  "dead_letter_expired",
+  "signatures",
+  "clamd_found",
+  "clamd_missing",
+  "clamd_not_remembered",
+  "clamd_not_forgotten",
+  "rules_loaded",
+  "rules_refused",
+  "thread_lost",
+  "api_keys",
+  "signing_key",
+] as const;
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 export type LogLevel = (typeof logLevels)[number];
@@ -27,7 +60,7 @@ export function log(options: LogOptions): Log {
   const line = format === "json" ? jsonLine : textLine;
   const at =
     (severity: "debug" | "info" | "error") =>
-    (event: string, fields: LogFields = {}): void => {
+    (event: LogEvent, fields: LogFields = {}): void => {
       if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return;
       write(`${line({ time: new Date(now()).toISOString(), level: severity, event, ...fields })}\n`);
     };
@@ -53,10 +86,10 @@ function plain(value: unknown): string {
 }
 
 /** Lines are written together this often: one system call for each would cost more than many a request. */
-const GATHER_MS = 10;
+const BUFFER_MS = 10;
 
-/** Gathers lines for a moment before they are written, and writes what is left when the process ends. */
-export function gathered(write: (text: string) => void): (line: string) => void {
+/** Buffers lines for a moment before they are written, and writes what is left when the process ends. */
+export function buffered(write: (text: string) => void): (line: string) => void {
   let lines = "";
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
@@ -68,6 +101,6 @@ export function gathered(write: (text: string) => void): (line: string) => void 
   process.once("exit", flush);
   return (line) => {
     lines += line;
-    timer ??= setTimeout(flush, GATHER_MS);
+    timer ??= setTimeout(flush, BUFFER_MS);
   };
 }

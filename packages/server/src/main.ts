@@ -1,4 +1,3 @@
-import { lazaret } from "./cli/program.ts";
-import { runProgram } from "./cli/run-program.ts";
+import { lazaret, runProgram } from "./cli/program.ts";
 
 process.exitCode = await runProgram(lazaret(), process.argv.slice(2));

@@ -1,7 +1,7 @@
-import type { Log, LogFields } from "./log.ts";
+import type { Log, LogEvent, LogFields } from "./log.ts";
 
 /**
- * Counts what the log tells: each request, job run, callback try and failed action is one line, and one step of a counter.
+ * Counts the lines of the log: each request, job run, callback try and failed action is one, and one step of a counter.
  * As text in the format that Prometheus reads.
  */
 export interface Metrics {
@@ -13,7 +13,7 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** A value that is asked for when somebody looks. */
+/** A value that is asked for when somebody reads the metrics. */
 export interface Gauge {
   name: string;
   help: string;
@@ -67,7 +67,7 @@ export function metrics(): Metrics {
     counted(log) {
       const counting =
         (say: Log | Log["error"]) =>
-        (event: string, fields?: LogFields): void => {
+        (event: LogEvent, fields?: LogFields): void => {
           count(event, fields);
           say(event, fields);
         };
@@ -106,4 +106,53 @@ function labelText(labels: Labels): string {
 
 function escaped(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
+}
+
+const QUEUE = {
+  ready: ["lazaret_queue_ready", "Jobs that wait for a worker."],
+  leased: ["lazaret_queue_leased", "Jobs under way."],
+  delayed: ["lazaret_queue_delayed", "Jobs that wait for their time."],
+  buried: ["lazaret_queue_buried", "Dead letters."],
+  oldestSeconds: ["lazaret_queue_oldest_seconds", "How long the oldest job that could run has waited."],
+} as const;
+
+/** What can be asked of the queue: of a service or a database that has other things to do. */
+export function queueGauges(counts: () => Promise<Readonly<Record<keyof typeof QUEUE, number>>>): Gauge[] {
+  return Object.entries(QUEUE).map(([name, [metric, help]]) => ({
+    name: metric,
+    help,
+    type: "gauge",
+    read: async () => [{ value: (await counts())[name as keyof typeof QUEUE] }],
+  }));
+}
+
+const RECEIVERS = {
+  waiting: ["lazaret_outbox_waiting", "Messages that wait for a receiver.", "gauge"],
+  oldestSeconds: ["lazaret_outbox_oldest_seconds", "How long the oldest of them has waited.", "gauge"],
+  sent: ["lazaret_outbox_sent_total", "Messages sent.", "counter"],
+  failedTries: ["lazaret_outbox_failed_tries_total", "Tries to send that failed.", "counter"],
+  dropped: ["lazaret_outbox_dropped_total", "Messages dropped: too old, or too many for a receiver.", "counter"],
+} as const;
+
+type Receiver = Readonly<Record<keyof typeof RECEIVERS, number>> & {
+  receiver: string;
+  configured?: { of: string; protocol: string } | undefined;
+};
+
+/** How it stands with subscribers and event targets. Their addresses may hold secrets and are not shown. */
+export function receiverGauges(counts: () => Promise<readonly Receiver[]>): Gauge[] {
+  return Object.entries(RECEIVERS).map(([name, [metric, help, type]]) => ({
+    name: metric,
+    help,
+    type,
+    read: async () =>
+      (await counts()).map((receiver) => ({
+        labels: {
+          receiver: receiver.receiver,
+          of: receiver.configured?.of ?? "none",
+          protocol: receiver.configured?.protocol ?? "none",
+        },
+        value: receiver[name as keyof typeof RECEIVERS],
+      })),
+  }));
 }

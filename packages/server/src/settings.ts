@@ -2,8 +2,12 @@ import { parseVersion } from "@lazaret/contract";
 import { parseClamdAddress } from "./engines/clamd/address.ts";
 import { logLevels } from "./log.ts";
 import { allowedHostProblem, networkProblem } from "./net/address-guard.ts";
-import { parseMailFrom, parseSmtpUrl } from "./platforms/shared/messages/mail-settings.ts";
-import { parseEventTargets, parseSubscriptions } from "./platforms/shared/messages/subscriptions.ts";
+import {
+  parseEventTargets,
+  parseMailFrom,
+  parseSmtpUrl,
+  parseSubscriptions,
+} from "./platforms/shared/messages/subscriptions.ts";
 import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**

@@ -1,8 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 import { exampleLines, guideOf } from "./examples.ts";
-import { SETTINGS_GROUP } from "./flags/setting-flags.ts";
-import { lazaret } from "./program.ts";
-import { pathOf } from "./run-program.ts";
+import { SETTINGS_GROUP } from "./load-settings.ts";
+import { lazaret, pathOf } from "./program.ts";
 
 /** docs/cli.md: every command, for people. */
 export function cliPage(): string {
@@ -68,13 +67,13 @@ function argumentRow(argument: Argument): string {
 function optionRow(option: Option): string {
   const notes = [
     ...(option.argChoices ? [option.argChoices.map((each) => `\`${each}\``).join(", ")] : []),
-    ...(isWorthTelling(option) ? [`default \`${option.defaultValueDescription ?? option.defaultValue}\``] : []),
+    ...(showsDefault(option) ? [`default \`${option.defaultValueDescription ?? option.defaultValue}\``] : []),
     ...(option.mandatory ? ["needed"] : []),
   ];
   return `| \`${option.flags}\` | ${option.description}${notes.length > 0 ? ` (${notes.join("; ")})` : ""} |`;
 }
 
-function isWorthTelling({ defaultValue }: Option): boolean {
+function showsDefault({ defaultValue }: Option): boolean {
   return typeof defaultValue === "string" || typeof defaultValue === "number";
 }
 

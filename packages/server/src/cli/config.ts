@@ -2,8 +2,7 @@ import { Command } from "commander";
 import { envName, settingNames } from "../settings/read-settings.ts";
 import { settingsTable } from "../settings.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { out } from "./terminal/output.ts";
 
 export function configCommand(): Command {

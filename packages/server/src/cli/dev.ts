@@ -6,13 +6,13 @@ import { Command } from "commander";
 import { findClamd } from "../engines/clamd/address.ts";
 import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd.ts";
 import { log } from "../log.ts";
+import type { EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { devKey } from "./reach/dev-key.ts";
-import { banner } from "./service/banner.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 /** What `dev` has in place of the table's defaults. */
 const DEFAULTS = {
@@ -45,15 +45,14 @@ export function devCommand(): Command {
       const signals = hangUps();
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
-      const say = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
+      const logger = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
       const { startService } = await import("../app.ts");
       const service = await startService(
         { ...settings, ...(ownKey && { apiKeys: [ownKey] }), ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
-        say,
+        logger,
         { allowShortKeys: true },
       );
-      const health = await service.engine.health(AbortSignal.timeout(5000));
-      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: health.checks }));
+      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: await engineChecks(service) }));
       await runUntilSignal(service, {
         until,
         hangUps: signals,
@@ -61,7 +60,7 @@ export function devCommand(): Command {
           const { apiKeys } = loadSettings(flags, DEFAULTS).settings;
           return apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)];
         },
-        log: say,
+        log: logger,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),
       });
@@ -86,4 +85,40 @@ async function startOwnClamd(dataDir: string): Promise<OwnClamd> {
     folder: join(dataDir, "clamd"),
     signaturesDir: official ? OFFICIAL_SIGNATURES : TEST_SIGNATURES,
   });
+}
+
+interface BannerFacts {
+  settings: Settings;
+  port: number;
+  /** The key that `lazaret dev` made itself. A configured one is a secret of its owner, and is not shown. */
+  ownKey: string | undefined;
+  checks: readonly EngineCheck[];
+}
+
+/** What `lazaret dev` prints when it is ready: where it is, what it knows, and lines to paste. */
+function banner({ settings, port, ownKey, checks }: BannerFacts): string {
+  const scheme = settings.tlsCert === "" ? "http" : "https";
+  const url = `${scheme}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
+  // The EICAR test file in two halves, so that no antivirus trips over this file or over a terminal's scroll-back.
+  const eicar = String.raw`'X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR' '-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*'`;
+  return `
+Lazaret ${version} is ready at ${url}
+engine ${settings.engine}
+${checks.map((check) => `  ${check.ok ? "ok  " : "FAIL"} ${check.name}: ${check.detail}`).join("\n")}
+
+${ownKey ? "Paste this" : "Paste this with one of the keys in LAZARET_API_KEYS"}, then one of the lines below it:
+
+  export LAZARET_URL=${url} LAZARET_API_KEY=${ownKey ?? "YOUR_KEY"}
+
+Scan a file:
+
+  curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@README.md $LAZARET_URL/api/v1/scan/sync/form
+
+Scan the harmless EICAR test file, which every scanner calls infected:
+
+  printf '%s%s' ${eicar} | curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @- $LAZARET_URL/api/v1/scan/sync/binary
+
+All endpoints: ${url}/docs    Stop: Ctrl-C
+
+`;
 }

@@ -1,49 +1,36 @@
 import { Command } from "commander";
+import { addListFlags, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { wrongUsage } from "./outcome/command-failed.ts";
-import { found, localStore, pageLimit } from "./reach/local-store.ts";
-import { print, say } from "./terminal/output.ts";
-import { ago, table } from "./terminal/table.ts";
+import { wrongUsage } from "./exit-codes.ts";
+import { ago, print } from "./terminal/output.ts";
 
 interface Flags {
   dataDir?: string;
-  json?: boolean;
-  limit: number;
-  after?: string;
   all?: boolean;
 }
-
-const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
 export function dlqCommand(): Command {
   const command = new Command("dlq").description(
     "look at the dead letters of the local data folder or of AWS, and put them back",
   );
-  command
+  const list = command
     .command("list")
     .description("dead letters, newest first")
-    .option(...DATA_DIR)
-    .option("--limit <number>", "at most so many", pageLimit, 50)
-    .option("--after <cursor>", "go on where the page before ended")
-    .option("--json", "as JSON")
-    .action(async (flags: Flags) => {
-      await using store = await localStore({ dataDir: flags.dataDir });
-      const { entries, next } = await store.deadLetters.list({
-        limit: flags.limit,
-        ...(flags.after && { after: flags.after }),
-      });
-      if (flags.json) return print({ entries, next });
-      const now = Date.now();
-      const rows = entries.map(({ id, buriedAt, reason, job }) => [
+    .option(...DATA_DIR);
+  addListFlags(list).action((flags: ListFlags) =>
+    printList(flags, {
+      command: "lazaret dlq list",
+      read: ({ deadLetters }, page) => deadLetters.list(page),
+      headings: ["ID", "BURIED", "TRACE ID", "CALLBACK", "REASON"],
+      row: ({ id, buriedAt, reason, job }, now) => [
         id,
         ago(buriedAt, now),
         job?.traceId ?? "-",
         job?.callback?.url ?? "-",
         reason,
-      ]);
-      print(table(["ID", "BURIED", "TRACE ID", "CALLBACK", "REASON"], rows));
-      if (next) say(`more: lazaret dlq list --after ${next}\n`);
-    });
+      ],
+    }),
+  );
   command
     .command("show")
     .argument("<id>", "as lazaret dlq list shows it")

@@ -3,12 +3,10 @@ import { readSettings } from "../settings/read-settings.ts";
 import type { Check } from "./doctor/check.ts";
 import { clamdChecks } from "./doctor/clamd-checks.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
-import { serverCheck } from "./doctor/server-check.ts";
-import { meaningChecks, readingChecks } from "./doctor/settings-checks.ts";
+import { meaningChecks, readingChecks, serverCheck } from "./doctor/service-checks.ts";
 import { withExamples } from "./examples.ts";
-import { readSettingsFile } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { addServerFlags, type ServerFlags, serverUrl } from "./reach/server-connection.ts";
+import { addSettingFlags, readSettingsFile } from "./load-settings.ts";
+import { addServerFlags, type ServerFlags, serverUrl } from "./server-connection.ts";
 import { coloured, out, print } from "./terminal/output.ts";
 
 interface DoctorFlags extends ServerFlags, Record<string, unknown> {
@@ -38,19 +36,19 @@ export function doctorCommand(): Command {
 }
 
 async function doctor({ clamdConf, json = false, url, ...flags }: DoctorFlags): Promise<void> {
-  const checks = await lookAt(flags as Record<string, string>, { clamdConf, url });
+  const checks = await runChecks(flags as Record<string, string>, { clamdConf, url });
   if (json) print(checks);
   else for (const check of checks) out(shown(check));
   if (checks.some(({ level }) => level === "fail")) process.exitCode = EXIT_FAILED;
 }
 
-async function lookAt(
+async function runChecks(
   flags: Record<string, string>,
   { clamdConf, url }: { clamdConf: string | undefined; url: string | undefined },
 ): Promise<Check[]> {
   const read = readSettings({ flags, env: process.env, file: readSettingsFile() });
   const reading = readingChecks(read);
-  // Without settings nobody knows which folder and which clamd to look at.
+  // Without settings nobody knows which folder and which clamd to check.
   if (read.kind === "problems") return reading;
   const { settings } = read;
   const { dataDir } = settings;

@@ -6,13 +6,10 @@ import { log } from "../log.ts";
 import { SourceFailed } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { coloured, out, say } from "./terminal/output.ts";
-import { progress } from "./terminal/progress.ts";
-import { byteCount, moment } from "./terminal/quantities.ts";
-import { printable } from "./terminal/table.ts";
-import { count, exitCodeOf, newTally, summary } from "./terminal/tally.ts";
+import { byteCount, moment } from "./flag-values.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { coloured, out, printable, say } from "./terminal/output.ts";
+import { count, exitCodeOf, newTally, progress, summary } from "./terminal/progress.ts";
 
 interface GuardFlags extends Record<string, unknown> {
   prefix?: string;
@@ -60,7 +57,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const { prefix, suffix, minSize, maxSize, newerThan, watch = false, restart = false, json = false, ...rest } = flags;
   const { settings } = loadSettings(rest as Record<string, string>, {});
   const bar = progress({ terminal: process.stderr, out });
-  const logged = log({
+  const logger = log({
     level: "error",
     format: "text",
     write: (line) => {
@@ -70,7 +67,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   });
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-  // It watches for as long as a service runs, and has nothing to read again: rules are looked at every two seconds.
+  // It watches for as long as a service runs, and has nothing to read again: rules are checked every two seconds.
   if (watch) process.on("SIGHUP", () => {});
   const filters = {
     ...(prefix !== undefined && { prefix }),
@@ -83,7 +80,7 @@ async function guard(bucket: string, flags: GuardFlags): Promise<void> {
   const startedAt = performance.now();
 
   const { startGuarding } = await import("../compose/guarding.ts");
-  await using guarding: Guarding = await startGuarding(settings, logged);
+  await using guarding: Guarding = await startGuarding(settings, logger);
   const onResult = (result: GuardResult): void => {
     count(tally, statusOf(result.report.verdict), result.report.sizeBytes);
     if (json) bar.line(JSON.stringify(guarding.messageOf(result)));

@@ -1,48 +1,35 @@
 import { Command, Option } from "commander";
-import type { JobCard } from "../queue/job-card.ts";
+import type { JobCard } from "../model/job-card.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
+import { addListFlags, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { found, localStore, pageLimit } from "./reach/local-store.ts";
-import { print, say } from "./terminal/output.ts";
-import { ago, table } from "./terminal/table.ts";
+import { ago, print } from "./terminal/output.ts";
 
-interface Flags {
-  dataDir?: string;
-  json?: boolean;
-  limit: number;
+interface JobListFlags extends ListFlags {
   state?: JobState;
-  after?: string;
 }
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description("look at the jobs of the local data folder");
-  command
+  const list = command
     .command("list")
     .description("jobs that are not done, newest first")
-    .option("--data-dir <path>", "the server's data folder")
-    .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]))
-    .option("--limit <number>", "at most so many", pageLimit, 50)
-    .option("--after <cursor>", "go on where the page before ended")
-    .option("--json", "as JSON")
-    .action(async (flags: Flags) => {
-      await using store = await localStore({ dataDir: flags.dataDir });
-      const { entries, next } = await store.browser.list({
-        limit: flags.limit,
-        ...(flags.state && { state: flags.state }),
-        ...(flags.after && { after: flags.after }),
-      });
-      if (flags.json) return print({ entries, next });
-      const now = Date.now();
-      const rows = entries.map((entry) => row(entry, now));
-      print(table(["ID", "STATE", "AGE", "ATTEMPTS", "TRACE ID", "SOURCE"], rows));
-      if (next) say(`more: lazaret jobs list --after ${next}\n`);
-    });
+    .option(...DATA_DIR)
+    .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]));
+  addListFlags(list).action(({ state, ...flags }: JobListFlags) =>
+    printList(flags, {
+      command: "lazaret jobs list",
+      read: ({ browser }, page) => browser.list({ ...page, ...(state && { state }) }),
+      headings: ["ID", "STATE", "AGE", "ATTEMPTS", "TRACE ID", "SOURCE"],
+      row,
+    }),
+  );
   command
     .command("show")
     .argument("<id>", "as lazaret jobs list shows it")
     .description("one job, without its secrets")
-    .option("--data-dir <path>", "the server's data folder")
-    .action(async (id: string, flags: Flags) => {
+    .option(...DATA_DIR)
+    .action(async (id: string, flags: { dataDir?: string }) => {
       await using store = await localStore({ dataDir: flags.dataDir });
       print(found(await store.browser.show(id), `job ${id}`, "lazaret jobs list"));
     });

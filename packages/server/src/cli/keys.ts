@@ -1,8 +1,8 @@
 import { createHash, createPublicKey } from "node:crypto";
 import { Command } from "commander";
 import { rotateKeys } from "../platforms/embedded/signing-keys.ts";
+import { DATA_DIR, keySettings, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { keySettings, localKeys } from "./reach/local-keys.ts";
 import { out, print, say } from "./terminal/output.ts";
 
 interface KeyFlags {
@@ -11,8 +11,6 @@ interface KeyFlags {
   pkcs1?: boolean;
   all?: boolean;
 }
-
-const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
 export function keysCommand(): Command {
   const command = new Command("keys").description(

@@ -1,11 +1,10 @@
 import type { ScanResult } from "@lazaret/client";
 import { Command } from "commander";
 import { withExamples } from "./examples.ts";
-import { timeOption } from "./flags/flag-values.ts";
-import { CommandFailed } from "./outcome/command-failed.ts";
-import { exitCodes } from "./outcome/exit-codes.ts";
-import { addServerFlags, connect, failed, type ServerFlags } from "./reach/server-connection.ts";
+import { CommandFailed, exitCodes } from "./exit-codes.ts";
+import { timeOption } from "./flag-values.ts";
 import { formats } from "./scan/formats.ts";
+import { addServerFlags, connect, failed, type ServerFlags } from "./server-connection.ts";
 import { out } from "./terminal/output.ts";
 
 interface ResultFlags extends ServerFlags {

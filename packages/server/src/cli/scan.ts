@@ -1,20 +1,16 @@
 import { Command, Option } from "commander";
 import { log } from "../log.ts";
 import { withExamples } from "./examples.ts";
-import { repeated } from "./flags/flag-values.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { addServerFlags, connect, type ServerFlags } from "./reach/server-connection.ts";
+import { repeated, wholeNumber } from "./flag-values.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { formats } from "./scan/formats.ts";
-import { glob } from "./scan/glob.ts";
-import { scanAll } from "./scan/scan-all.ts";
+import { type ScanItem, type Scanner, scanAll } from "./scan/scan-all.ts";
 import { scanProgress } from "./scan/scan-progress.ts";
-import type { ScanItem, Scanner } from "./scan/scanned.ts";
-import { serverScanner } from "./scan/server-scanner.ts";
-import { itemsOf, parseTargets } from "./scan/targets.ts";
+import { localScanner, serverScanner } from "./scan/scanners.ts";
+import { glob, itemsOf, parseTargets } from "./scan/targets.ts";
+import { addServerFlags, connect, type ServerFlags } from "./server-connection.ts";
 import { out, say } from "./terminal/output.ts";
-import { wholeNumber } from "./terminal/quantities.ts";
-import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/tally.ts";
+import { count, exitCodeOf, newTally, summary, type Tally } from "./terminal/progress.ts";
 
 interface ScanFlags extends ServerFlags, Record<string, unknown> {
   local?: boolean;
@@ -74,7 +70,7 @@ async function scan(texts: readonly string[], flags: ScanFlags): Promise<void> {
   await using scanner = flags.local ? await inThisProcess(flags) : await serverScanner(connect(flags), stop.signal);
   const startedAt = performance.now();
   const bars = scanProgress({ terminal: process.stderr, tally });
-  if (process.stderr.isTTY) void tell(tally, itemsOf(targets, filters), stop.signal);
+  if (process.stderr.isTTY) void countTotals(tally, itemsOf(targets, filters), stop.signal);
   try {
     const items = itemsOf(targets, { ...filters, onFolder: () => void folders++ });
     await scanAll(
@@ -103,16 +99,13 @@ async function scan(texts: readonly string[], flags: ScanFlags): Promise<void> {
   process.exitCode = exitCodeOf(tally, !stop.signal.aborted);
 }
 
-/** The engine of the settings, and what must be known about it. */
+/** Scans with the engine of the settings, and warns about what it cannot do. */
 async function inThisProcess(flags: ScanFlags): Promise<Scanner> {
   const given = Object.fromEntries(LOCAL_SETTINGS.map((name) => [name, flags[name] as string | undefined]));
   const { settings } = loadSettings(given, {});
-  const [{ startLocalScan }, { localScanner }] = await Promise.all([
-    import("../compose/local-scan.ts"),
-    import("./scan/local-scanner.ts"),
-  ]);
-  const logged = log({ level: "error", format: "text", write: say });
-  const local = await startLocalScan(settings, flags.concurrency, logged);
+  const { startLocalScan } = await import("../compose/scanning.ts");
+  const logger = log({ level: "error", format: "text", write: say });
+  const local = await startLocalScan(settings, flags.concurrency, logger);
   for (const { ok, name, detail } of local.checks) if (!ok) say(`lazaret: ${name}: ${detail}\n`);
   if (local.withoutClamd) {
     say(
@@ -123,7 +116,7 @@ async function inThisProcess(flags: ScanFlags): Promise<Scanner> {
 }
 
 /** Counts what there is to do while it is being done. */
-async function tell(tally: Tally, items: AsyncIterable<ScanItem>, signal: AbortSignal): Promise<void> {
+async function countTotals(tally: Tally, items: AsyncIterable<ScanItem>, signal: AbortSignal): Promise<void> {
   let [files, bytes] = [0, 0];
   for await (const item of items) {
     if (signal.aborted) return;

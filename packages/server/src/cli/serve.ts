@@ -1,12 +1,11 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { gathered, log } from "../log.ts";
+import { buffered, log } from "../log.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { loadSettings } from "./flags/load-settings.ts";
-import { addSettingFlags } from "./flags/setting-flags.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./service/run-service.ts";
+import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -18,30 +17,30 @@ export function serveCommand(): Command {
     .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
     .action(async (flags: Record<string, string>) => {
       const settings = goodSettings(flags);
-      const say = log({
+      const logger = log({
         level: settings.logLevel,
         format: "json",
-        write: gathered((text) => process.stdout.write(text)),
+        write: buffered((text) => process.stdout.write(text)),
       });
       const until = stopSignal();
       const signals = hangUps();
       const { startService } = await import("../app.ts");
-      const service = await startService(settings, say);
-      const health = await service.engine.health(AbortSignal.timeout(5000));
-      say("listening", {
+      const service = await startService(settings, logger);
+      const checks = await engineChecks(service);
+      logger("listening", {
         version,
         role: settings.role,
         host: settings.host,
         port: service.port,
         tls: settings.tlsCert !== "",
       });
-      for (const check of health.checks)
-        (check.ok ? say : say.error)("engine", { name: check.name, detail: check.detail });
+      for (const check of checks)
+        (check.ok ? logger : logger.error)("engine", { name: check.name, detail: check.detail });
       await runUntilSignal(service, {
         until,
         hangUps: signals,
         readKeys: () => goodSettings(flags).apiKeys,
-        log: say,
+        log: logger,
         drainSeconds: settings.drainSeconds,
       });
     });

@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import { withExamples } from "./examples.ts";
-import { header } from "./flags/flag-values.ts";
-import { wrongUsage } from "./outcome/command-failed.ts";
-import { addServerFlags, connect, failed, type ServerFlags } from "./reach/server-connection.ts";
+import { wrongUsage } from "./exit-codes.ts";
+import { header } from "./flag-values.ts";
 import { parseTarget } from "./scan/targets.ts";
+import { addServerFlags, connect, failed, type ServerFlags } from "./server-connection.ts";
 import { out } from "./terminal/output.ts";
 
 interface SubmitFlags extends ServerFlags {

@@ -1,10 +1,9 @@
 import { Argument, Command } from "commander";
+import { timeLimit } from "../flow/time-limit.ts";
+import { DATA_DIR, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { CommandFailed, reasonOf, wrongUsage } from "./outcome/command-failed.ts";
-import { exitCodes } from "./outcome/exit-codes.ts";
-import { localKeys } from "./reach/local-keys.ts";
-import { out } from "./terminal/output.ts";
-import { printable } from "./terminal/table.ts";
+import { CommandFailed, exitCodes, reasonOf, wrongUsage } from "./exit-codes.ts";
+import { out, printable } from "./terminal/output.ts";
 
 interface TriggerFlags {
   to: string;
@@ -26,7 +25,7 @@ export function triggerCommand(): Command {
     .option("--trace-id <id>", "in the callback", "sample")
     .option("--custom-data <text>", "in the callback")
     .option("--tenant-id <id>", "sign it as for a job that was submitted under /v1")
-    .option("--data-dir <path>", "the server's data folder");
+    .option(...DATA_DIR);
   withExamples(
     command,
     [
@@ -55,12 +54,13 @@ async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
     privateKey,
     now: Date.now(),
   });
+  using limit = timeLimit(TIMEOUT_MS);
   const response = await fetch(url, {
     method: "POST",
     headers,
     body,
     redirect: "manual",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: limit.signal,
   }).catch((error: unknown) => {
     throw new CommandFailed(exitCodes.unreachable, `cannot send a callback to ${url}: ${reasonOf(error)}`, {
       hint: "start the receiver; lazaret listen is one",

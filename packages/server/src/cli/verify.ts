@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
 import { Command } from "commander";
-import { addKeyFlags, callbackKeys, type KeyFlags } from "./callback/server-key.ts";
+import { diagnose } from "./callback/diagnose.ts";
 import { withExamples } from "./examples.ts";
-import { timeOption } from "./flags/flag-values.ts";
-import { CommandFailed, reasonOf } from "./outcome/command-failed.ts";
-import { exitCodes } from "./outcome/exit-codes.ts";
+import { CommandFailed, exitCodes, reasonOf } from "./exit-codes.ts";
+import { timeOption } from "./flag-values.ts";
 import { formats } from "./scan/formats.ts";
+import { addKeyFlags, callbackKeys, type KeyFlags } from "./server-connection.ts";
 import { out } from "./terminal/output.ts";
 
 interface VerifyFlags extends KeyFlags {
@@ -60,18 +60,17 @@ async function verify(path: string, flags: VerifyFlags): Promise<void> {
       hint: "LAZARET_SIGN_CALLBACK_INVOCATIONS=true makes it sign them; lazaret dev does",
     });
   }
-  const { judge } = await import("./callback/judge.ts");
-  const evidence = { body, signature, timestamp, callbackUrl, tenantId };
-  const judgement = await judge(evidence, { publicKey, toleranceMs, now: Date.now }).catch((cause: unknown) => {
+  const kept = { body, signature, timestamp, callbackUrl, tenantId };
+  const diagnosis = await diagnose(kept, { publicKey, toleranceMs, now: Date.now }).catch((cause: unknown) => {
     if (!(cause instanceof TypeError)) throw cause;
     throw new CommandFailed(exitCodes.usage, cause.message, { hint: "--key names a PEM file", cause });
   });
-  if (judgement.kind === "refused") {
-    const { reason, message, explanation } = judgement;
+  if (diagnosis.kind === "refused") {
+    const { reason, message, explanation } = diagnosis;
     const hint = explanation ?? (reason === "bad_signature" ? NOTHING_FITS : "docs/callbacks.md tells what is signed");
     throw new CommandFailed(exitCodes.refused, `${reason}: ${message}`, { hint });
   }
-  const { result, sentAt } = judgement.callback;
+  const { result, sentAt } = diagnosis.callback;
   out(
     `authentic, sent ${sentAt.toISOString()}\n${formats.text.line(result.trace_id ?? result.download_url, result)}\n`,
   );

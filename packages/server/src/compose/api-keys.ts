@@ -1,8 +1,9 @@
 import type { Log } from "../log.ts";
+import { KEYS_EVERY_MS } from "../pipeline/limits.ts";
 import { type BearerAuth, bearerAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
-import { awsServices } from "./aws-settings.ts";
 import { CannotStart } from "./cannot-start.ts";
+import { awsServices } from "./platform.ts";
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
@@ -14,17 +15,14 @@ export interface Keys extends Disposable {
 export const SHORTEST_KEY = 16;
 
 export interface KeysOptions {
-  lookEveryMs?: number | undefined;
+  reloadEveryMs?: number | undefined;
   /** For trying it out. */
   allowShort?: boolean | undefined;
 }
 
-/** A key that was added or taken away is known from then on at the latest. */
-const LOOK_EVERY_MS = 60_000;
-
-/** The accepted keys: from the settings, or from a secret that is looked at again and again. */
+/** The accepted keys: from the settings, or from a secret that is read again and again. */
 export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
-  const { lookEveryMs = LOOK_EVERY_MS, allowShort = false } = options;
+  const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false } = options;
   const short = (keys: readonly string[]): string | undefined => {
     const at = allowShort ? -1 : keys.findIndex((key) => key.length < SHORTEST_KEY);
     return at === -1 ? undefined : `key ${at + 1} has fewer than ${SHORTEST_KEY} characters`;
@@ -40,7 +38,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     };
     return keysOf(bearerAuth(check(settings.apiKeys)), check);
   }
-  const { apiKeysSecret } = await import("../platforms/aws/api-keys.ts");
+  const { apiKeysSecret } = await import("../platforms/aws/secrets.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
 
   async function read(): Promise<readonly string[]> {
@@ -60,8 +58,8 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   );
   const timer = setInterval(() => {
     // The keys we have still hold.
-    read().then(auth.change, (error: Error) => log.error("api-keys", { error: error.message }));
-  }, lookEveryMs);
+    read().then(auth.change, (error: Error) => log.error("api_keys", { error: error.message }));
+  }, reloadEveryMs);
   timer.unref();
   return {
     auth,

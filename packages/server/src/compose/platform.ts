@@ -1,16 +1,22 @@
+import { join } from "node:path";
+import type { ObjectActions } from "../deliver/object-actions.ts";
 import { callbackSigner } from "../deliver/signature.ts";
+import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
+import type { ObjectReader } from "../fetch/object-reader.ts";
 import type { Log } from "../log.ts";
-import type { AddressGuard } from "../net/address-guard.ts";
+import type { ObjectRef } from "../model/source.ts";
+import { type AddressGuard, outboundGuards } from "../net/address-guard.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
-import { embeddedPlatform } from "../platforms/embedded/embedded.ts";
+import type { AwsPlatformOptions } from "../platforms/aws/platform.ts";
+import { prepareDataFolder } from "../platforms/embedded/data-folder.ts";
+import { folderObjects } from "../platforms/embedded/objects/objects.ts";
+import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
-import { awsOptions } from "./aws-settings.ts";
 import { CannotStart } from "./cannot-start.ts";
-import type { ObjectStore } from "./object-store.ts";
 
 export interface PlatformParts {
   guard: AddressGuard;
@@ -24,7 +30,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
   const { guard, callbackGuard, objects, now } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
-    const { awsPlatform } = await import("../platforms/aws/aws.ts");
+    const { awsPlatform } = await import("../platforms/aws/platform.ts");
     return awsPlatform(awsOptions(settings, { guard, callbackGuard, problemWith: objects.problemWith, now }));
   }
   const { dataDir, scannerStackName: stackName, subscriptions, eventTargets: targets } = settings;
@@ -53,4 +59,94 @@ async function sendingParts(settings: Settings, log: Log, now: () => number): Pr
     ...(smtpUrl !== "" && { mail: { smtpUrl, from } }),
     ...(keys && { sign: callbackSigner(keys.privateKey) }),
   };
+}
+
+export interface ObjectStore extends ObjectReader, ObjectActions, ObjectLister, Partial<ObjectWatcher> {
+  /** The object that a link of ours leads to. Undefined for stores whose links lead elsewhere. */
+  checkLink?(pathAndQuery: string): ObjectRef | undefined;
+  close(): Promise<void>;
+}
+
+export interface ObjectStoreOptions {
+  now: () => number;
+  /** Where clients reach the API, for links. */
+  ownUrl: () => string;
+}
+
+/** S3 on AWS or where an endpoint is set, else a folder for each bucket. */
+export async function objectStore(settings: Settings, { now, ownUrl }: ObjectStoreOptions): Promise<ObjectStore> {
+  const endpoint = settings.s3Endpoint || (settings.platform === "aws" ? settings.awsEndpoint : "");
+  if (endpoint !== "" || settings.platform === "aws") {
+    // Loaded only when used: the SDK is large.
+    const { s3Objects } = await import("../platforms/aws/objects/objects.ts");
+    return s3Objects(endpoint === "" ? {} : { endpoint, forcePathStyle: true });
+  }
+  const { secretKey } = await prepareDataFolder(settings.dataDir);
+  const bucketsDir = settings.bucketsDir || join(settings.dataDir, "buckets");
+  return { ...folderObjects({ bucketsDir, linkBase: ownUrl, secretKey, now }), close: async () => {} };
+}
+
+const needed = {
+  awsQueueUrl: "LAZARET_AWS_QUEUE_URL",
+  awsDeadLettersUrl: "LAZARET_AWS_DEAD_LETTERS_URL",
+  awsTable: "LAZARET_AWS_TABLE",
+  awsTopicArn: "LAZARET_AWS_TOPIC_ARN",
+} as const;
+
+/** What the AWS platform is told. Throws with all that is missing at once. */
+function awsOptions(
+  settings: Settings,
+  parts: {
+    guard: AddressGuard;
+    callbackGuard: AddressGuard;
+    problemWith: AwsPlatformOptions["checks"]["object"];
+    now: () => number;
+  },
+): AwsPlatformOptions {
+  const missing = Object.entries(needed).filter(([name]) => settings[name as keyof typeof needed] === "");
+  if (missing.length > 0) {
+    throw new CannotStart(
+      `the AWS platform needs ${missing.map(([, variable]) => variable).join(", ")}`,
+      "the outputs of the scanner stack name them all (docs/run-on-aws.md)",
+    );
+  }
+  return {
+    ...awsServices(settings),
+    stackName: settings.scannerStackName,
+    queueUrl: settings.awsQueueUrl,
+    deadLettersUrl: settings.awsDeadLettersUrl,
+    tableName: settings.awsTable,
+    topicArn: settings.awsTopicArn,
+    busName: settings.awsEventBus,
+    signingSecret: settings.awsSigningSecret || `scanner/${settings.scannerStackName}/callback-signing-key`,
+    sealingSecret: settings.awsSealingSecret || `scanner/${settings.scannerStackName}/job-sealing-key`,
+    now: parts.now,
+    checks: {
+      object: parts.problemWith,
+      download: (url) => problemOf(parts.guard.checkUrl(url)),
+      callback: (url) => problemOf(parts.callbackGuard.checkUrl(url)),
+      allowHttpCallbacks: settings.allowHttpCallbacks,
+      allowDownloads: settings.downloads,
+    },
+  };
+}
+
+function problemOf(checked: ReturnType<AddressGuard["checkUrl"]>): string | undefined {
+  return checked.kind === "allowed" ? undefined : checked.message;
+}
+
+/** Where the services are. */
+export function awsServices(settings: Settings): { endpoint?: string } {
+  return settings.awsEndpoint === "" ? {} : { endpoint: settings.awsEndpoint };
+}
+
+/** Jobs and dead letters on AWS, for an operator's eyes. */
+export async function awsOperatorStore(
+  settings: Settings,
+): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
+  const { awsPlatform } = await import("../platforms/aws/platform.ts");
+  const platform = await awsPlatform(
+    awsOptions(settings, { ...outboundGuards(settings), problemWith: () => undefined, now: Date.now }),
+  );
+  return { ...platform, [Symbol.asyncDispose]: () => platform.close() };
 }

@@ -1,64 +1,51 @@
-import { findings } from "@lazaret/contract";
 import { type Announcer, announcer } from "../deliver/announce.ts";
-import { concurrencyOf, startEngine } from "../engines/variants.ts";
+import { concurrencyOf } from "../engines/variants.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
-import { steadySource } from "../fetch/steady-source.ts";
 import type { Log } from "../log.ts";
 import type { JobSource } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
-import { type AddressGuard, outboundGuards } from "../net/address-guard.ts";
-import { type ObjectScans, objectScans } from "../pipeline/finish-object.ts";
-import { type InspectOptions, inspect, type Stages } from "../pipeline/run-job.ts";
+import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-guard.ts";
+import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
+import { engineHealth } from "../pipeline/health.ts";
+import { type InspectOptions, inspect } from "../pipeline/inspect.ts";
+import { jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
+import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
 import type { Platform } from "../platforms/platform.ts";
-import type { JobRun } from "../queue/worker.ts";
-import type { Engine } from "../scan/engine.ts";
+import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
-import { cannotStartEngine } from "./cannot-start.ts";
-import { engineParts } from "./engine-parts.ts";
-import { installationOf } from "./installation.ts";
-import { type ObjectStore, objectStore } from "./object-store.ts";
-import { openPlatform } from "./platform.ts";
-import { temporaryFolder, withTemporaryFolder } from "./temporary-folder.ts";
-import { type UsageCount, usageCount } from "./usage.ts";
+import { startEngineOf } from "./engine.ts";
+import { type ObjectStore, objectStore, openPlatform } from "./platform.ts";
+import { installationOf } from "./routes.ts";
 
-/** All that is needed to scan and to tell of it, with or without an API in front. */
-export interface Scanning extends AsyncDisposable {
+/** All that is needed to scan and to announce it, with or without an API in front. */
+export interface Scanning extends ScansAtOnce, AsyncDisposable {
   engine: Engine;
   platform: Platform;
   objects: ObjectStore;
   announcer: Announcer;
-  objectScans: ObjectScans;
+  objectSteps: ObjectSteps;
   /** Where files may be fetched from, and where results may be posted to. */
   guard: AddressGuard;
   callbackGuard: AddressGuard;
   usage: UsageCount;
   /** For temporary files; removed at the end, or by the next process when this one is killed. */
   temporaryFolder: string;
-  /** Files scanned at once by the synchronous API, and queued jobs besides: of one share, and more for the others. */
-  concurrency: number;
-  jobsAtOnce: number;
-  spareJobs: number;
   /** From a source to its report. */
   inspect(source: Source, options: InspectOptions): Promise<Report>;
-  /** The same with the limits of jobs on size and time. While the source is slow the place is left to others. */
-  inspectJob(source: JobSource, signal: AbortSignal, place?: JobRun["place"]): Promise<Report>;
+  /** The same with the limits of jobs. */
+  inspectJob(source: JobSource, place: InspectOptions["place"], signal: AbortSignal): Promise<Report>;
   /** Never throws. */
   engineReady(): Promise<boolean>;
 }
-
-const MIB = 1024 * 1024;
-/** Places for jobs of other shares, beside those that one share may hold. */
-const SPARE = 1 / 4;
-export const HEALTH_TIMEOUT_MS = 5_000;
 
 export interface ScanningOptions {
   now: () => number;
   /** Where clients reach the API, for links to objects. */
   ownUrl: () => string;
-  /** Where `auto` looks for clamd, if not at the usual sockets. */
+  /** Where `auto` searches for clamd, if not at the usual sockets. */
   clamdSockets?: readonly string[] | undefined;
 }
 
@@ -66,15 +53,9 @@ export interface ScanningOptions {
 export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
   const { now, ownUrl, clamdSockets } = options;
   await using undo = new AsyncDisposableStack();
-  const concurrency = settings.concurrency || concurrencyOf(settings.engine);
-  const jobsAtOnce = settings.workers || concurrency;
-  const spareJobs = Math.ceil(jobsAtOnce * SPARE);
-  const folder = undo.use(await temporaryFolder());
-  const parts = engineParts(settings, concurrency + jobsAtOnce + spareJobs, { log, stays: true, clamdSockets });
-  const engine = await startEngine(withTemporaryFolder(parts, folder.path)).catch((error: Error) => {
-    throw cannotStartEngine(settings, error);
-  });
-  undo.defer(() => engine.close());
+  const atOnce = scansAtOnce(settings, concurrencyOf(settings.engine));
+  const all = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
+  const { engine, temporaryFolder } = undo.use(await startEngineOf(settings, all, { log, stays: true, clamdSockets }));
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
@@ -82,7 +63,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   undo.defer(() => objects.close());
   const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
-  const told = announcer({
+  const announces = announcer({
     topic: platform.topic,
     eventBus: platform.eventBus,
     origin: { account: platform.account, region: platform.region, now },
@@ -92,59 +73,64 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   });
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
-  const open = fetchSource(download, objects);
-  async function counted(source: Source, options: InspectOptions, place?: JobRun["place"]): Promise<Report> {
-    const minRate = settings.downloadMinRate;
-    const opening: Stages["open"] = place
-      ? (what, signal) =>
-          steadySource((until) => open(what, until), { place, minRate, maxBytes: options.maxBytes }, signal)
-      : open;
-    const report = await inspect(source, { open: opening, engine, now: () => performance.now() }, options);
-    usage.scanned();
-    return report;
-  }
-  const all = undo.move();
+  const stages = {
+    open: fetchSource(download, objects),
+    engine,
+    now: () => performance.now(),
+    minRate: settings.downloadMinRate,
+    onScanned: usage.scanned,
+  };
+  const disposing = undo.move();
   return {
+    ...atOnce,
     engine,
     platform,
     objects,
-    announcer: told,
-    objectScans: objectScans({ objects, announcer: told, policy: settings, log }),
+    announcer: announces,
+    objectSteps: objectSteps({ objects, announcer: announces, policy: settings, log }),
     guard,
     callbackGuard,
-    concurrency,
-    jobsAtOnce,
-    spareJobs,
     usage,
-    temporaryFolder: folder.path,
-    inspect: (source, options) => counted(source, options),
-    async inspectJob(source, signal, place) {
-      // Not AbortSignal.timeout and any: what they hold is let go only when the time is up.
-      const limit = new AbortController();
-      const giveUp = (): void => limit.abort(signal.reason);
-      signal.addEventListener("abort", giveUp, { once: true });
-      if (signal.aborted) giveUp();
-      let late = false;
-      const timer = setTimeout(() => {
-        late = true;
-        limit.abort(new Error("the job took too long"));
-      }, settings.jobTimeoutSeconds * 1000);
-      try {
-        return await counted(source, { maxBytes: settings.jobMaxMib * MIB, signal: limit.signal }, place);
-      } catch (error) {
-        if (late && !signal.aborted) return tookTooLong(settings.jobTimeoutSeconds);
-        throw error;
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", giveUp);
-      }
-    },
-    engineReady: async () => (await engine.health(AbortSignal.timeout(HEALTH_TIMEOUT_MS))).ready,
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
+    temporaryFolder,
+    inspect: (source, given) => inspect(source, stages, given),
+    inspectJob: (source, place, signal) => inspect(source, stages, { ...jobLimits(settings), place, signal }),
+    engineReady: async () => (await engineHealth(engine)).ready,
+    [Symbol.asyncDispose]: () => disposing.disposeAsync(),
   };
 }
 
-function tookTooLong(seconds: number): Report {
-  const verdict = { kind: "unscannable", finding: findings.timeout, detail: `not done within ${seconds} s` } as const;
-  return { verdict, sizeBytes: 0, downloadSeconds: seconds, scanSeconds: 0 };
+/** Engine and sources without a service around them: no queue, no topic, no tags, and nothing written to the data folder. */
+export interface LocalScan extends AsyncDisposable {
+  /** What the engine's parts say of themselves. */
+  checks: readonly EngineCheck[];
+  /** Then it knows test files and the rules in its folder, not the world's malware. */
+  withoutClamd: boolean;
+  /** From a source to its report, with the limits of jobs on size and time. */
+  inspect(source: Source, signal: AbortSignal): Promise<Report>;
+}
+
+export async function startLocalScan(settings: Settings, atOnce: number, log: Log): Promise<LocalScan> {
+  await using undo = new AsyncDisposableStack();
+  const { engine, parts } = undo.use(await startEngineOf(settings, atOnce, { log, stays: false }));
+  const guard = addressGuard({ allowNetworks: settings.allowNetworks, allowHosts: settings.allowHosts });
+  const download = httpDownload({ guard, version });
+  undo.defer(() => download.close());
+
+  // Opened only when there is an object to read: a store of folders has its secret in the data folder.
+  let objects: Promise<ObjectStore> | undefined;
+  undo.defer(async () => (await objects?.catch(() => undefined))?.close());
+  const openObject: ObjectStore["open"] = async (object, signal) => {
+    objects ??= objectStore(settings, { now: Date.now, ownUrl: () => settings.publicUrl });
+    return (await objects).open(object, signal);
+  };
+
+  const stages = { open: fetchSource(download, { open: openObject }), engine, now: () => performance.now() };
+  const { checks } = await engineHealth(engine);
+  const disposing = undo.move();
+  return {
+    checks,
+    withoutClamd: parts.clamd === undefined,
+    inspect: (source, signal) => inspect(source, stages, { ...jobLimits(settings), signal }),
+    [Symbol.asyncDispose]: () => disposing.disposeAsync(),
+  };
 }

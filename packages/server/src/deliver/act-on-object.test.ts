@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
-import { actOnObject, plannedAction, standingReport } from "./act-on-object.ts";
+import { actOnObject, plannedAction, reportAfterAction } from "./act-on-object.ts";
 import type { ActionOutcome, ObjectActions } from "./object-actions.ts";
 
 const verdicts: Record<string, Verdict> = {
@@ -73,14 +73,14 @@ test("an object that was replaced while it was scanned is not clean, where only 
   const changed = { action: "no", changed: true } as const;
   const { version: _, ...unversioned } = object;
   const clean = report("clean", { object: unversioned });
-  assert.equal(standingReport(clean, { ...changed, changed: false }), clean);
+  assert.equal(reportAfterAction(clean, { ...changed, changed: false }), clean);
   const infected = report("infected", { object: unversioned });
-  assert.equal(standingReport(infected, changed), infected);
+  assert.equal(reportAfterAction(infected, changed), infected);
   const versioned = report("clean");
-  assert.equal(standingReport(versioned, changed), versioned);
+  assert.equal(reportAfterAction(versioned, changed), versioned);
   const markedByUs = report("clean", { object: { ...object, unversioned: true } });
   for (const each of [clean, markedByUs]) {
-    const { verdict, failure } = standingReport(each, changed);
+    const { verdict, failure } = reportAfterAction(each, changed);
     assert.deepEqual(verdict, { kind: "unscannable", finding: "scanner:download-failed" });
     assert.equal(failure?.code, "object_changed");
   }

@@ -52,7 +52,7 @@ export async function actOnObject(report: Report, { actions, policy, stale }: Ac
  * What stands when the object is another than the one that was scanned. Where nothing but its name tells which one is
  * meant, clean would be read as a word about the one that is there now.
  */
-export function standingReport(report: Report, { changed }: Acted): Report {
+export function reportAfterAction(report: Report, { changed }: Acted): Report {
   const named = report.object?.version !== undefined && !report.object.unversioned;
   if (!changed || report.verdict.kind !== "clean" || named) return report;
   const failure = {

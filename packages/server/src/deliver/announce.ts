@@ -7,15 +7,13 @@ import {
   SCAN_RESULT,
   topicBody,
 } from "@lazaret/contract";
-import type { CallbackFailure } from "./callback/failure.ts";
-import { busEvent, type EventBus, type EventOrigin } from "./event-bus.ts";
-import type { FindingsTopic } from "./findings-topic.ts";
-import { messageId } from "./message-id.ts";
+import type { ScannedJob } from "../model/job.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
+import { busEvent, type EventBus, type EventOrigin, messageId } from "./event-bus.ts";
+import { attributesOf, type FindingsTopic } from "./findings-topic.ts";
 import { downloadScanResult, findingsMessage, type ObjectScan } from "./render.ts";
-import { attributesOf } from "./render-finding.ts";
-import type { ScannedJob } from "./retry-policy.ts";
 
-/** Tells topic and event bus of results. Durable when it resolves; told again, the ids are the same. */
+/** Announces results to topic and event bus. Durable when it resolves; announced again, the ids are the same. */
 export interface Announcer {
   objectScan(scan: ObjectScan): Promise<void>;
   downloadScan(job: ScannedJob, callbackFailure?: CallbackFailure): Promise<void>;
@@ -27,7 +25,7 @@ export interface AnnouncerOptions {
   origin: EventOrigin;
   reportEventBus: boolean;
   reportCleanFiles: boolean;
-  /** What is told is cut down to the fields that its version knows. */
+  /** What is announced is cut down to the fields that its version knows. */
   installation: Installation;
 }
 

@@ -1,5 +1,18 @@
 import type { FailedError } from "@lazaret/contract";
 
+/** Why a callback is not delivered: data, not a fault. */
+export interface CallbackFailure {
+  /** Node's error code, `HTTP_<status>` or `blocked_destination`. */
+  code: string;
+  /** For people; never shows a resolved address. */
+  message: string;
+  statusCode?: number;
+  /** POSTs that were tried so far, over all invocations. */
+  attempts: number;
+  /** Milliseconds since 1970. */
+  lastAttemptAt: number;
+}
+
 /**
  * Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. Each adapter passes
  * test/contracts/callback-failures.ts.

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { describe, it } from "node:test";
 import { signatureVectorKeys } from "@lazaret/contract";
+import fc from "fast-check";
 import {
   answering,
   callbackReceiver,
@@ -13,7 +14,8 @@ import "../../test/support/leftovers.ts";
 import { selfSigned } from "../../test/support/self-signed.ts";
 import { cleanReport, jobFor, trySender } from "../../test/support/try-callback.ts";
 import { until } from "../../test/support/until.ts";
-import { afterFailedCallback } from "./retry-policy.ts";
+import { afterFailedCallback } from "../pipeline/retry-policy.ts";
+import { attemptNumber, retryWaitMs } from "./callback.ts";
 import { callbackSigner } from "./signature.ts";
 import { signingKeyPair } from "./signing-keys.ts";
 
@@ -128,7 +130,7 @@ describe("a callback", () => {
     await using sender = trySender({ sign: callbackSigner(privateKey) });
     const job = jobFor(`${receiver.origin}/scanned?token=canary#canary`, { Authorization: "canary" });
     await sender.send(job, cleanReport, never);
-    const line = { event: "callback", job: job.id, trace_id: "order-4711", url: `${receiver.origin}/scanned` };
+    const line = { event: "callback", job_id: job.id, trace_id: "order-4711", url: `${receiver.origin}/scanned` };
     const times = { waited_ms: 0, ms: 0 };
     assert.deepEqual(sender.logged, [
       { ...line, attempt: 1, delivered: false, status: 503, code: "HTTP_503", ...times },
@@ -296,5 +298,36 @@ describe("a callback that is given up", () => {
     await assert.rejects(sender.send(jobFor(receiver.origin), cleanReport, never), /no key/);
     broken = false;
     assert.deepEqual(await sender.send(jobFor(receiver.origin), cleanReport, never), { delivered: true });
+  });
+});
+
+describe("inside an invocation", () => {
+  const retries = [1, 2, 3, 4, 5];
+
+  it("the retries wait 0.25, 0.5, 1, 2 and 4 seconds", () => {
+    assert.deepEqual(
+      retries.map((retry) => retryWaitMs(retry, () => 0.5)),
+      [250, 500, 1000, 2000, 4000],
+    );
+  });
+
+  it("give or take a fifth", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...retries), fc.double({ min: 0, max: 1, noNaN: true }), (retry, random) => {
+        const planned = 250 * 2 ** (retry - 1);
+        const wait = retryWaitMs(retry, () => random);
+        assert.ok(wait >= planned * 0.8 && wait <= planned * 1.2, `${wait}`);
+      }),
+    );
+  });
+
+  it("POSTs are counted over all invocations, from 1 to 24", () => {
+    const numbers = [0, 1, 2, 3].flatMap((failedCallbacks) =>
+      [0, ...retries].map((retry) => attemptNumber(jobFor("https://app.example.com/", {}, { failedCallbacks }), retry)),
+    );
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 24 }, (_, index) => index + 1),
+    );
   });
 });

@@ -1,24 +1,26 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
   CALLBACK_RETRIES,
+  CALLBACK_RETRY_SECONDS,
   CALLBACK_TIMEOUT_SECONDS,
   CALLBACKS_PER_ORIGIN,
   type CallbackPayload,
   callbackHeaderNames as names,
 } from "@lazaret/contract";
 import { firstOf, timeLimit } from "../flow/time-limit.ts";
-import type { LogFields } from "../log.ts";
+import type { LogEvent, LogFields } from "../log.ts";
 import { type Callback, type Job, shareOf } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import { type ConnectorFactory, connections } from "./callback/connections.ts";
-import { type CallbackFailure, failureOf, outcomeOf, type PostOutcome } from "./callback/failure.ts";
-import { mergeHeaders } from "./callback/headers.ts";
-import { type Receivers, receivers } from "./callback/receivers.ts";
+import type { ConnectorFactory } from "../net/exchange.ts";
+import { failureCode, failureWords } from "../net/failures.ts";
+import { keptConnections } from "../net/kept-connections.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
+import { mergeHeaders } from "./callback-headers.ts";
+import { type Receivers, receivers } from "./receivers.ts";
 import { callbackPayload } from "./render.ts";
-import { attemptNumber, retryWaitMs } from "./retry-policy.ts";
 import type { SignCallback } from "./signature.ts";
 
-export type Delivery = { delivered: true } | { delivered: false; failure: CallbackFailure };
+type Delivery = { delivered: true } | { delivered: false; failure: CallbackFailure };
 
 export interface CallbackSender {
   /**
@@ -41,7 +43,7 @@ export interface CallbackSenderOptions {
   /** Callbacks are signed when it is given. */
   sign?: SignCallback;
   /** One line for each POST. */
-  log(event: string, fields: LogFields): void;
+  log(event: LogEvent, fields: LogFields): void;
   /** For one POST, from the dial to the last of the answer's headers. */
   timeoutMs?: number;
   /** POSTs under way to one origin at once. */
@@ -58,6 +60,19 @@ export interface CallbackSenderOptions {
   random?: () => number;
 }
 
+/** POSTs of one invocation. */
+const POSTS_PER_INVOCATION: number = 1 + CALLBACK_RETRIES;
+
+/** By how much of itself a wait is made longer or shorter at most, so that jobs that failed together part. */
+const JITTER = 0.2;
+
+/** How one POST ended. */
+type PostOutcome = { kind: "delivered"; statusCode: number } | PostFailure;
+
+interface PostFailure extends Pick<CallbackFailure, "code" | "message" | "statusCode"> {
+  kind: "failed";
+}
+
 type Visit = ReturnType<Receivers["visit"]>;
 
 export function callbackSender(options: CallbackSenderOptions): CallbackSender {
@@ -70,7 +85,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
     ...(options.hangsAfterMs !== undefined && { hangsAfterMs: options.hangsAfterMs }),
     onTrouble: (receiver, trouble) => log("receiver", { receiver, trouble }),
   });
-  const open = connections(options.connector);
+  const connections = keptConnections(options.connector);
   const closing = new AbortController();
 
   async function headersOf(
@@ -115,16 +130,16 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       const startedAt = now();
       const headers = await headersOf(job, callback, { attempt, body, startedAt });
       using limit = timeLimit(timeoutMs, signal);
-      const outcome = await open.post(url, { headers, body, mayReuse: retry === 0 }, limit.signal).then(
+      const outcome = await connections.post(url, { headers, body, mayReuse: retry === 0 }, limit.signal).then(
         (posted) => {
           ended = posted.ended;
-          return outcomeOf(posted.statusCode);
+          return posted.received ? delivered(posted.statusCode) : refused(posted.statusCode);
         },
-        (error) => failureOf(error),
+        (error) => failed(error),
       );
       if (!signal.aborted) place.ended(outcome.kind === "delivered");
       log("callback", {
-        job: job.id,
+        job_id: job.id,
         trace_id: job.traceId,
         url: `${url.origin}${url.pathname}`,
         attempt,
@@ -164,9 +179,38 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
 
     async close() {
       closing.abort(new Error("the callback sender is closed"));
-      await open.close();
+      await connections.close();
     },
   };
+}
+
+/** The wait before a retry inside an invocation, the first being 1: 0.25, 0.5, 1, 2, 4 s, each give or take a fifth. */
+export function retryWaitMs(retry: number, random: () => number): number {
+  const seconds = CALLBACK_RETRY_SECONDS * 2 ** (retry - 1);
+  return Math.round(seconds * 1000 * (1 - JITTER + 2 * JITTER * random()));
+}
+
+/** X-Delivery-Attempt: the POSTs of a job are counted over its invocations. */
+export function attemptNumber(job: Job, retry: number): number {
+  return job.failedCallbacks * POSTS_PER_INVOCATION + retry + 1;
+}
+
+function delivered(statusCode: number): PostOutcome {
+  return { kind: "delivered", statusCode };
+}
+
+function refused(statusCode: number): PostFailure {
+  const message = `cannot call back: the receiver answered ${statusCode}`;
+  return { kind: "failed", code: `HTTP_${statusCode}`, message, statusCode };
+}
+
+/**
+ * An error of the exchange. Its own message is not passed on: it may hold an address or a piece of the answer. One
+ * without a code is a failure all the same, so that no receiver can find a way to have a job run for ever.
+ */
+function failed(error: unknown): PostFailure {
+  const code = failureCode(error) ?? "EUNKNOWN";
+  return { kind: "failed", code, message: `cannot call back: ${failureWords(code, "post") ?? code}` };
 }
 
 function codeOf(outcome: PostOutcome, signal: AbortSignal): string | undefined {

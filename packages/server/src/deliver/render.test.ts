@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { cleanReport, jobFor } from "../../test/support/try-callback.ts";
 import type { Report } from "../model/report.ts";
 import type { SourceFailure } from "../model/source.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
+import type { CallbackFailure } from "./callback-failures.ts";
 import { callbackPayload, downloadScanResult } from "./render.ts";
 
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });

@@ -6,12 +6,10 @@ import {
   findings,
 } from "@lazaret/contract";
 import type { Job, JobSource, ObjectAction } from "../model/job.ts";
-import { withoutQuery } from "../model/plain-url.ts";
 import type { Report } from "../model/report.ts";
-import type { ObjectRef } from "../model/source.ts";
+import { type ObjectRef, withoutQuery } from "../model/source.ts";
 import { statusOf } from "../model/verdict.ts";
-import type { CallbackFailure } from "./callback/failure.ts";
-import type { FailedCallback } from "./callback-failures.ts";
+import type { CallbackFailure, FailedCallback } from "./callback-failures.ts";
 
 /**
  * Job and report, in the words of the wire. Strings of the client are passed on as they are: JSON.stringify writes lone

@@ -1,8 +1,7 @@
 import { findings } from "@lazaret/contract";
 import type { Verdict } from "../model/verdict.ts";
+import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
-import { fanOut } from "../scan/fan-out.ts";
-import { mergeVerdicts } from "../scan/merge-verdicts.ts";
 import { fileBlob, memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
@@ -59,7 +58,7 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     const ready = Promise.withResolvers<void>();
     // Nobody may be waiting for it.
     ready.promise.catch(() => {});
-    const [forThreads = bytes, forClamd = bytes] = clamd ? fanOut(bytes, 2) : [bytes];
+    const [forThreads = bytes, forClamd = bytes] = clamd ? broadcast(bytes, 2) : [bytes];
     const stop = (reader: AsyncIterable<Uint8Array>) => (): void => {
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };

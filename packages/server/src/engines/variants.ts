@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { CONCURRENT_REQUESTS_P_PER_VCPU, CONCURRENT_REQUESTS_Q } from "@lazaret/contract";
+import { EngineUnavailable } from "../model/faults.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
-import { awaitedClamd } from "./clamd/awaited-clamd.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { fileTypeOf } from "./file-type/file-type.ts";
 import { type RulesOptions, ruleThreads, type ScanThreadsOptions, unpackThreads } from "./threads/scan-threads.ts";
@@ -109,3 +109,17 @@ function withoutClamd(what: string): EngineCheck {
 const NO_SEARCH = "run clamd and set LAZARET_CLAMD for that";
 const SEARCH = "run clamd for that, it is taken in when its socket appears";
 const LIKELY = "clamd is installed here and has no socket yet: start it, it is taken in when its socket appears";
+
+/** Stands where a clamd is expected and none is found: it has no verdict, and is not ready. `why` says what to do. */
+function awaitedClamd(why: string): Clamd {
+  const refuse = async (): Promise<never> => {
+    throw new EngineUnavailable(why);
+  };
+  return {
+    scan: refuse,
+    show: refuse,
+    opens: () => new Set(),
+    health: async () => ({ ready: false, checks: [{ name: "clamd", ok: false, detail: why }] }),
+    close: async () => {},
+  };
+}

@@ -8,7 +8,7 @@ import "../../test/support/leftovers.ts";
 import { httpServer, rawServer } from "../../test/support/loopback-server.ts";
 import { at, downloader, fails, failureOf, never, rawAnswer, read, source } from "../../test/support/try-download.ts";
 import { until } from "../../test/support/until.ts";
-import { SILENCE_MS as OBJECT_SILENCE_MS } from "../platforms/aws/objects/s3-client.ts";
+import { SILENCE_MS as OBJECT_SILENCE_MS } from "../platforms/aws/clients.ts";
 import { SILENCE_MS } from "./http-download.ts";
 
 describe("a download", () => {

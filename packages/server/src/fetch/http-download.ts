@@ -1,10 +1,10 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
-import type { ConnectorOptions } from "../net/guarded-connector.ts";
+import { type Answer, type Connection, openConnection } from "../net/exchange.ts";
+import { type ConnectorOptions, guardedConnector } from "../net/guarded-connector.ts";
 import { decoderFor } from "./decode-body.ts";
-import { failed, failedStatus } from "./download-failure.ts";
-import { type GetAnswer, httpGet } from "./http-get.ts";
+import { failed, failedBy, failedStatus } from "./download-failure.ts";
 
 export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {
   guard: AddressGuard;
@@ -28,17 +28,60 @@ export interface HttpDownload {
 /**
  * So long may a server be silent, before its headers and between two pieces. Longer than a synchronous request may take: its
  * 60 seconds end it, with 504, and a download that fails on its own is something else.
+ * @internal a test compares it with what a request may take
  */
 export const SILENCE_MS: number = (SYNC_TIMEOUT_SECONDS + 5) * 1000;
+
+/** Every download ends with it, and an error made anew costs its stack. */
+const stopped = new Error("the download was stopped");
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** 2xx without a file, with a part of one, or with the difference between two. */
 const notTheFile: ReadonlySet<number> = new Set([204, 205, 206, 226]);
 
+/** The answer to one GET. Its connection is used for nothing else. */
+interface GetAnswer {
+  statusCode: number;
+  /** A header that was sent more than once has its values joined by commas. */
+  header(name: string): string;
+  /** Can be read once; throws `SourceFailed` when the body turns out not to be whole. */
+  body: AsyncIterable<Uint8Array>;
+  /** Closes the connection, wherever the reading has got to. May be called again. */
+  release(): Promise<void>;
+}
+
 export function httpDownload(options: DownloadOptions): HttpDownload {
   const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS } = options;
+  const connector = (signal: AbortSignal): ReturnType<typeof guardedConnector> => guardedConnector(options, signal);
   const underWay = new Set<AbortController>();
   let closed: Error | undefined;
+
+  /**
+   * One GET over a new connection, so that each is resolved and checked anew. Throws `SourceFailed` when there is no
+   * answer and `signal.reason` when the signal aborts, which also ends the reading of the body.
+   *
+   * We do not ask for `Connection: close`, although the connection is not kept: servers answer that with bodies that end
+   * when the connection does, and such a body cannot be told from one that was cut.
+   */
+  async function get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<GetAnswer> {
+    signal.throwIfAborted();
+    const connection = openConnection(url.origin, { connector, headersTimeoutMs, idleTimeoutMs });
+    const stay = connection.dropOn(signal);
+    const release = (): Promise<void> => {
+      stay();
+      return connection.drop(stopped);
+    };
+    const explain = (error: unknown, stage: "answer" | "body"): unknown =>
+      signal.aborted ? signal.reason : failedBy(error, stage);
+
+    const answer = await connection.ask(url, { method: "GET", headers }).catch(async (error) => {
+      await release();
+      throw explain(error, "answer");
+    });
+    const body = bodyOf(answer, { connection, explain: (error) => explain(error, "body") });
+    const header = (name: string): string => [answer.headers[name] ?? []].flat().join(", ");
+    return { statusCode: answer.statusCode, header, body, release };
+  }
 
   /** Follows redirects by hand: each hop is checked, and has a connection of its own. */
   async function follow(source: UrlSource, signal: AbortSignal): Promise<GetAnswer> {
@@ -46,7 +89,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     let clientHeaders = source.headers;
     for (let followed = 0; ; followed += 1) {
       const headers = requestHeaders(clientHeaders, version);
-      const answer = await httpGet(url, { ...options, headers, headersTimeoutMs, idleTimeoutMs }, signal);
+      const answer = await get(url, headers, signal);
       const location = answer.header("location");
       if (!redirects.has(answer.statusCode) || location === "") return answer;
 
@@ -109,6 +152,20 @@ function requestHeaders(clientHeaders: Readonly<Record<string, string>>, version
 /** Header values come as latin1; servers that put raw letters into a Location mean UTF-8. */
 function asUtf8(location: string): string {
   return Buffer.from(location, "latin1").toString("utf8");
+}
+
+async function* bodyOf(
+  { headers, body }: Answer,
+  { connection, explain }: { connection: Connection; explain(error: unknown): unknown },
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw explain(error);
+  }
+  // Without a length a body is whole only if the other side closed the connection and did not reset it.
+  const endsWithConnection = headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+  if (endsWithConnection && !connection.endedInOrder) throw failed("short_body");
 }
 
 /** The file in an answer, decoded where the server encoded it unasked. */

@@ -1,4 +1,4 @@
-import { gatheredBytes } from "../model/gathered-bytes.ts";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
@@ -28,7 +28,10 @@ interface Place {
   retake(signal: AbortSignal): Promise<void>;
 }
 
-/** Held in memory for each source that waits. */
+/**
+ * Held in memory for each source that waits.
+ * @internal tests send as much
+ */
 export const FIRST_BYTES: number = 256 * 1024;
 const SLOW_AFTER_MS = 1000;
 /** Over which the rate is measured. A server may pause for a while, if it was faster before. */

@@ -1,45 +1,66 @@
 import { Busy } from "../model/faults.ts";
 
 /**
- * Lets a bounded number of callers through at once; further ones wait in a bounded line. The next to enter is the first in
- * line of those whose key has the fewest inside, so that one key's crowd does not hold up another. Whoever entered must
- * leave exactly once, however the work ended.
+ * A bounded number of slots, of which one key may hold a part only; further callers wait in a bounded line. A slot that
+ * becomes free goes to the first in line of the key that holds fewest, so that one key's crowd does not hold up another.
+ * Nobody waits behind a key that holds all it may. Whoever entered must leave, however the work ended; leaving twice frees
+ * one slot only.
  */
 export interface Gate {
-  /** Resolves with the way out. Throws `Busy` when the line is full, `signal.reason` when the wait is given up. */
+  /** Waits for a slot. Throws `Busy` when the line is full, `signal.reason` when the wait is given up. */
   enter(signal: AbortSignal, key?: string): Promise<Leave>;
+  /** Takes a slot, if there is one for this key now. */
+  tryEnter(key?: string): Leave | undefined;
+  /** Takes a slot for work that has begun already: there may be one more than there should be for a while. */
+  enterAnyway(key?: string): Leave;
   readonly inside: number;
   readonly waiting: number;
+  /** Slots that nobody holds or waits for. */
+  readonly free: number;
+  /** How many slots each key holds. */
+  readonly held: ReadonlyMap<string, number>;
+  /** Whether all keys that hold slots hold as many as they may. */
+  readonly onlyForOthers: boolean;
 }
 
-type Leave = () => void;
+export type Leave = () => void;
+
+export interface GateOptions {
+  slots: number;
+  /** As many as there are by default. */
+  perKey?: number;
+  longestLine?: number;
+}
 
 interface Waiter {
   key: string;
   admit(): void;
 }
 
-export function gate(slots: number, longestLine: number = Number.POSITIVE_INFINITY): Gate {
+export function gate({ slots, perKey = slots, longestLine = Number.POSITIVE_INFINITY }: GateOptions): Gate {
   let inside = 0;
-  const insideOf = new Map<string, number>();
+  const held = new Map<string, number>();
   const line = new Set<Waiter>();
+
+  const heldBy = (key: string): number => held.get(key) ?? 0;
+  const hasRoom = (key: string): boolean => inside < slots && heldBy(key) < perKey;
+
+  function count(key: string, change: 1 | -1): void {
+    inside += change;
+    const now = heldBy(key) + change;
+    if (now === 0) held.delete(key);
+    else held.set(key, now);
+  }
 
   function nextInLine(): Waiter | undefined {
     let next: Waiter | undefined;
     for (const waiter of line) {
-      if (!next || (insideOf.get(waiter.key) ?? 0) < (insideOf.get(next.key) ?? 0)) next = waiter;
+      if (hasRoom(waiter.key) && (!next || heldBy(waiter.key) < heldBy(next.key))) next = waiter;
     }
     return next;
   }
 
-  function count(key: string, change: 1 | -1): void {
-    inside += change;
-    const now = (insideOf.get(key) ?? 0) + change;
-    if (now === 0) insideOf.delete(key);
-    else insideOf.set(key, now);
-  }
-
-  function leaveOnce(key: string): Leave {
+  function enterAnyway(key = ""): Leave {
     let left = false;
     count(key, 1);
     return () => {
@@ -50,36 +71,47 @@ export function gate(slots: number, longestLine: number = Number.POSITIVE_INFINI
     };
   }
 
+  function waitInLine(signal: AbortSignal, key: string): Promise<Leave> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        key,
+        admit() {
+          line.delete(waiter);
+          signal.removeEventListener("abort", giveUp);
+          resolve(enterAnyway(key));
+        },
+      };
+      const giveUp = (): void => {
+        line.delete(waiter);
+        reject(signal.reason);
+      };
+      line.add(waiter);
+      signal.addEventListener("abort", giveUp, { once: true });
+    });
+  }
+
   return {
+    async enter(signal, key = "") {
+      signal.throwIfAborted();
+      if (hasRoom(key)) return enterAnyway(key);
+      // Awaited, so that those who enter go on in the order in which they were let in.
+      if (line.size < longestLine) return await waitInLine(signal, key);
+      throw new Busy(`all ${slots} slots are taken and ${line.size} requests wait already`);
+    },
+    tryEnter: (key = "") => (hasRoom(key) ? enterAnyway(key) : undefined),
+    enterAnyway,
     get inside() {
       return inside;
     },
     get waiting() {
       return line.size;
     },
-
-    async enter(signal, key = "") {
-      signal.throwIfAborted();
-      if (inside < slots) return leaveOnce(key);
-      if (line.size >= longestLine)
-        throw new Busy(`all ${slots} slots are taken and ${line.size} requests wait already`);
-
-      return new Promise<Leave>((resolve, reject) => {
-        const waiter: Waiter = {
-          key,
-          admit() {
-            line.delete(waiter);
-            signal.removeEventListener("abort", giveUp);
-            resolve(leaveOnce(key));
-          },
-        };
-        const giveUp = (): void => {
-          line.delete(waiter);
-          reject(signal.reason);
-        };
-        line.add(waiter);
-        signal.addEventListener("abort", giveUp, { once: true });
-      });
+    get free() {
+      return Math.max(0, slots - inside - line.size);
+    },
+    held,
+    get onlyForOthers() {
+      return held.size > 0 && [...held.values()].every((slots) => slots >= perKey);
     },
   };
 }

@@ -7,6 +7,7 @@ import { temporaryFolder } from "../../test/support/leftovers.ts";
 import type { ListedObject } from "../fetch/object-lister.ts";
 import { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
+import type { ObjectSteps } from "../pipeline/finish-object.ts";
 import { bookmarkFile, type Reached } from "./bookmark.ts";
 import { type GuardResult, guardBucket } from "./guard-bucket.ts";
 import { scanObject } from "./scan-object.ts";
@@ -122,6 +123,12 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   const away = new EngineUnavailable("clamd is away");
   const broken = new EngineUnavailable("clamd died over it", { whileLooking: true });
 
+  const objects: ObjectSteps = {
+    planned: () => "tag",
+    act: async () => ({ action: "tag", changed: false }),
+    actInstead: async () => "no",
+    announce: async () => {},
+  };
   async function outcome(...answers: (Report | Error)[]): Promise<[Report, number[]]> {
     const waits: number[] = [];
     const scan = scanObject({
@@ -130,7 +137,7 @@ test("an engine that is away is waited for; a store that fails in passing is tri
         if (answer instanceof Error) throw answer;
         return answer ?? clean;
       },
-      finish: async (_, report) => ({ report, action: "tag" }),
+      objects,
       sleep: async (ms) => void waits.push(ms / 1000),
     });
     return [(await scan(object, never)).report, waits];
@@ -139,16 +146,19 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   assert.deepEqual(await outcome(lost, lost, clean), [clean, [5, 10]]);
   assert.deepEqual(await outcome(lost), [lost, [5, 10, 15]]);
   let locked = 2;
-  const told = scanObject({
+  const patient = scanObject({
     inspect: async () => clean,
-    async finish(_, report) {
-      locked -= 1;
-      if (locked >= 0) throw new QueueUnavailable("the database is locked");
-      return { report, action: "delete" };
+    objects: {
+      ...objects,
+      act: async () => ({ action: "delete", changed: false }),
+      async announce() {
+        locked -= 1;
+        if (locked >= 0) throw new QueueUnavailable("the database is locked");
+      },
     },
     sleep: async () => {},
   });
-  assert.deepEqual(await told(object, never), { object, report: clean, action: "delete" });
+  assert.deepEqual(await patient(object, never), { object, report: clean, action: "delete" });
   const [report, waits] = await outcome(broken);
   assert.deepEqual([report.verdict, waits], [{ kind: "unscannable", finding: "scanner:engine-error" }, [5, 10, 15]]);
 });

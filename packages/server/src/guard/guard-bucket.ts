@@ -1,14 +1,14 @@
 import type { ListedObject } from "../fetch/object-lister.ts";
+import { firstOf } from "../flow/time-limit.ts";
 import type { ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Bookmark, Reached } from "./bookmark.ts";
-import { type ObjectFilters, wanted } from "./filters.ts";
 
 export interface GuardOptions {
-  /** The objects to look at, in the order of their keys' bytes. */
+  /** The objects there are, in the order of their keys' bytes. */
   objects: AsyncIterable<ListedObject>;
   filters: ObjectFilters;
-  /** Scans one object, acts on it and tells of it. Throws only what no other try would help against, or when aborted. */
+  /** Scans one object, acts on it and announces it. Throws only what no other try would help against, or when aborted. */
   scan(object: ListedObject, signal: AbortSignal): Promise<GuardResult>;
   atOnce: number;
   /** Moved along as objects are done; undefined for objects that come in no order. */
@@ -25,10 +25,31 @@ export interface GuardResult {
   action: ObjectAction;
 }
 
+/** Which objects of a bucket are wanted. */
+export interface ObjectFilters {
+  prefix?: string;
+  suffix?: string;
+  minBytes?: number;
+  maxBytes?: number;
+  /** Milliseconds since 1970. */
+  newerThan?: number;
+}
+
 /** The bookmark is moved at most this often: each time costs a sync to disk. */
 const BOOKMARK_MS = 1000;
 /** The store's clock may be behind ours. Some objects are scanned again for that, none is left out. */
 const CLOCKS_APART_MS = 300_000;
+
+export function wanted(object: ListedObject, filters: ObjectFilters): boolean {
+  const { prefix = "", suffix = "", minBytes = 0, maxBytes = Number.POSITIVE_INFINITY, newerThan = 0 } = filters;
+  return (
+    object.key.startsWith(prefix) &&
+    object.key.endsWith(suffix) &&
+    object.sizeBytes >= minBytes &&
+    object.sizeBytes <= maxBytes &&
+    object.modifiedAt >= newerThan
+  );
+}
 
 /** Whether an earlier pass has done this one: it stands before where that ended, and was there when that began. */
 export function isDone(object: ListedObject, reached: Reached | undefined): boolean {
@@ -47,7 +68,8 @@ export async function guardBucket(options: GuardOptions, signal: AbortSignal): P
   const line: { key: string; done: boolean }[] = [];
   const running = new Set<Promise<void>>();
   const failed = new AbortController();
-  const stop = AbortSignal.any([signal, failed.signal]);
+  using either = firstOf([signal, failed.signal]);
+  const stop = either.signal;
   const startedAt = before?.startedAt ?? now() - CLOCKS_APART_MS;
   let reached = before?.key;
   let marked = reached;

@@ -1,20 +1,19 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { findings } from "@lazaret/contract";
-import { afterEngineFault, afterFailedDownload } from "../deliver/retry-policy.ts";
 import type { ListedObject } from "../fetch/object-lister.ts";
-import { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
-import type { ObjectAction } from "../model/job.ts";
+import type { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
-import type { ObjectRef, ObjectSource } from "../model/source.ts";
+import type { ObjectSource } from "../model/source.ts";
+import { finishGuardedObject, type ObjectSteps } from "../pipeline/finish-object.ts";
+import { tryToInspect } from "../pipeline/inspect.ts";
+import type { ScanCounts } from "../pipeline/retry-policy.ts";
 import type { GuardResult } from "./guard-bucket.ts";
 
 export interface ScanObjectOptions {
   inspect(source: ObjectSource, signal: AbortSignal): Promise<Report>;
-  /** Acts on the object, and tells topic and bus. */
-  finish(object: ObjectRef, report: Report): Promise<{ report: Report; action: ObjectAction }>;
-  /** Told each time what is found cannot be written down. */
+  objects: ObjectSteps;
+  /** Called each time a result cannot be written down. */
   onQueueAway?(error: QueueUnavailable): void;
-  /** Told each time the engine is found to be away. */
+  /** Called each time the engine is found to be away. */
   onEngineAway?(error: EngineUnavailable): void;
   sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
@@ -26,74 +25,30 @@ export interface ScanObjectOptions {
 export function scanObject(
   options: ScanObjectOptions,
 ): (object: ListedObject, signal: AbortSignal) => Promise<GuardResult> {
-  const {
-    inspect,
-    finish,
-    onEngineAway,
-    onQueueAway,
-    sleep = (ms, signal) => pause(ms, undefined, { signal }),
-  } = options;
-
-  /** The report, or how to go on without one. */
-  async function attempt(source: ObjectSource, counts: Counts, signal: AbortSignal): Promise<Report | Again> {
-    try {
-      const report = await inspect(source, signal);
-      const next = afterFailedDownload(counts, report);
-      return next.kind === "again" ? next : report;
-    } catch (error) {
-      if (!(error instanceof EngineUnavailable)) throw error;
-      onEngineAway?.(error);
-      const next = afterEngineFault(counts, error);
-      return next.kind === "again" ? next : ENGINE_FAILED;
-    }
-  }
-
-  /** What was found is told, however long that takes: a database that is locked is waited for. */
-  async function finished(
-    source: ObjectSource,
-    report: Report,
-    signal: AbortSignal,
-  ): Promise<{ report: Report; action: ObjectAction }> {
-    for (;;) {
-      try {
-        return await finish(source, report);
-      } catch (error) {
-        if (!(error instanceof QueueUnavailable)) throw error;
-        onQueueAway?.(error);
-        await sleep(QUEUE_RETRY_MS, signal);
-      }
-    }
-  }
-
+  const { inspect, objects, onEngineAway, onQueueAway } = options;
+  const { sleep = (ms, signal) => pause(ms, undefined, { signal }) } = options;
   return async (object, signal) => {
     const { bucket, key, version } = object;
     const source: ObjectSource = { kind: "object", bucket, key, ...(version !== undefined && { version }) };
-    let counts: Counts = { failedDownloads: 0, failedScans: 0 };
+    let counts: ScanCounts = { failedDownloads: 0, failedScans: 0 };
     for (;;) {
-      const outcome = await attempt(source, counts, signal);
-      if ("verdict" in outcome) return { object, ...(await finished(source, outcome, signal)) };
-      counts = outcome.job;
-      await sleep(outcome.afterSeconds * 1000, signal);
+      const tried = await tryToInspect(counts, {
+        inspect: () => inspect(source, signal),
+        onEngineFault: (error) => onEngineAway?.(error),
+        signal,
+      });
+      if (tried.kind === "scanned") {
+        const manner = { onQueueAway, sleep };
+        const { report, action } = await finishGuardedObject(
+          source,
+          tried.report,
+          { steps: objects, ...manner },
+          signal,
+        );
+        return { object, report, action };
+      }
+      counts = tried.job;
+      await sleep(tried.afterSeconds * 1000, signal);
     }
   };
 }
-
-const QUEUE_RETRY_MS = 5000;
-
-interface Counts {
-  failedDownloads: number;
-  failedScans: number;
-}
-
-interface Again {
-  kind: "again";
-  afterSeconds: number;
-  job: Counts;
-}
-
-const ENGINE_FAILED: Report = {
-  verdict: { kind: "unscannable", finding: findings.engineError },
-  sizeBytes: 0,
-  downloadSeconds: 0,
-  scanSeconds: 0,
-};

@@ -24,11 +24,11 @@ export interface Job {
   report?: Report;
   /** What was done to the object that was scanned. */
   action?: ObjectAction;
-  /** Topic and event bus have been told. */
+  /** It was announced on topic and event bus. */
   told?: boolean;
   /** Downloads that failed in a way that may pass. */
   failedDownloads: number;
-  /** Scans that ended without a verdict after the engine had begun to look at the file. */
+  /** Scans that ended without a verdict after the engine had begun to read the file. */
   failedScans: number;
   /** Tries to tag or delete the object that failed. */
   failedActions: number;
@@ -38,7 +38,18 @@ export interface Job {
   failedRuns: number;
 }
 
-/** What a job has to begin with, and again when it is redriven. */
+/** A job that goes back to the queue with its report is never downloaded or scanned again. */
+export type ScannedJob = Job & { report: Report };
+
+/** What was asked for, and by whom. */
+export type Submission = Pick<Job, "source" | "keyDigest" | "traceId" | "customData" | "callback">;
+
+/** A job as it begins. */
+export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {
+  return { id, submittedAt, ...submission, ...noFailures };
+}
+
+/** What a job begins with, and begins with again when it is redriven. */
 export const noFailures = {
   failedDownloads: 0,
   failedScans: 0,

@@ -18,3 +18,18 @@ export interface Report {
   /** Set when the source could not be read to its end. */
   failure?: SourceFailure;
 }
+
+/** A report as fields of a log line. */
+export function noteOf(report: Report): Readonly<Record<string, string | number | undefined>> {
+  return {
+    verdict: report.verdict.kind,
+    finding: report.verdict.kind === "clean" ? undefined : report.verdict.finding,
+    detail: report.verdict.kind === "unscannable" ? report.verdict.detail : undefined,
+    member: report.verdict.kind === "infected" ? report.verdict.member : undefined,
+    type: report.verdict.fileType,
+    bytes: report.sizeBytes,
+    download_ms: Math.round(report.downloadSeconds * 1000),
+    scan_ms: Math.round(report.scanSeconds * 1000),
+    failure: report.failure?.code,
+  };
+}

@@ -16,11 +16,11 @@ export interface ObjectRef {
 
 export interface ObjectSource extends ObjectRef {
   kind: "object";
-  /** Its link without the signature: what a callback tells as download_url. */
+  /** Its link without the signature: download_url of a callback. */
   address?: string;
 }
 
-/** An object as it was opened, so that whoever acts on it later can tell whether it is still the same. */
+/** An object as it was opened, so that whoever acts on it later can check that it is still the same. */
 export interface SeenObject extends ObjectRef {
   /** Changes whenever the bytes do: an entity tag, a fingerprint. */
   mark: string;
@@ -47,7 +47,7 @@ export interface SourceFailure {
   finding: string;
   /** Node's error code, `HTTP_<status>` or `blocked_destination`. */
   code: string;
-  /** For people; never tells a resolved address. */
+  /** For people; never holds a resolved address. */
   message: string;
   statusCode?: number;
   /** The length that was announced, where that alone made the file too big. */
@@ -65,4 +65,10 @@ export class SourceFailed extends Error {
     this.name = "SourceFailed";
     this.failure = failure;
   }
+}
+
+/** A URL for people's eyes: what follows the path may be a secret, and so may a user name, password or fragment. */
+export function withoutQuery(url: string): string {
+  const parsed = URL.parse(url);
+  return parsed ? `${parsed.protocol}//${parsed.host}${parsed.pathname}` : "(not a URL)";
 }

@@ -1,62 +1,188 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
-import { type Acted, type ActionPolicy, actOnObject, plannedAction, standingReport } from "../deliver/act-on-object.ts";
+import {
+  type Acted,
+  type ActionPolicy,
+  actOnObject,
+  plannedAction,
+  reportAfterAction,
+} from "../deliver/act-on-object.ts";
 import type { Announcer } from "../deliver/announce.ts";
 import type { ObjectActions } from "../deliver/object-actions.ts";
+import type { ObjectScan } from "../deliver/render.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
+import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
-import type { ObjectAction } from "../model/job.ts";
+import { QueueUnavailable } from "../model/faults.ts";
+import type { ObjectAction, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import { type ObjectRef, SourceFailed } from "../model/source.ts";
+import { type ObjectRef, type ObjectSource, SourceFailed } from "../model/source.ts";
+import { OPEN_TIMEOUT_MS } from "./limits.ts";
+import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } from "./retry-policy.ts";
 
-/** What follows the scan of an object, whoever asked for it. */
-export interface ObjectScans {
-  /** Tags or deletes it. Throws, and tells the log, when that cannot be done now. */
-  act(object: ObjectRef, report: Report, options: { stale: boolean }): Promise<Acted>;
-  /** What is left to do with an object that could not be deleted: it must not carry `clean`. Never throws. */
-  actInstead(object: ObjectRef, report: Report): Promise<ObjectAction>;
-  /** For a scan that is no job: acts, with a few tries, and tells topic and bus. Resolves when that is durable. */
-  finish(object: ObjectRef, report: Report): Promise<FinishedScan>;
+/**
+ * What follows the scan of an object, whoever asked for it:
+ *
+ *   job            report saved ─▶ act ─▶ keep the result ─▶ announce ─▶ saved as announced
+ *   scan that is   announce a delete ─▶ act ─▶ announce what else was done
+ *   no job
+ *
+ * Nothing is deleted in silence. A job has its report saved before it acts: whoever takes it over after a crash acts again,
+ * which changes nothing, and announces. A scan that is no job leaves nothing behind when it dies, and an object that was
+ * deleted cannot be scanned again: so a delete is announced before it is done. Whatever else is done is announced after it,
+ * as only then it is known what was done, and to which object.
+ */
+async function finishObject<Later extends { kind: "again" }>(
+  scan: Omit<ObjectScan, "action">,
+  steps: ObjectSteps,
+  manner: Manner<Later>,
+): Promise<FinishedScan | Later> {
+  const early = !manner.reportSaved && steps.planned(scan.report) === "delete" && scan.report.object !== undefined;
+  if (early) await steps.announce({ ...scan, action: "delete" });
+
+  const acted = await act(scan, steps, manner);
+  if (acted.kind === "again") return acted;
+  const { action } = acted;
+  const finished: FinishedScan = { kind: "finished", report: reportAfterAction(scan.report, acted), action };
+
+  await manner.beforeAnnouncing?.(finished);
+  const id = early ? `${scan.id} corrected` : scan.id;
+  const announced = early && action === "delete";
+  if (!announced) await steps.announce({ ...scan, id, report: finished.report, action });
+  return finished;
 }
 
-interface FinishedScan {
-  /** As it stands: that of an object which was replaced meanwhile is clean no more. */
+export interface FinishedScan {
+  kind: "finished";
+  /** After the action: that of an object which was replaced meanwhile is clean no more. */
   report: Report;
   action: ObjectAction;
 }
 
-export interface ObjectScansOptions {
+/** In what the callers differ. */
+interface Manner<Later> {
+  /** Whoever takes over after a crash goes on from the report. */
+  reportSaved: boolean;
+  /** The report may be old: what was found since then stands. */
+  stale: boolean;
+  /** What follows when the object could not be tagged or deleted. */
+  afterFailedAction(tries: number, error: unknown): { kind: "wait"; ms: number } | { kind: "given up" } | Later;
+  beforeAnnouncing?(finished: FinishedScan): Promise<void>;
+}
+
+/** A tag or delete that fails is tried again, now or later, and at last given up. It never changes the verdict. */
+async function act<Later extends { kind: "again" }>(
+  { object, report }: Pick<ObjectScan, "object" | "report">,
+  steps: ObjectSteps,
+  { stale, afterFailedAction }: Manner<Later>,
+): Promise<({ kind: "acted" } & Acted) | Later> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return { kind: "acted", ...(await steps.act(object, report, { stale })) };
+    } catch (error) {
+      const next = afterFailedAction(tries, error);
+      if (next.kind === "again") return next;
+      if (next.kind === "given up") {
+        return { kind: "acted", action: await steps.actInstead(object, report), changed: false };
+      }
+      await pause(next.ms);
+    }
+  }
+}
+
+export interface JobManner {
+  /** The report was not made by this run. */
+  stale: boolean;
+  onFailedAction(error: unknown): void;
+  /** Keeps the result. */
+  beforeAnnouncing(finished: FinishedScan): Promise<void>;
+}
+
+/** For a job whose report is saved. Answers `again` for an action that is to be tried later. */
+export function finishJobObject(
+  job: ScannedJob & { source: ObjectSource },
+  steps: ObjectSteps,
+  { stale, onFailedAction, beforeAnnouncing }: JobManner,
+): Promise<FinishedScan | Again> {
+  const { id, traceId, customData, source, report } = job;
+  const echoed = { ...(traceId !== undefined && { traceId }), ...(customData !== undefined && { customData }) };
+  return finishObject({ id, ...echoed, object: source, report }, steps, {
+    reportSaved: true,
+    stale,
+    beforeAnnouncing,
+    afterFailedAction(_, error) {
+      onFailedAction(error);
+      return afterFailedAction(job);
+    },
+  });
+}
+
+/** For a scan that is no job, whose client waits for the answer. Resolves when it is announced durably. */
+export function finishScanNow(object: ObjectRef, report: Report, steps: ObjectSteps): Promise<FinishedScan> {
+  return finishObject<never>({ id: randomUUID(), object, report }, steps, {
+    reportSaved: false,
+    stale: false,
+    afterFailedAction: afterFailedActionNow,
+  });
+}
+
+export interface GuardManner {
+  steps: ObjectSteps;
+  /** Called each time a result cannot be written down. */
+  onQueueAway?: ((error: QueueUnavailable) => void) | undefined;
+  sleep(ms: number, signal: AbortSignal): Promise<unknown>;
+}
+
+/** For an object of a guarded bucket: the same, however long it takes. A database that is locked is waited for. */
+export async function finishGuardedObject(
+  object: ObjectRef,
+  report: Report,
+  { steps, onQueueAway, sleep }: GuardManner,
+  signal: AbortSignal,
+): Promise<FinishedScan> {
+  for (;;) {
+    try {
+      return await finishScanNow(object, report, steps);
+    } catch (error) {
+      if (!(error instanceof QueueUnavailable)) throw error;
+      onQueueAway?.(error);
+      await sleep(QUEUE_RETRY_MS, signal);
+    }
+  }
+}
+
+/** What can be done about an object, one by one. */
+export interface ObjectSteps {
+  planned(report: Report): ObjectAction;
+  /** Tags or deletes it. Throws, and logs it, when that cannot be done now. */
+  act(object: ObjectRef, report: Report, options: { stale: boolean }): Promise<Acted>;
+  /** What is left to do with an object that could not be deleted: it must not carry `clean`. Never throws. */
+  actInstead(object: ObjectRef, report: Report): Promise<ObjectAction>;
+  /** To topic and event bus. Durable when it resolves; may announce the same again after a crash. */
+  announce(scan: ObjectScan): Promise<void>;
+}
+
+export interface ObjectStepsOptions {
   objects: ObjectActions & Pick<ObjectReader, "open">;
   announcer: Pick<Announcer, "objectScan">;
   policy: ActionPolicy;
   log: Log;
 }
 
-/** Between the tries of a scan that is no job, whose client waits for the answer. */
-const PAUSES_MS = [250, 500];
-const OPEN_TIMEOUT_MS = 15_000;
 /** With these there is nothing to act on. */
 const NOT_THERE: readonly string[] = [findings.objectNotFound, findings.objectAccessDenied];
 
-export function objectScans({ objects, announcer, policy, log }: ObjectScansOptions): ObjectScans {
-  async function act(object: ObjectRef, report: Report, { stale }: { stale: boolean }): Promise<Acted> {
-    try {
-      return await actOnObject(await opened(object, report), { actions: objects, policy, stale });
-    } catch (error) {
-      const { message, cause } = error instanceof Error ? error : new Error(String(error));
-      const why = cause instanceof Error ? `: ${cause.message}` : "";
-      log.error("object_action", { bucket: object.bucket, error: `${message}${why}` });
-      throw error;
-    }
-  }
+export function objectSteps({ objects, announcer, policy, log }: ObjectStepsOptions): ObjectSteps {
+  const planned = ({ verdict }: Report): ObjectAction => plannedAction(verdict, policy);
 
-  /** A scan that was given up tells no version; what is not clean may be said of the one that is there now. */
-  async function opened(object: ObjectRef, report: Report): Promise<Report> {
+  /** A scan that was given up knows no version; what is not clean may be said of the one that is there now. */
+  async function withVersion(object: ObjectRef, report: Report): Promise<Report> {
     const { verdict } = report;
     if (report.object || verdict.kind === "clean" || NOT_THERE.includes(verdict.finding)) return report;
+    using limit = timeLimit(OPEN_TIMEOUT_MS);
     try {
-      const { object: seen, bytes } = await objects.open(object, AbortSignal.timeout(OPEN_TIMEOUT_MS));
+      const { object: seen, bytes } = await objects.open(object, limit.signal);
       await bytes[Symbol.asyncIterator]().return?.();
       return { ...report, object: seen };
     } catch (error) {
@@ -65,38 +191,26 @@ export function objectScans({ objects, announcer, policy, log }: ObjectScansOpti
     }
   }
 
-  async function actInstead(object: ObjectRef, report: Report): Promise<ObjectAction> {
-    if (plannedAction(report.verdict, policy) !== "delete" || !policy.tagFiles) return "no";
-    const tagging = { actions: objects, policy: { ...policy, deleteInfectedFiles: false }, stale: false };
-    const acted = await opened(object, report)
-      .then((seen) => actOnObject(seen, tagging))
-      .catch(() => undefined);
-    return acted?.action ?? "no";
-  }
-
-  async function actNow(object: ObjectRef, report: Report): Promise<Acted> {
-    for (const ms of [...PAUSES_MS, undefined]) {
-      const acted = await act(object, report, { stale: false }).catch(() => undefined);
-      if (acted) return acted;
-      if (ms !== undefined) await pause(ms);
-    }
-    return { action: await actInstead(object, report), changed: false };
-  }
-
   return {
-    act,
-    actInstead,
-    async finish(object, report) {
-      const id = randomUUID();
-      // Told before it is done: who dies in between scans the object again, and nothing is deleted in silence.
-      const early = plannedAction(report.verdict, policy) === "delete" && report.object !== undefined;
-      if (early) await announcer.objectScan({ id, object, report, action: "delete" });
-      const acted = await actNow(object, report);
-      const standing = standingReport(report, acted);
-      const toldSo = early && acted.action === "delete";
-      const again = early ? `${id} corrected` : id;
-      if (!toldSo) await announcer.objectScan({ id: again, object, report: standing, action: acted.action });
-      return { report: standing, action: acted.action };
+    planned,
+    announce: announcer.objectScan,
+    async act(object, report, { stale }) {
+      try {
+        return await actOnObject(await withVersion(object, report), { actions: objects, policy, stale });
+      } catch (error) {
+        const { message, cause } = error instanceof Error ? error : new Error(String(error));
+        const why = cause instanceof Error ? `: ${cause.message}` : "";
+        log.error("object_action", { bucket: object.bucket, error: `${message}${why}` });
+        throw error;
+      }
+    },
+    async actInstead(object, report) {
+      if (planned(report) !== "delete" || !policy.tagFiles) return "no";
+      const tagging = { actions: objects, policy: { ...policy, deleteInfectedFiles: false }, stale: false };
+      const acted = await withVersion(object, report)
+        .then((seen) => actOnObject(seen, tagging))
+        .catch(() => undefined);
+      return acted?.action ?? "no";
     },
   };
 }

@@ -1,124 +1,190 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { EngineUnavailable } from "../model/faults.ts";
-import { type OpenedSource, SourceFailed, type UploadSource } from "../model/source.ts";
-import type { Verdict } from "../model/verdict.ts";
-import type { Admitted } from "../scan/admission.ts";
-import type { Engine } from "../scan/engine.ts";
-import { inspect, type Stages } from "./run-job.ts";
+import { describe, test } from "node:test";
+import { sampleJob } from "../../test/contracts/sample-job.ts";
+import type { ObjectScan } from "../deliver/render.ts";
+import type { Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import { done, type Settlement } from "../model/settlement.ts";
+import type { JobRun } from "../queue/worker.ts";
+import type { ObjectSteps } from "./finish-object.ts";
+import { type JobStages, runJob } from "./run-job.ts";
 
-const never = new AbortController().signal;
+const seen = { bucket: "uploads", key: "bad.exe", version: "3", mark: "abc" };
+const infected: Report = {
+  verdict: { kind: "infected", finding: "Test" },
+  sizeBytes: 68,
+  downloadSeconds: 0,
+  scanSeconds: 0,
+  object: seen,
+};
 
-async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
-  for (const text of texts) yield Buffer.from(text);
-}
-
-/** An engine that reads everything, or only so many chunks, and then says what it is told to. */
-function engine(verdict: Verdict, readsChunks = Number.POSITIVE_INFINITY): Engine {
-  return {
-    async scan(bytes) {
-      let read = 0;
-      for await (const _ of bytes) if (++read >= readsChunks) break;
-      return verdict;
+/** A run that says what was done, in order. Parts of it may be replaced. */
+function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { objects?: Partial<ObjectSteps> } = {}) {
+  const steps: string[] = [];
+  const saved: Job[] = [];
+  const stages: JobStages = {
+    reportEventBus: false,
+    async inspect() {
+      steps.push("scan");
+      return infected;
     },
-    health: async () => ({ ready: true, checks: [] }),
-    close: async () => {},
-  };
-}
-
-function look(opened: OpenedSource, verdict: Verdict, options: { readsChunks?: number; maxBytes?: number } = {}) {
-  const stages: Stages = { open: async () => opened, engine: engine(verdict, options.readsChunks), now: () => 0 };
-  const source: UploadSource = { kind: "upload", ...opened };
-  return inspect(source, stages, { maxBytes: options.maxBytes ?? 100, signal: never });
-}
-
-const clean: Verdict = { kind: "clean" };
-
-test("a file that the engine read to its end gets the engine's verdict", async () => {
-  const report = await look({ bytes: chunks("one", "two"), announcedBytes: 6 }, clean);
-  assert.deepEqual([report.verdict, report.sizeBytes], [clean, 6]);
-});
-
-test("never reports clean when the engine stopped before the last byte", async () => {
-  await assert.rejects(look({ bytes: chunks("one", "two") }, clean, { readsChunks: 1 }), EngineUnavailable);
-});
-
-test("never reports clean when the engine stopped before the last byte of a file that was received before", async () => {
-  const admit = async (bytes: AsyncIterable<Uint8Array>): Promise<Admitted> => {
-    const all = await Array.fromAsync(bytes);
-    return {
-      bytes: (async function* () {
-        yield* all;
-      })(),
-      leave: () => {
-        left += 1;
+    objects: {
+      planned: () => "delete",
+      async act(_, __, { stale }) {
+        steps.push(stale ? "act late" : "act");
+        return { action: "delete", changed: false };
       },
-    };
+      async actInstead() {
+        steps.push("act instead");
+        return "tag";
+      },
+      async announce({ action }) {
+        steps.push(`announce ${action}`);
+      },
+      ...objects,
+    },
+    announcer: {
+      async downloadScan(_, failure) {
+        steps.push(failure ? `announce ${failure.code}` : "announce");
+      },
+    },
+    results: {
+      async keep() {
+        steps.push("keep");
+      },
+    },
+    callbackFailures: {
+      async record() {
+        steps.push("record");
+      },
+    },
+    callbacks: {
+      async send() {
+        steps.push("call back");
+        return { delivered: true };
+      },
+    },
+    now: () => 0,
+    ...parts,
   };
-  let left = 0;
-  for (const readsChunks of [1, Number.POSITIVE_INFINITY]) {
-    const source: UploadSource = { kind: "upload", bytes: chunks("one", "two") };
-    const stages: Stages = { open: async () => source, engine: engine(clean, readsChunks), now: () => 0 };
-    const outcome = inspect(source, stages, { maxBytes: 100, signal: never, admit });
-    if (readsChunks === 1) await assert.rejects(outcome, EngineUnavailable);
-    else assert.deepEqual((await outcome).verdict, clean);
-  }
-  assert.equal(left, 2);
-});
+  const run = (job: Job): Promise<Settlement> => {
+    const jobRun: JobRun = {
+      job,
+      progress: job,
+      async save(progress) {
+        saved.push(progress);
+        steps.push(`save${progress.told ? " told" : ""}`);
+      },
+      scanSignal: new AbortController().signal,
+      place: { leave: () => {}, retake: async () => {} },
+      delivering: () => steps.push("deliver"),
+      note: () => {},
+    };
+    return runJob(jobRun, stages, new AbortController().signal);
+  };
+  return { steps, saved, run };
+}
 
-test("an engine that fails before it reads leaves no source open", async () => {
-  let closed = false;
-  const endless = (async function* (): AsyncGenerator<Uint8Array> {
-    try {
-      for (;;) yield Buffer.from("x");
-    } finally {
-      closed = true;
+describe("a job about an object", () => {
+  const { callback: _, ...polled } = sampleJob({
+    source: { kind: "object", bucket: "uploads", key: "bad.exe" },
+  });
+
+  test("has its report saved before the object is touched, and is announced before that fact is saved", async () => {
+    const { steps, run } = tried();
+    assert.deepEqual(await run(polled), done);
+    assert.deepEqual(steps, ["scan", "save", "act", "keep", "announce delete", "save told"]);
+  });
+
+  test("that died after the delete is not scanned again: the file is gone, the verdict is not", async () => {
+    const first = tried();
+    await first.run(polled);
+    const second = tried();
+    assert.deepEqual(await second.run(first.saved[0] ?? polled), done);
+    assert.deepEqual(second.steps, ["act late", "keep", "announce delete", "save told"]);
+  });
+
+  test("is not saved as announced when announcing fails, and then announces again", async () => {
+    const failing = tried({ objects: { announce: () => Promise.reject(new Error("the topic is away")) } });
+    await assert.rejects(failing.run(polled), /the topic is away/);
+    assert.deepEqual(
+      failing.saved.map(({ told }) => told),
+      [undefined],
+    );
+  });
+
+  test("that was replaced while it was scanned is kept and announced as not scanned, not as clean", async () => {
+    const { version: _, ...unversioned } = seen;
+    const clean: Report = { ...infected, verdict: { kind: "clean" }, object: unversioned };
+    const kept: Report[] = [];
+    const announced: Report[] = [];
+    const replaced = tried({
+      inspect: async () => clean,
+      objects: {
+        act: async () => ({ action: "no", changed: true }),
+        announce: async ({ report }) => void announced.push(report),
+      },
+      results: { keep: async (_, report) => void kept.push(report) },
+    });
+    assert.deepEqual(await replaced.run(polled), done);
+    assert.deepEqual([kept[0]?.verdict.kind, replaced.saved[1]?.report?.verdict.kind], ["unscannable", "unscannable"]);
+    assert.deepEqual(announced, kept);
+  });
+
+  test("that was announced is not acted on again when its callback is repeated", async () => {
+    const { steps, run } = tried();
+    await run({ ...sampleJob({ source: polled.source }), report: infected, action: "tag", told: true });
+    assert.deepEqual(steps, ["deliver", "call back"]);
+  });
+
+  test("whose tag fails is tried again after 5, 10 and 15 s, then something else is tried and announced, with the same verdict", async () => {
+    const announced: ObjectScan[] = [];
+    const failing = tried({
+      objects: {
+        act: () => Promise.reject(new Error("cannot tag the object")),
+        announce: async (scan) => void announced.push(scan),
+      },
+    });
+    let job: Job = { ...polled, report: infected };
+    for (const seconds of [5, 10, 15]) {
+      const next = await failing.run(job);
+      assert.ok(next.kind === "again");
+      assert.deepEqual([next.afterSeconds, next.job.report], [seconds, infected]);
+      job = next.job;
+      assert.deepEqual(announced, []);
     }
-  })();
-  await endless.next();
-  const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
-  const source: UploadSource = { kind: "upload", bytes: endless };
-  const stages: Stages = { open: async () => source, engine: failing, now: () => 0 };
-  await assert.rejects(inspect(source, stages, { maxBytes: 100, signal: never }), EngineUnavailable);
-  await new Promise(setImmediate);
-  assert.equal(closed, true);
+    assert.deepEqual(await failing.run(job), done);
+    assert.deepEqual([announced[0]?.action, announced[0]?.report], ["tag", infected]);
+  });
 });
 
-test("never reports clean when fewer or more bytes came than were announced", async () => {
-  for (const announcedBytes of [5, 7]) {
-    const report = await look({ bytes: chunks("one", "two"), announcedBytes }, clean);
-    assert.deepEqual([report.verdict.kind, report.failure?.code], ["unscannable", "wrong_length"]);
-  }
-});
+describe("a job about a download", () => {
+  const job = sampleJob();
+  const { callback: _, ...polled } = job;
 
-test("a file of exactly the limit is scanned, one byte more is too big", async () => {
-  assert.equal((await look({ bytes: chunks("12345") }, clean, { maxBytes: 5 })).verdict.kind, "clean");
-  for (const opened of [{ bytes: chunks("123456") }, { bytes: chunks(), announcedBytes: 6 }]) {
-    const report = await look(opened, clean, { maxBytes: 5 });
-    assert.deepEqual(report.verdict, { kind: "unscannable", finding: "scanner:too-big" });
-  }
-});
+  test("is kept, then announced, then saved as announced, without the headers of its source", async () => {
+    const { steps, saved, run } = tried();
+    assert.deepEqual(await run(polled), done);
+    assert.deepEqual(steps, ["scan", "keep", "announce", "save told"]);
+    assert.deepEqual(saved[0]?.source, { ...job.source, headers: {} });
+  });
 
-test("a source that breaks in mid-stream becomes a report, a fault does not", async () => {
-  async function* broken(error: Error): AsyncGenerator<Uint8Array> {
-    yield Buffer.from("half");
-    throw error;
-  }
-  const failure = { finding: "scanner:download-failed", code: "ECONNRESET", message: "it broke", passing: true };
-  const report = await look({ bytes: broken(new SourceFailed(failure)) }, clean);
-  assert.deepEqual([report.verdict.kind, report.failure], ["unscannable", failure]);
-  await assert.rejects(look({ bytes: broken(new Error("a bug")) }, clean), /a bug/);
-});
-
-test("reading ends when the signal aborts, also while the source is silent", async () => {
-  const stop = new AbortController();
-  async function* silent(): AsyncGenerator<Uint8Array> {
-    yield Buffer.from("x");
-    await new Promise(() => {});
-  }
-  const opened = { bytes: silent() };
-  const stages: Stages = { open: async () => opened, engine: engine(clean), now: () => 0 };
-  const report = inspect({ kind: "upload", ...opened }, stages, { maxBytes: 100, signal: stop.signal });
-  setImmediate(() => stop.abort(new Error("given up")));
-  await assert.rejects(report, /given up/);
+  test("is called back last; a failure is put off three times, then recorded, and announced where the bus has results", async () => {
+    const failure = { code: "HTTP_500", message: "it answered 500", statusCode: 500, attempts: 6, lastAttemptAt: 0 };
+    for (const reportEventBus of [true, false]) {
+      const { steps, run } = tried({
+        reportEventBus,
+        callbacks: { send: async () => ({ delivered: false, failure }) },
+      });
+      let next = await run(job);
+      for (const seconds of [5, 10, 15]) {
+        assert.ok(next.kind === "again");
+        assert.deepEqual([next.afterSeconds, next.job.report, next.job.told], [seconds, infected, true]);
+        next = await run(next.job);
+      }
+      assert.equal(next.kind, reportEventBus ? "done" : "buried");
+      const once = ["scan", "keep", "announce", "save told", "deliver", "deliver", "deliver", "deliver", "record"];
+      assert.deepEqual(steps, [...once, ...(reportEventBus ? ["announce HTTP_500"] : [])]);
+    }
+  });
 });

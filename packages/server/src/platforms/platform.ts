@@ -20,7 +20,7 @@ export interface Platform {
   tenantId: string;
   topic: FindingsTopic;
   eventBus: EventBus;
-  /** How it stands with those who are told of results; undefined where that is a service's business. */
+  /** What waits for the receivers of topic and bus; undefined where sending is a service's business. */
   receiverCounts?(): Promise<ReceiverCounts[]>;
   /** Where events say that they come from. */
   account: string;

@@ -1,10 +1,10 @@
-import { type Places, places } from "../flow/places.ts";
+import { gate, type Leave } from "../flow/gate.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
+import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { sourceWord } from "./job-card.ts";
-import { type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
+import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.
@@ -77,7 +77,10 @@ export interface WorkerOptions {
   leaseSeconds?: number;
 }
 
-/** Somebody else has the job now, or will have it soon. */
+/**
+ * Somebody else has the job now, or will have it soon.
+ * @internal a test tells it from other failures
+ */
 export class LeaseLost extends Error {
   constructor() {
     super("the lease of the job was lost");
@@ -99,9 +102,10 @@ export function startWorker(options: WorkerOptions): Worker {
   const { queue, jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, log } = options;
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
   const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
-  const toScan = places({ total: jobsAtOnce + spareJobs, perShare: jobsAtOnce });
-  const beside = places({ total: slowAtOnce, perShare: slowPerShare });
-  const toDeliver = places({ total: deliveriesAtOnce, perShare: deliveriesPerShare });
+  const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
+  const beside = gate({ slots: slowAtOnce, perKey: slowPerShare });
+  const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
+  const shares: HeldShares = { held: toScan.held, perShare: jobsAtOnce };
   const stopTaking = new AbortController();
   const stopScanning = new AbortController();
   const stopRunning = new AbortController();
@@ -122,7 +126,7 @@ export function startWorker(options: WorkerOptions): Worker {
         if (!mayTake()) await pause(PAUSE_MS, stopTaking.signal);
         else if (toScan.free === 0) await new Promise<void>((resolve) => whenFree.add(resolve));
         else if (lookedForOthers()) await untilFree((signal) => pause(LOOK_FOR_OTHERS_MS, signal));
-        else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, toScan));
+        else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, shares));
       } catch (error) {
         log.error("queue", { error: messageOf(error) });
         await pause(PAUSE_MS, stopTaking.signal);
@@ -139,10 +143,10 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   async function takeSome(limit: number): Promise<number> {
-    const leases = await queue.take(limit, toScan);
+    const leases = await queue.take(limit, shares);
     for (const lease of leases) {
-      toScan.enter(shareOf(lease.job));
-      const work: Promise<void> = workOn(lease).finally(() => {
+      const leave = toScan.enterAnyway(shareOf(lease.job));
+      const work: Promise<void> = workOn(lease, leave).finally(() => {
         running.delete(work);
         wake();
       });
@@ -168,7 +172,7 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
-  async function workOn(lease: Lease): Promise<void> {
+  async function workOn(lease: Lease, leave: Leave): Promise<void> {
     const started = performance.now();
     const share = shareOf(lease.job);
     const end = new AbortController();
@@ -189,11 +193,11 @@ export function startWorker(options: WorkerOptions): Worker {
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
     let progress = lease.job;
-    let held: Places | undefined = toScan;
+    let leavePlace = leave;
     /** The next place is entered already. */
-    const moveTo = (next: Places | undefined): void => {
-      held?.leave(share);
-      held = next;
+    const moveTo = (leaveNext: Leave): void => {
+      leavePlace();
+      leavePlace = leaveNext;
       wake();
     };
     const run: JobRun = {
@@ -208,17 +212,18 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       place: {
         leave() {
-          if (!beside.tryEnter(share)) throw new Busy("too many jobs wait for slow sources already");
-          moveTo(beside);
+          const leaveBeside = beside.tryEnter(share);
+          if (!leaveBeside) throw new Busy("too many jobs wait for slow sources already");
+          moveTo(leaveBeside);
         },
         async retake(signal) {
-          await toScan.enterWhenFree(share, signal);
-          moveTo(toScan);
+          moveTo(await toScan.enter(signal, share));
         },
       },
       delivering() {
-        if (!toDeliver.tryEnter(share)) throw new Busy("too many jobs deliver already");
-        moveTo(toDeliver);
+        const leaveDelivery = toDeliver.tryEnter(share);
+        if (!leaveDelivery) throw new Busy("too many jobs deliver already");
+        moveTo(leaveDelivery);
       },
       note: (fields) => void Object.assign(notes, fields),
     };
@@ -241,7 +246,8 @@ export function startWorker(options: WorkerOptions): Worker {
     clearInterval(beat);
     stopRunning.signal.removeEventListener("abort", stop);
     stopScanning.signal.removeEventListener("abort", stopScan);
-    moveTo(undefined);
+    leavePlace();
+    wake();
     const say = "error" in outcome ? log.error : log;
     say("job", {
       job_id: lease.job.id,
@@ -291,8 +297,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function words(settlement: Settlement): { settlement: string; after_s?: number; reason?: string } {
-  if (settlement.kind === "again") return { settlement: "again", after_s: settlement.afterSeconds };
+function words(settlement: Settlement): { settlement: string; after_seconds?: number; reason?: string } {
+  if (settlement.kind === "again") return { settlement: "again", after_seconds: settlement.afterSeconds };
   if (settlement.kind === "buried") return { settlement: "buried", reason: settlement.reason };
   return { settlement: "done" };
 }

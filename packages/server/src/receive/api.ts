@@ -1,9 +1,8 @@
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
-import type { BearerAuth } from "./bearer-auth.ts";
+import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Route } from "./route.ts";
-import type { WrongKeys } from "./wrong-keys.ts";
 
 export interface ApiOptions {
   routes: readonly Route[];

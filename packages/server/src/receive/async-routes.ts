@@ -8,35 +8,42 @@ import {
   scanResultSchema,
   traceIdSchema,
 } from "@lazaret/contract";
+import { type Job, newJob, type Submission } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
-import { type AsyncFieldsOptions, answerWish, checkTraceId } from "./body/async-fields.ts";
-import { checkBody } from "./body/check-body.ts";
-import { type CheckDestination, downloadsDisabled, urlSource } from "./body/download-fields.ts";
-import { readJsonObject } from "./body/json-body.ts";
-import { type CheckObject, objectSource } from "./body/object-fields.ts";
+import { checkBody, readJsonObject } from "./body/json-body.ts";
 import { requireFeatures } from "./body/required-features.ts";
+import {
+  type CheckDestination,
+  type CheckObject,
+  checkTraceId,
+  downloadsDisabled,
+  objectSource,
+  type ReplyOptions,
+  type ReplyRules,
+  replyOptions,
+  urlSource,
+} from "./body/submission.ts";
 import { type Dialect, pathIn } from "./dialect.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
-import type { Route, RouteDoc } from "./route.ts";
-import type { SubmitJob } from "./submit-job.ts";
+import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
-export interface AsyncRoutesOptions extends AsyncFieldsOptions {
+export interface AsyncHandlersOptions extends ReplyRules {
   submit: SubmitJob;
   checkDestination: CheckDestination;
   installation: Installation;
   /** False where files are not scanned by their URL. */
   downloads: boolean;
   checkObject: CheckObject;
-  /** Where an object can be read, without what lets one in: told in callbacks. */
+  /** Where an object can be read, without what lets one in: callbacks say it. */
   objectAddress(object: ObjectRef): Promise<string>;
   /** Undefined while unfinished, unknown, or older than 24 hours. */
   findResult(traceId: string): Promise<Report | undefined>;
 }
 
-const RESULT_PATH = "/api/v1/scan/async/result";
+export const RESULT_PATH = "/api/v1/scan/async/result";
 
 const submitted: Pick<RouteDoc, "description" | "success" | "successHeaders" | "also"> = {
   description: "Answers 204 when callback_url is given, else 201 with the `location` to poll.",
@@ -55,7 +62,7 @@ const submitErrors = {
   415: ["unsupported_media_type", "unsupported_encoding"],
   503: ["queue_unavailable"],
 };
-const wishErrors = [
+const replyErrors = [
   "invalid_callback_url",
   "blocked_destination",
   "invalid_header",
@@ -65,89 +72,88 @@ const wishErrors = [
   "unsupported_by_engine",
 ];
 
-export function asyncRoutes(options: AsyncRoutesOptions): Route[] {
-  return [
-    {
-      method: "POST",
-      path: "/api/v1/scan/async/download",
-      storeAway: notKept,
-      doc: {
-        group: "Asynchronous",
-        summary: "Queue a download and scan",
-        ...submitted,
-        request: { contentType: "application/json", schema: asyncDownloadSchema },
-        errors: {
-          ...submitErrors,
-          400: ["invalid_json", "invalid_request", "invalid_download_url", ...wishErrors],
-          403: ["downloads_disabled"],
-        },
-        example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/download`,
+type AsyncEndpoint = "asyncDownload" | "asyncObject" | "asyncResult";
+
+export const asyncEndpoints: Record<AsyncEndpoint, Endpoint> = {
+  asyncDownload: {
+    storeAway: notKept,
+    doc: {
+      group: "Asynchronous",
+      summary: "Queue a download and scan",
+      ...submitted,
+      request: { contentType: "application/json", schema: asyncDownloadSchema },
+      errors: {
+        ...submitErrors,
+        400: ["invalid_json", "invalid_request", "invalid_download_url", ...replyErrors],
+        403: ["downloads_disabled"],
       },
-      async handle(request, caller) {
-        if (!options.downloads) throw downloadsDisabled();
-        const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
-        requireFeatures({ endpoint: "download", body }, options.installation);
-        const source = urlSource(body, options.checkDestination);
-        const wish = answerWish(body, options, caller.dialect);
-        const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
-        request.note({ job_id: job.id });
-        return accepted(wish, caller.dialect);
-      },
+      example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/download`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/async/objstore",
-      storeAway: notKept,
-      doc: {
-        group: "Asynchronous",
-        summary: "Queue a scan of an object in a bucket",
-        ...submitted,
-        request: { contentType: "application/json", schema: asyncObjectSchema },
-        errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...wishErrors] },
-        example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/objstore`,
-      },
-      async handle(request, caller) {
-        const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
-        requireFeatures({ endpoint: "objstore", body }, options.installation);
-        const source = objectSource(body, options.checkObject);
-        const wish = answerWish(body, options, caller.dialect);
-        if (wish.callback) source.address = await options.objectAddress(source);
-        const job = await options.submit({ source, keyDigest: caller.keyDigest, ...wish });
-        request.note({ job_id: job.id });
-        return accepted(wish, caller.dialect);
-      },
+  },
+  asyncObject: {
+    storeAway: notKept,
+    doc: {
+      group: "Asynchronous",
+      summary: "Queue a scan of an object in a bucket",
+      ...submitted,
+      request: { contentType: "application/json", schema: asyncObjectSchema },
+      errors: { ...submitErrors, 400: ["invalid_json", "invalid_request", "invalid_object", ...replyErrors] },
+      example: `curl -i -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf", "trace_id": "order-4711"}' $LAZARET_URL/api/v1/scan/async/objstore`,
     },
-    {
-      method: "GET",
-      path: RESULT_PATH,
-      storeAway: notLookedUp,
-      doc: {
-        group: "Asynchronous",
-        summary: "Poll for the result of a job",
-        query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema, required: true } },
-        success: { status: 200, description: "The scan result.", schema: scanResultSchema },
-        errors: {
-          400: ["invalid_trace_id", "unsupported_by_engine"],
-          401: ["invalid_api_key"],
-          404: ["not_found"],
-          503: ["queue_unavailable"],
-        },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" "$LAZARET_URL${RESULT_PATH}?trace_id=order-4711"`,
+  },
+  asyncResult: {
+    storeAway: notLookedUp,
+    doc: {
+      group: "Asynchronous",
+      summary: "Poll for the result of a job",
+      query: { trace_id: { description: "The ID used at submission.", schema: traceIdSchema, required: true } },
+      success: { status: 200, description: "The scan result.", schema: scanResultSchema },
+      errors: {
+        400: ["invalid_trace_id", "unsupported_by_engine"],
+        401: ["invalid_api_key"],
+        404: ["not_found"],
+        503: ["queue_unavailable"],
       },
-      async handle(request) {
-        requireFeatures({ endpoint: "result" }, options.installation);
-        const report = await options.findResult(traceIdOf(request));
-        if (report) return { status: 200, json: fitAsyncResult(renderResult(report), options.installation) };
-        throw new Problem(404, "not_found", {
-          message: "there is no result for this trace_id",
-          hint: "the scan is not finished, the result is older than 24 hours, or the trace_id is wrong",
-        });
-      },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" "$LAZARET_URL${RESULT_PATH}?trace_id=order-4711"`,
     },
-  ];
+  },
+};
+
+export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoint, Handle> {
+  return {
+    async asyncDownload(request, caller) {
+      if (!options.downloads) throw downloadsDisabled();
+      const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
+      requireFeatures({ endpoint: "download", body }, options.installation);
+      const source = urlSource(body, options.checkDestination);
+      const reply = replyOptions(body, options, caller.dialect);
+      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
+      request.note({ job_id: job.id });
+      return accepted(reply, caller.dialect);
+    },
+    async asyncObject(request, caller) {
+      const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
+      requireFeatures({ endpoint: "objstore", body }, options.installation);
+      const source = objectSource(body, options.checkObject);
+      const reply = replyOptions(body, options, caller.dialect);
+      if (reply.callback) source.address = await options.objectAddress(source);
+      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
+      request.note({ job_id: job.id });
+      return accepted(reply, caller.dialect);
+    },
+    async asyncResult(request) {
+      requireFeatures({ endpoint: "result" }, options.installation);
+      const report = await options.findResult(traceIdOf(request));
+      if (report) return { status: 200, json: fitAsyncResult(renderResult(report), options.installation) };
+      throw new Problem(404, "not_found", {
+        message: "there is no result for this trace_id",
+        hint: "the scan is not finished, the result is older than 24 hours, or the trace_id is wrong",
+      });
+    },
+  };
 }
 
-function accepted({ callback, traceId }: { callback?: unknown; traceId?: string }, dialect: Dialect): Answer {
+function accepted({ callback, traceId }: ReplyOptions, dialect: Dialect): Answer {
   if (callback !== undefined) return { status: 204 };
   const path = pathIn(dialect, RESULT_PATH);
   return { status: 201, headers: { Location: `${path}?trace_id=${encodeURIComponent(traceId ?? "")}` } };
@@ -161,4 +167,22 @@ function traceIdOf(request: ApiRequest): string {
   checkBody({ trace_id: traceId }, { type: "object", properties: { trace_id: traceIdSchema }, required: [] });
   checkTraceId(traceId);
   return traceId;
+}
+
+export interface SubmitOptions {
+  /** Resolves when the job is durable, and the newest submission of its trace id. */
+  add(job: Job): Promise<void>;
+  newId(): string;
+  now(): number;
+}
+
+export type SubmitJob = (submission: Submission) => Promise<Job>;
+
+/** From a checked request to a durable job. When this resolves, the job may be acknowledged: it is never lost. */
+export function submitJob({ add, newId, now }: SubmitOptions): SubmitJob {
+  return async (submission) => {
+    const job = newJob(submission, { id: newId(), submittedAt: now() });
+    await add(job);
+    return job;
+  };
 }

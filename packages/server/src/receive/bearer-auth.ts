@@ -1,7 +1,8 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "./problem.ts";
 
-/** Keys are kept as digests and every one is compared in full, so that time tells nothing about them. */
+/** Keys are kept as digests and every one is compared in full, so that timing gives nothing away. */
 export interface BearerAuth {
   /**
    * The digest of the accepted secret that the request carries, in hex: as `Authorization: Bearer`, or as `x-api-key` in the
@@ -48,4 +49,87 @@ function unauthorized(message: string): Problem {
     hint: "send the header Authorization: Bearer <API_KEY> with one of the keys in LAZARET_API_KEYS",
     headers: { "WWW-Authenticate": "Bearer" },
   });
+}
+
+/**
+ * Slows down who tries keys, by address. A wrong key counts one, and a second forgives one: a client with an old key that asks
+ * now and then does not notice. Who goes on waits for its 401, longer each time, and then gets 429 at once. A right key is
+ * never held up: with keys of 16 characters nobody guesses one, and a stranger must not be able to lock a client out that
+ * shares its address.
+ */
+export interface WrongKeys {
+  /** To be called before a wrong key is answered. Resolves when it may be; throws the 429 problem. */
+  hold(address: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface WrongKeysOptions {
+  now?: () => number;
+  sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** So many are answered at once. */
+const FREE = 10;
+/** Further ones wait this much longer each… */
+const STEP_MS = 50;
+/** …and beyond this count there is nothing to wait for. */
+const SLOWED = 50;
+/** What was counted beyond that is not held against anybody for longer than this many seconds. */
+const LONGEST_SECONDS = 30;
+/** Addresses that are remembered, and answers that are held back, at the same time: both cost memory. */
+const MOST_ADDRESSES = 10_000;
+const MOST_HELD = 500;
+
+export function wrongKeys(options: WrongKeysOptions = {}): WrongKeys {
+  const { now = () => performance.now(), sleep = orGone } = options;
+  /** Those that tried last stand last. */
+  const tried = new Map<string, { count: number; at: number }>();
+  let held = 0;
+
+  function countOf(address: string): number {
+    const group = groupOf(address);
+    const before = tried.get(group);
+    const forgiven = before ? (now() - before.at) / 1000 : 0;
+    const count = Math.min(Math.max(0, (before?.count ?? 0) - forgiven) + 1, SLOWED + LONGEST_SECONDS);
+    tried.delete(group);
+    tried.set(group, { count, at: now() });
+    const [oldest] = tried.keys();
+    if (tried.size > MOST_ADDRESSES && oldest !== undefined) tried.delete(oldest);
+    return count;
+  }
+
+  return {
+    async hold(address, signal) {
+      const count = countOf(address);
+      if (count <= FREE) return;
+      if (count > SLOWED || held >= MOST_HELD) throw tooManyWrongKeys(Math.max(1, Math.ceil(count - SLOWED)));
+      held += 1;
+      try {
+        await sleep((count - FREE) * STEP_MS, signal);
+      } finally {
+        held -= 1;
+      }
+    },
+  };
+}
+
+/** A network of IPv6 gives each of its members as many addresses as they like. */
+function groupOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [front = "", back = ""] = address.split("::");
+  const groups = front === "" ? [] : front.split(":");
+  const missing = address.includes("::") ? 8 - groups.length - (back === "" ? 0 : back.split(":").length) : 0;
+  return [...groups, ...Array<string>(Math.max(0, missing)).fill("0")].slice(0, 4).join(":");
+}
+
+function tooManyWrongKeys(seconds: number): Problem {
+  return new Problem(429, "too_many_wrong_keys", {
+    message: "too many requests with wrong API keys came from this address",
+    hint: "send the header Authorization: Bearer <API_KEY> with one of the keys in LAZARET_API_KEYS",
+    headers: { "Retry-After": String(seconds) },
+  });
+}
+
+/** Whoever hangs up need not be waited for. */
+async function orGone(ms: number, signal: AbortSignal): Promise<void> {
+  await pause(ms, undefined, { signal }).catch(() => {});
 }

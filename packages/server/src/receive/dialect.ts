@@ -1,4 +1,4 @@
-import type { Route } from "./route.ts";
+import type { PlacedEndpoint } from "./route.ts";
 
 /**
  * Two dialects of the API are served side by side. The spec's is written with the prefix `/api/v1` and the path segment
@@ -10,25 +10,24 @@ export type Dialect = "spec" | "family";
 const SPEC_PREFIX = "/api/v1/";
 const FAMILY_PREFIX = "/v1/";
 
-/** The routes, and those of the other dialect that do the same. */
-export function inBothDialects(routes: readonly Route[]): Route[] {
-  return routes.flatMap((route) => [route, ...aliases(route)]);
-}
-
-function aliases(route: Route): Route[] {
+/** The other names of an endpoint. */
+export function aliases<Placed extends PlacedEndpoint>(route: Placed): Placed[] {
   if (!route.path.startsWith(SPEC_PREFIX)) return [];
   const family = route.path.replace(SPEC_PREFIX, FAMILY_PREFIX);
   const paths = [family, ...[route.path, family].filter(hasObjects).map(withS3)];
   return paths.map((path) => ({
     ...route,
     path,
-    dialect: path.startsWith(FAMILY_PREFIX) ? "family" : "spec",
-    doc: {
-      ...route.doc,
-      group: "Other dialect",
-      description: `Another name of \`${route.path}\`.${route.doc.description ? ` ${route.doc.description}` : ""}`,
-      example: route.doc.example.replace(route.path, path),
-    },
+    dialect: dialectOf(path),
+    aliasOf: route.path,
+    ...(route.doc && {
+      doc: {
+        ...route.doc,
+        group: "Other dialect",
+        description: `Another name of \`${route.path}\`.${route.doc.description ? ` ${route.doc.description}` : ""}`,
+        example: route.doc.example.replace(route.path, path),
+      },
+    }),
   }));
 }
 
@@ -38,6 +37,10 @@ function hasObjects(path: string): boolean {
 
 function withS3(path: string): string {
   return path.replace(/objstore$/, "s3");
+}
+
+export function dialectOf(path: string): Dialect {
+  return path.startsWith(FAMILY_PREFIX) ? "family" : "spec";
 }
 
 /** A path of the spec as the caller would write it. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { LogFields } from "../log.ts";
 
 /**
@@ -16,7 +17,7 @@ export interface ApiRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The announced length; undefined when chunked, 0 when there is no body. */
   readonly contentLength: number | undefined;
-  /** The body's bytes, to be read once. A client that waits to be told to go on is told so at the first read. */
+  /** The body's bytes, to be read once. A client that waits for 100 Continue gets it at the first read. */
   readonly body: AsyncIterable<Uint8Array>;
   /** Somebody has begun to read the body. */
   readonly bodyBegun: boolean;
@@ -43,4 +44,43 @@ export interface Answer {
   rendered?: { type: string; content: Buffer };
   /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
   stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
+}
+
+interface Body {
+  type: string;
+  content: string | Buffer;
+}
+
+/** An answer's body with its type; undefined when it has none, or is streamed. */
+export function answerBody(answer: Answer): Body | undefined {
+  if (answer.rendered) return answer.rendered;
+  if (answer.json !== undefined)
+    return { type: "application/json; charset=utf-8", content: JSON.stringify(answer.json) };
+  if (answer.html !== undefined) return { type: "text/html; charset=utf-8", content: answer.html };
+  if (answer.text !== undefined) return { type: "text/plain; charset=utf-8", content: answer.text };
+  return undefined;
+}
+
+/** The same answer as bytes: for one that many ask for, which then costs no memory for each of them. */
+export function renderedOnce(answer: Answer): Answer {
+  const body = answerBody(answer);
+  if (!body) return answer;
+  const { status, headers = {} } = answer;
+  return { status, headers, rendered: { type: body.type, content: Buffer.from(body.content) } };
+}
+
+/** `/path?query`, or the same after `http://host` as a proxy's client sends it. Slashes are collapsed. */
+export function requestTarget(target: string): { path: string; query: string } {
+  const local = target.replace(/^https?:\/\/[^/?#]*/i, "");
+  const queryAt = local.indexOf("?");
+  const path = queryAt === -1 ? local : local.slice(0, queryAt);
+  return { path: `/${path}`.replace(/\/{2,}/g, "/"), query: queryAt === -1 ? "" : local.slice(queryAt + 1) };
+}
+
+/** Headers that may stand once only: two of them are as good as none. */
+export const ONCE_ONLY: ReadonlySet<string> = new Set(["host", "authorization", "content-type", "content-encoding"]);
+
+/** The client's own id of its request (X-Request-Id), or a new one. */
+export function requestId(offered: string | readonly string[] | undefined): string {
+  return typeof offered === "string" && /^[\w.-]{1,64}$/.test(offered) ? offered : randomUUID();
 }

@@ -1,14 +1,14 @@
 import type { FailedError } from "@lazaret/contract";
-import { withoutQuery } from "../model/plain-url.ts";
+import { withoutQuery } from "../model/source.ts";
 import { badRequest } from "./problem.ts";
-import type { Route } from "./route.ts";
+import type { Endpoint, Handle } from "./route.ts";
 
-export interface FamilyRoutesOptions {
+export interface FamilyHandlersOptions {
   /** A stable id of the installation. */
   tenantId: string;
   /** Files scanned in this calendar month. */
   scansThisMonth(): Promise<number>;
-  /** What is told as the quota; nothing is refused beyond it. */
+  /** Shown as the quota; nothing is refused beyond it. */
   monthlyQuota: number;
   /** Callbacks that finally failed, newest first. Undefined for a cursor that is none. */
   callbackFailures(options: {
@@ -31,82 +31,77 @@ interface FailuresPage {
 }
 
 const PAGE = 100;
+const errors = { 401: ["invalid_api_key"], 503: ["queue_unavailable"] };
+
+type FamilyEndpoint = "whoami" | "usage" | "callbackFailures";
 
 /** Endpoints that only the other dialect has. */
-export function familyRoutes(options: FamilyRoutesOptions): Route[] {
-  const errors = { 401: ["invalid_api_key"], 503: ["queue_unavailable"] };
-  return [
-    {
-      method: "GET",
-      path: "/v1/whoami",
-      dialect: "family",
-      doc: {
-        group: "Other dialect",
-        summary: "The id of this installation",
-        description: "JSON: `tenantId`.",
-        success: { status: 200, description: "The id." },
-        errors: { 401: ["invalid_api_key"] },
-        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/whoami',
-      },
-      handle: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
+export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
+  whoami: {
+    doc: {
+      group: "Other dialect",
+      summary: "The id of this installation",
+      description: "JSON: `tenantId`.",
+      success: { status: 200, description: "The id." },
+      errors: { 401: ["invalid_api_key"] },
+      example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/whoami',
     },
-    {
-      method: "GET",
-      path: "/v1/usage",
-      dialect: "family",
-      doc: {
-        group: "Other dialect",
-        summary: "What is left of this month's quota",
-        description:
-          "JSON: `credits` (the quota less the files scanned in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Nothing is refused when they are used up.",
-        success: { status: 200, description: "The usage." },
-        errors,
-        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
-      },
-      handle: async () => ({
-        status: 200,
-        json: {
-          credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth())),
-          quota: { limit: options.monthlyQuota, period: "MONTH" },
-        },
-      }),
+  },
+  usage: {
+    doc: {
+      group: "Other dialect",
+      summary: "What is left of this month's quota",
+      description:
+        "JSON: `credits` (the quota less the files scanned in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Nothing is refused when they are used up.",
+      success: { status: 200, description: "The usage." },
+      errors,
+      example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
     },
-    {
-      method: "GET",
-      path: "/v1/callback/failures",
-      dialect: "family",
-      doc: {
-        group: "Other dialect",
-        summary: "Callbacks that finally failed, in the last 30 days",
-        description:
-          "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` (both without their queries) and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
-        query: {
-          callback_url: { description: "Only those of this URL, whatever its query.", schema: { type: "string" } },
-          cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
-        },
-        success: { status: 200, description: "The failures." },
-        errors: { ...errors, 400: ["invalid_request"] },
-        example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/callback/failures',
+  },
+  callbackFailures: {
+    doc: {
+      group: "Other dialect",
+      summary: "Callbacks that finally failed, in the last 30 days",
+      description:
+        "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` (both without their queries) and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
+      query: {
+        callback_url: { description: "Only those of this URL, whatever its query.", schema: { type: "string" } },
+        cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
       },
-      async handle({ query }) {
-        const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
-        const page = await options.callbackFailures({
-          limit: PAGE,
-          ...(callbackUrl !== null && { callbackUrl: withoutQuery(callbackUrl) }),
-          ...(cursor !== null && { cursor }),
-        });
-        if (!page)
-          throw badRequest("invalid_request", "cursor is not one of ours", "use next_cursor of the page before");
-        const failures = page.failures.map(({ id, failedAt, downloadUrl, callbackUrl: url, error }) => ({
-          id,
-          time: new Date(failedAt).toISOString(),
-          // Those that an older version kept have queries.
-          download_url: downloadUrl && withoutQuery(downloadUrl),
-          callback_url: url && withoutQuery(url),
-          error_json: JSON.stringify(error),
-        }));
-        return { status: 200, json: { failures, ...(page.next !== undefined && { next_cursor: page.next }) } };
-      },
+      success: { status: 200, description: "The failures." },
+      errors: { ...errors, 400: ["invalid_request"] },
+      example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/callback/failures',
     },
-  ];
+  },
+};
+
+export function familyHandlers(options: FamilyHandlersOptions): Record<FamilyEndpoint, Handle> {
+  return {
+    whoami: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
+    usage: async () => ({
+      status: 200,
+      json: {
+        credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth())),
+        quota: { limit: options.monthlyQuota, period: "MONTH" },
+      },
+    }),
+    async callbackFailures({ query }) {
+      const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
+      const page = await options.callbackFailures({
+        limit: PAGE,
+        ...(callbackUrl !== null && { callbackUrl: withoutQuery(callbackUrl) }),
+        ...(cursor !== null && { cursor }),
+      });
+      if (!page) throw badRequest("invalid_request", "cursor is not one of ours", "use next_cursor of the page before");
+      const failures = page.failures.map(({ id, failedAt, downloadUrl, callbackUrl: url, error }) => ({
+        id,
+        time: new Date(failedAt).toISOString(),
+        // Those that an older version kept have queries.
+        download_url: downloadUrl && withoutQuery(downloadUrl),
+        callback_url: url && withoutQuery(url),
+        error_json: JSON.stringify(error),
+      }));
+      return { status: 200, json: { failures, ...(page.next !== undefined && { next_cursor: page.next }) } };
+    },
+  };
 }

@@ -2,29 +2,44 @@ import type { ObjectSchema, Schema } from "@lazaret/contract";
 import type { Dialect } from "./dialect.ts";
 import type { Answer, ApiRequest } from "./exchange.ts";
 
-/** One endpoint: what it does, and what the API document says about it. */
-export interface Route {
-  method: "GET" | "POST";
-  path: string;
-  /** Takes every path that begins with its own. */
-  prefix?: boolean;
-  /** Answers without a key. */
-  open?: boolean;
+/** What an endpoint says of itself. Where it is, and where there is one, is in routes.ts. */
+export interface Endpoint {
+  /** Of those that serve the document itself there is none. */
+  doc?: RouteDoc;
   /** What is said when the store cannot be reached; this is never an answer about a job. */
   storeAway?: { message: string; hint: string };
   /** Asked for every few seconds, by machines: when all is well the log is spared. */
   routine?: boolean;
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
-  doc: RouteDoc;
-  /** The spec's, unless it says otherwise. */
-  dialect?: Dialect;
-  handle(request: ApiRequest, caller: Caller): Promise<Answer>;
 }
 
-/** Who asks, and in which words. */
+/** An endpoint at its address. */
+export interface PlacedEndpoint extends Endpoint {
+  method: "GET" | "POST";
+  path: string;
+  /** Takes every path that begins with its own. */
+  prefix?: boolean;
+  /** Answers without a key. */
+  open?: boolean;
+  /** The spec's, unless it says otherwise. */
+  dialect?: Dialect;
+  /** The path of the spec that this is another name of. */
+  aliasOf?: string;
+}
+
+export type DescribedEndpoint = PlacedEndpoint & { doc: RouteDoc };
+
+/** An endpoint at its address, with what answers its requests. */
+export interface Route extends PlacedEndpoint {
+  handle: Handle;
+}
+
+export type Handle = (request: ApiRequest, caller: Caller) => Promise<Answer>;
+
+/** Who asks, and in which dialect. */
 interface Caller {
-  /** Tells which key the request carries; empty on open endpoints. */
+  /** The digest of the key that the request carries; empty on open endpoints. */
   keyDigest: string;
   dialect: Dialect;
 }

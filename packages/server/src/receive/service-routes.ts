@@ -1,10 +1,7 @@
-import { inBothDialects } from "./dialect.ts";
-import type { Answer } from "./exchange.ts";
-import { renderedOnce } from "./http/answer-body.ts";
+import { type Feature, featuresOf, type Installation, type VersionAnswer } from "@lazaret/contract";
+import { type Answer, renderedOnce } from "./exchange.ts";
 import { tryLater } from "./problem.ts";
-import { docsPage } from "./reference/docs-page.ts";
-import { openApi } from "./reference/openapi.ts";
-import type { Route, RouteDoc } from "./route.ts";
+import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
 export interface ReadinessCheck {
   name: string;
@@ -12,126 +9,120 @@ export interface ReadinessCheck {
   detail: string;
 }
 
-export interface ServiceRoutesOptions {
-  version: string;
+export interface ServiceHandlersOptions {
   /** Asked by /readyz; never throws. */
   readiness(): Promise<{ ready: boolean; checks: readonly ReadinessCheck[] }>;
   metrics(): Promise<string>;
-  /** The endpoints of the API, for its document. */
-  routes: readonly Route[];
 }
+
+type ServiceEndpoint = "test" | "healthz" | "livez" | "readyz" | "metrics";
 
 const METRICS = "text/plain; version=0.0.4; charset=utf-8";
 
-const alive: Omit<RouteDoc, "summary" | "example"> = {
+const alive: Omit<RouteDoc, "example"> = {
   group: "Service",
+  summary: "Is the process alive?",
   success: { status: 204, description: "The process answers." },
   errors: {},
 };
 
-export function serviceRoutes({ version, readiness, metrics, routes }: ServiceRoutesOptions): Route[] {
-  let counted: { text: string; answer: Answer } | undefined;
-  const service: Route[] = inBothDialects([
-    {
-      method: "GET",
-      path: "/api/v1/test",
-      doc: {
-        group: "Service",
-        summary: "Confirm that the bearer secret is valid",
-        success: { status: 204, description: "It is." },
-        errors: { 401: ["invalid_api_key"] },
-        example: 'curl -i -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/api/v1/test',
-      },
-      handle: async () => ({ status: 204 }),
+export const serviceEndpoints: Record<ServiceEndpoint, Endpoint> = {
+  test: {
+    doc: {
+      group: "Service",
+      summary: "Confirm that the bearer secret is valid",
+      success: { status: 204, description: "It is." },
+      errors: { 401: ["invalid_api_key"] },
+      example: 'curl -i -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/api/v1/test',
     },
-    ...["/healthz", "/livez"].map(
-      (path): Route => ({
-        method: "GET",
-        path,
-        open: true,
-        routine: true,
-        doc: { ...alive, summary: "Is the process alive?", example: `curl -i $LAZARET_URL${path}` },
-        handle: async () => ({ status: 204 }),
-      }),
-    ),
-    {
-      method: "GET",
-      path: "/readyz",
-      open: true,
-      routine: true,
-      doc: {
-        group: "Service",
-        summary: "Is the service ready to scan?",
-        description: "Asks the engine. `?verbose` lists the checks.",
-        query: { verbose: { description: "List the checks.", schema: { type: "string" } } },
-        success: { status: 204, description: "Ready." },
-        also: { 200: "Ready, with `?verbose`: the checks." },
-        errors: { 503: ["not_ready"] },
-        example: "curl -i '$LAZARET_URL/readyz?verbose'",
-      },
-      async handle(request) {
-        const state = await readiness();
-        if (request.query.has("verbose")) {
-          return {
-            status: state.ready ? 200 : 503,
-            headers: state.ready ? {} : { "Retry-After": "5" },
-            json: { ready: state.ready, checks: state.checks },
-          };
-        }
-        if (state.ready) return { status: 204 };
-        throw tryLater("not_ready", "the service is not ready to scan", "ask /readyz?verbose for the reason");
-      },
+  },
+  healthz: { routine: true, doc: { ...alive, example: "curl -i $LAZARET_URL/healthz" } },
+  livez: { routine: true, doc: { ...alive, example: "curl -i $LAZARET_URL/livez" } },
+  readyz: {
+    routine: true,
+    doc: {
+      group: "Service",
+      summary: "Is the service ready to scan?",
+      description: "Asks the engine. `?verbose` lists the checks.",
+      query: { verbose: { description: "List the checks.", schema: { type: "string" } } },
+      success: { status: 204, description: "Ready." },
+      also: { 200: "Ready, with `?verbose`: the checks." },
+      errors: { 503: ["not_ready"] },
+      example: "curl -i '$LAZARET_URL/readyz?verbose'",
     },
-    {
-      method: "GET",
-      path: "/metrics",
-      open: true,
-      routine: true,
-      doc: {
-        ...alive,
-        summary: "Counters and gauges, as Prometheus reads them",
-        success: { status: 200, description: "The metrics.", contentType: METRICS },
-        example: "curl $LAZARET_URL/metrics",
-      },
-      async handle() {
-        const text = await metrics();
-        if (text !== counted?.text) {
-          const answer = renderedOnce({ status: 200, text, headers: { "Content-Type": METRICS } });
-          counted = { text, answer };
-        }
-        return counted.answer;
-      },
+  },
+  metrics: {
+    routine: true,
+    doc: {
+      group: "Service",
+      summary: "Counters and gauges, as Prometheus reads them",
+      success: { status: 200, description: "The metrics.", contentType: METRICS },
+      errors: {},
+      example: "curl $LAZARET_URL/metrics",
     },
-  ]);
+  },
+};
 
-  const documented = [...routes, ...service];
-  const document = renderedOnce({ status: 200, json: openApi(documented, version) });
-  const page = renderedOnce(docsPage(documented, version));
-  return [
-    ...service,
-    {
-      method: "GET",
-      path: "/openapi.json",
-      open: true,
-      doc: {
-        ...alive,
-        summary: "This API, as OpenAPI 3.1",
-        success: { status: 200, description: "The document." },
-        example: "curl $LAZARET_URL/openapi.json",
-      },
-      handle: async () => document,
+export function serviceHandlers({ readiness, metrics }: ServiceHandlersOptions): Record<ServiceEndpoint, Handle> {
+  let counted: { text: string; answer: Answer } | undefined;
+  return {
+    test: async () => ({ status: 204 }),
+    healthz: async () => ({ status: 204 }),
+    livez: async () => ({ status: 204 }),
+    async readyz(request) {
+      const state = await readiness();
+      if (request.query.has("verbose")) {
+        return {
+          status: state.ready ? 200 : 503,
+          headers: state.ready ? {} : { "Retry-After": "5" },
+          json: { ready: state.ready, checks: state.checks },
+        };
+      }
+      if (state.ready) return { status: 204 };
+      throw tryLater("not_ready", "the service is not ready to scan", "ask /readyz?verbose for the reason");
     },
-    {
-      method: "GET",
-      path: "/docs",
-      open: true,
-      doc: {
-        ...alive,
-        summary: "This API, for people",
-        success: { status: 200, description: "The page." },
-        example: "curl $LAZARET_URL/docs",
-      },
-      handle: async () => page,
+    async metrics() {
+      const text = await metrics();
+      if (text !== counted?.text) {
+        const answer = renderedOnce({ status: 200, text, headers: { "Content-Type": METRICS } });
+        counted = { text, answer };
+      }
+      return counted.answer;
     },
-  ];
+  };
+}
+
+export interface VersionHandlersOptions {
+  /** Of the server itself. */
+  version: string;
+  installation: Installation;
+}
+
+/** What this installation is and can, for clients that talk to several; no secret, so no key is asked for. */
+export const versionEndpoints: Record<"version", Endpoint> = {
+  version: {
+    doc: {
+      group: "Service",
+      summary: "Versions of this installation, and the features they have",
+      description:
+        "JSON: `version` of the server, `async_add_on`, `sync_add_on`, `engine` (`variant` and `version`) and `features`, a sorted list of names.",
+      success: { status: 200, description: "Versions and features." },
+      errors: {},
+      example: "curl $LAZARET_URL/version",
+    },
+  },
+};
+
+export function versionHandlers({ version, installation }: VersionHandlersOptions): Record<"version", Handle> {
+  const { asyncAddOn, syncAddOn, variant, engineVersion } = installation;
+  const features = Object.entries(featuresOf(installation)).flatMap(([name, there]) => (there ? name : []));
+  const json: VersionAnswer = {
+    version,
+    async_add_on: asyncAddOn,
+    sync_add_on: syncAddOn,
+    engine: { variant, version: engineVersion },
+    features: features.sort() as Feature[],
+  };
+  const answer = renderedOnce({ status: 200, json });
+  return { version: async () => answer };
 }

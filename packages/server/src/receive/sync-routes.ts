@@ -1,19 +1,30 @@
 import {
+  findings,
+  fitSyncResult,
+  type Installation,
   type SyncDownloadRequest,
   type SyncObjectRequest,
   scanResultSchema,
   syncDownloadSchema,
   syncObjectSchema,
 } from "@lazaret/contract";
-import { checkBody } from "./body/check-body.ts";
-import { type CheckDestination, downloadsDisabled, urlSource } from "./body/download-fields.ts";
-import { readJsonObject } from "./body/json-body.ts";
-import { type CheckObject, objectSource } from "./body/object-fields.ts";
-import { binaryUpload, formUpload } from "./body/upload.ts";
-import type { Route, RouteDoc } from "./route.ts";
-import type { ScanNow } from "./scan-now.ts";
+import { noteOf, type Report } from "../model/report.ts";
+import type { Source } from "../model/source.ts";
+import { checkBody, readJsonObject } from "./body/json-body.ts";
+import {
+  type CheckDestination,
+  type CheckObject,
+  downloadsDisabled,
+  objectSource,
+  urlSource,
+} from "./body/submission.ts";
+import { binaryUpload, formUpload, tooBig } from "./body/upload.ts";
+import type { Answer, ApiRequest } from "./exchange.ts";
+import { Problem } from "./problem.ts";
+import { renderResult } from "./render-result.ts";
+import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
-export interface SyncRoutesOptions {
+export interface SyncHandlersOptions {
   scanNow: ScanNow;
   checkDestination: CheckDestination;
   checkObject: CheckObject;
@@ -39,84 +50,134 @@ const uploadErrors = {
 
 const jsonErrors = { ...scanErrors, 413: ["body_too_large"], 415: ["unsupported_media_type", "unsupported_encoding"] };
 
-export function syncRoutes({ scanNow, checkDestination, checkObject, downloads }: SyncRoutesOptions): Route[] {
-  return [
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/download",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Download a file and scan it",
-        deprecated: true,
-        request: { contentType: "application/json", schema: syncDownloadSchema },
-        success: result,
-        errors: {
-          ...jsonErrors,
-          400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
-          403: ["downloads_disabled"],
-        },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $LAZARET_URL/api/v1/scan/sync/download`,
+type SyncEndpoint = "syncDownload" | "syncBinary" | "syncForm" | "syncObject";
+
+export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
+  syncDownload: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Download a file and scan it",
+      deprecated: true,
+      request: { contentType: "application/json", schema: syncDownloadSchema },
+      success: result,
+      errors: {
+        ...jsonErrors,
+        400: ["invalid_json", "invalid_request", "invalid_download_url", "blocked_destination", "invalid_header"],
+        403: ["downloads_disabled"],
       },
-      async handle(request, { keyDigest }) {
-        if (!downloads) throw downloadsDisabled();
-        const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
-        return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
-      },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"download_url": "https://files.example.com/report.pdf"}' $LAZARET_URL/api/v1/scan/sync/download`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/binary",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan the request's body",
-        deprecated: true,
-        request: { contentType: "application/octet-stream" },
-        success: result,
-        errors: uploadErrors,
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $LAZARET_URL/api/v1/scan/sync/binary`,
-      },
-      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
+  },
+  syncBinary: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan the request's body",
+      deprecated: true,
+      request: { contentType: "application/octet-stream" },
+      success: result,
+      errors: uploadErrors,
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/octet-stream" --data-binary @report.pdf $LAZARET_URL/api/v1/scan/sync/binary`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/form",
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan the one file of a form",
-        description: "Exactly one part, which must be a file; its field name and file name do not matter.",
-        deprecated: true,
-        request: { contentType: "multipart/form-data" },
-        success: result,
-        errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@report.pdf $LAZARET_URL/api/v1/scan/sync/form`,
-      },
-      handle: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
+  },
+  syncForm: {
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan the one file of a form",
+      description: "Exactly one part, which must be a file; its field name and file name do not matter.",
+      deprecated: true,
+      request: { contentType: "multipart/form-data" },
+      success: result,
+      errors: { ...uploadErrors, 400: ["invalid_multipart", "exactly_one_file"] },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@report.pdf $LAZARET_URL/api/v1/scan/sync/form`,
     },
-    {
-      method: "POST",
-      path: "/api/v1/scan/sync/objstore",
-      storeAway: {
-        message: "the object was scanned, but its result could not be passed on to topic and event bus",
-        hint: "scan it again",
-      },
-      headers: DEPRECATION,
-      doc: {
-        group: "Synchronous",
-        summary: "Scan an object in a bucket",
-        description: "The result also goes to the findings topic and the event bus, and the object is tagged.",
-        deprecated: true,
-        request: { contentType: "application/json", schema: syncObjectSchema },
-        success: result,
-        errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
-        example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $LAZARET_URL/api/v1/scan/sync/objstore`,
-      },
-      async handle(request, { keyDigest }) {
-        const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-        return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
-      },
+  },
+  syncObject: {
+    storeAway: {
+      message: "the object was scanned, but its result could not be passed on to topic and event bus",
+      hint: "scan it again",
     },
-  ];
+    headers: DEPRECATION,
+    doc: {
+      group: "Synchronous",
+      summary: "Scan an object in a bucket",
+      description: "The result also goes to the findings topic and the event bus, and the object is tagged.",
+      deprecated: true,
+      request: { contentType: "application/json", schema: syncObjectSchema },
+      success: result,
+      errors: { ...jsonErrors, 400: ["invalid_json", "invalid_request", "invalid_object"] },
+      example: `curl -H "Authorization: Bearer $LAZARET_API_KEY" -H "Content-Type: application/json" -d '{"bucket": "uploads", "key": "report.pdf"}' $LAZARET_URL/api/v1/scan/sync/objstore`,
+    },
+  },
+};
+
+export function syncHandlers({
+  scanNow,
+  checkDestination,
+  checkObject,
+  downloads,
+}: SyncHandlersOptions): Record<SyncEndpoint, Handle> {
+  return {
+    async syncDownload(request, { keyDigest }) {
+      if (!downloads) throw downloadsDisabled();
+      const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
+      return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
+    },
+    syncBinary: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
+    syncForm: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
+    async syncObject(request, { keyDigest }) {
+      const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
+      return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
+    },
+  };
+}
+
+export interface ScanNowOptions {
+  /** Fetches, waits for a slot and scans. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or `signal.reason`. */
+  scan(source: Source, keyDigest: string, signal: AbortSignal): Promise<Report>;
+  timeoutMs: number;
+  /** Calls `fire` after so long, unless what it answers is called before. */
+  timer?: (ms: number, fire: () => void) => () => void;
+  installation: Installation;
+}
+
+export type ScanNow = (request: ApiRequest, wanted: { source: Source; keyDigest: string }) => Promise<Answer>;
+
+/** A scan whose result is the answer to the request, within the synchronous API's time. */
+export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
+  return async (request, { source, keyDigest }) => {
+    const stop = new AbortController();
+    const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
+    const clientGone = (): void => stop.abort(request.signal.reason);
+    request.signal.addEventListener("abort", clientGone, { once: true });
+    try {
+      request.signal.throwIfAborted();
+      const report = await scan(source, keyDigest, stop.signal);
+      request.note(noteOf(report));
+      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
+      return { status: 200, json: fitSyncResult(renderResult(report), installation) };
+    } finally {
+      inTime();
+      request.signal.removeEventListener("abort", clientGone);
+    }
+  };
+}
+
+function realTimer(ms: number, fire: () => void): () => void {
+  const timer = setTimeout(fire, ms);
+  return () => clearTimeout(timer);
+}
+
+/** Whose fault it was decides the answer: a body that still trickles in is the client's. */
+function tooSlow(request: ApiRequest, timeoutMs: number): Problem {
+  const seconds = timeoutMs / 1000;
+  if (request.bodyBegun && !request.bodyArrived) {
+    return new Problem(408, "request_timeout", { message: `the body did not arrive within ${seconds} s` });
+  }
+  return new Problem(504, findings.timeout, {
+    message: `no verdict within ${seconds} s`,
+    hint: "use the asynchronous API for files that take longer",
+  });
 }

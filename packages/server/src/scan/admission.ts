@@ -1,6 +1,6 @@
 import { gate } from "../flow/gate.ts";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
-import { gatheredBytes } from "../model/gathered-bytes.ts";
 
 /**
  * Who may scan now, of those who wait for the result.
@@ -64,7 +64,7 @@ interface Joined {
 
 export function admission(options: AdmissionOptions): Admission {
   const { slots, longestLine, hold, now = () => performance.now(), lookEveryMs = LOOK_EVERY_MS } = options;
-  const door = gate(slots);
+  const door = gate({ slots });
   const places = new Set<Joined>();
 
   /** Makes room for a key that has less than its share. */

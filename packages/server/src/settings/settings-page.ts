@@ -24,7 +24,7 @@ callbacks by plain http and signs them. Without \`apiKeys\` it makes a key of it
 
 To exchange a key, put the new one beside the old into the file that \`LAZARET_API_KEYS_FILE\` names (or into \`lazaret.json\`), send SIGHUP,
 move the clients over, take the old one out, and send SIGHUP again. A line \`reloaded\` in the log counts the keys; keys that are not good
-leave the old ones in use (\`not-reloaded\`). Other settings are read at the start only; SIGHUP never ends the service.
+leave the old ones in use (\`not_reloaded\`). Other settings are read at the start only; SIGHUP never ends the service.
 
 This page is made from the table in \`packages/server/src/settings.ts\`: \`node scripts/write-settings-page.mjs\`.
 `;

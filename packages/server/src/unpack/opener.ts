@@ -1,4 +1,4 @@
-import { type Blob, piecesOf } from "./blob.ts";
+import { type Blob, piecesOf, type Range } from "./blob.ts";
 import type { Budget } from "./budget.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
@@ -23,12 +23,6 @@ export interface Opener {
   find(content: Blob): readonly Place[];
   /** Takes the members out of one container, which is the content from the `start` of a place that was found to its `end`. */
   open(container: Blob, tools: Tools, place?: Place): Outcome | Promise<Outcome>;
-}
-
-/** A stretch of bytes, without the one at `end`. */
-export interface Range {
-  start: number;
-  end: number;
 }
 
 export interface Place extends Range {

@@ -8,6 +8,7 @@ import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { appleDouble, macBinary } from "./archives/macintosh.ts";
 import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
+import { unopenable } from "./archives/packed-programs.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
@@ -15,7 +16,7 @@ import { embeddedTar, tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
-import { endsAtBack, startOfArchive } from "./archives/zip-directory.ts";
+import { endsAtBack, startOfArchive } from "./archives/zip-headers.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
@@ -38,7 +39,6 @@ import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
-import { unopenable } from "./programs/packed.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [

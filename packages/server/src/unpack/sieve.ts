@@ -3,6 +3,7 @@ import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { lzip } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
+import { unopenable } from "./archives/packed-programs.ts";
 import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
@@ -20,7 +21,6 @@ import { tnef } from "./documents/tnef.ts";
 import { isWorkbook } from "./documents/workbook.ts";
 import type { Opener } from "./opener.ts";
 import { smallKinds } from "./openers.ts";
-import { unopenable } from "./programs/packed.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
 
 /**

@@ -1,4 +1,5 @@
-import { type Blob, readInto } from "./blob.ts";
+import { type Blob, piecesOf, readInto } from "./blob.ts";
+import type { Budget } from "./budget.ts";
 import type { Opener, Place } from "./opener.ts";
 
 /** As much of a content as recognising it by its beginning takes: the descriptors of a disc stand from 32 KiB on. */
@@ -161,4 +162,13 @@ const tooMany = (content: Blob): Place => ({ start: 0, end: content.size, sure: 
 /** Opens what `placesWithin` has found. */
 export function openWithin(open: Opener["open"]): Opener["open"] {
   return (container, tools, place) => (place?.start === 0 ? { kind: "too-large" } : open(container, tools, place));
+}
+
+/** Every place where the bytes stand, from the front; one pass over the content. */
+export function* findAll(content: Blob, bytes: Buffer, budget: Budget): Generator<number> {
+  for (const piece of piecesOf(content, PIECE_BYTES, bytes.length - 1)) {
+    budget.addWork(piece.bytes.length);
+    let hit = piece.bytes.indexOf(bytes);
+    for (; hit >= 0 && hit < PIECE_BYTES; hit = piece.bytes.indexOf(bytes, hit + 1)) yield piece.at + hit;
+  }
 }

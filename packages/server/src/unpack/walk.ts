@@ -1,11 +1,10 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
-import { type Blob, piecesOf } from "./blob.ts";
+import { type Blob, gaps, piecesOf, type Range } from "./blob.ts";
 import { type Budget, LimitExceeded } from "./budget.ts";
 import { memberStore } from "./member-store.ts";
-import type { MemberSink, Outcome, Range } from "./opener.ts";
+import type { MemberSink, Outcome } from "./opener.ts";
 import { containersIn, type Found } from "./openers.ts";
-import { gaps } from "./ranges.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
 /** Whoever wants to see what is in a file. Whatever it throws ends the walk. */

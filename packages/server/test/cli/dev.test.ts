@@ -26,8 +26,7 @@ for (const engine of ["Q"]) {
     assert.equal(scanned.status, "clean");
     const infected = paste([exports, printf], folder.path) as { status: string; size: number };
     assert.deepEqual([infected.status, infected.size], ["infected", 68]);
-    run.child.kill("SIGINT");
-    assert.equal(await run.ended(), 0);
+    assert.equal(await run.stop("SIGINT"), 0);
   });
 }
 
@@ -38,8 +37,7 @@ test("dev keeps its key in the data folder for its owner only, and uses it again
     await using run = runCli(["dev"], { cwd: folder.path, env: { LAZARET_PORT: "0", LAZARET_DRAIN_SECONDS: "0" } });
     const [, key = ""] = await run.says(/LAZARET_API_KEY=(\S+)/);
     keys.push(key);
-    run.child.kill("SIGTERM");
-    assert.equal(await run.ended(), 0);
+    assert.equal(await run.stop(), 0);
   }
   const path = join(folder.path, "data/dev-key");
   assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -54,8 +52,7 @@ test("SIGHUP does not end dev, and its key holds", async () => {
   await run.says(/ reloaded api_keys=1/);
   const response = await fetch(`${url}/api/v1/test`, { headers: { Authorization: `Bearer ${key}` } });
   assert.equal(response.status, 204);
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
 });
 
 test("dev listens on loopback only, and takes loopback as a target", async () => {
@@ -68,8 +65,7 @@ test("dev listens on loopback only, and takes loopback as a target", async () =>
     body: JSON.stringify({ download_url: `${url}/openapi.json` }),
   });
   assert.equal(((await response.json()) as { status: string }).status, "clean");
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
 });
 
 test("dev accepts every key of LAZARET_API_KEYS, as serve does, shows none of them, and makes none of its own", async () => {
@@ -86,6 +82,5 @@ test("dev accepts every key of LAZARET_API_KEYS, as serve does, shows none of th
   for (const key of keys) assert.ok(!`${run.stdout}${run.stderr}`.includes(key), `the banner shows ${key}`);
   assert.match(run.stdout, /LAZARET_API_KEY=YOUR_KEY/);
   assert.equal(existsSync(join(folder.path, "data/dev-key")), false);
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
 });

@@ -4,7 +4,7 @@ import { answering, type CallbackReceiver, callbackReceiver, inTurn } from "../s
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
-import { runCli } from "../support/run-cli.ts";
+import { type CliOutcome, cliOutcome } from "../support/run-cli.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { toldClock } from "../support/told-clock.ts";
 import { until } from "../support/until.ts";
@@ -52,10 +52,8 @@ atTheEnd(() => clamd[Symbol.asyncDispose]());
 atTheEnd(() => receiver[Symbol.asyncDispose]());
 atTheEnd(() => service[Symbol.asyncDispose]());
 
-async function lazaret(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  await using run = runCli([...args, "--data-dir", folder.path], { cwd: folder.path });
-  const code = await run.ended();
-  return { code, out: run.stdout, err: run.stderr };
+function lazaret(...args: string[]): Promise<CliOutcome> {
+  return cliOutcome([...args, "--data-dir", folder.path], { cwd: folder.path });
 }
 
 test("dlq list and show tell what happened, as a table and as JSON, without the client's secrets", async () => {
@@ -96,9 +94,9 @@ test("what is not there, or not said, is an error with a hint", async () => {
   assert.equal(unsaid.code, 64);
   assert.match(unsaid.err, /say which dead letters to purge\nhint: lazaret dlq purge ID…/);
   using empty = temporaryFolder();
-  await using run = runCli(["dlq", "list", "--data-dir", empty.path], { cwd: empty.path });
-  assert.equal(await run.ended(), 78);
-  assert.match(run.stderr, /there are no jobs in /);
+  const none = await cliOutcome(["dlq", "list", "--data-dir", empty.path], { cwd: empty.path });
+  assert.equal(none.code, 78);
+  assert.match(none.err, /there are no jobs in /);
 });
 
 test("a redriven dead letter is delivered without another scan, while the server runs", async () => {

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { type Buckets, bucketsIn, jsonLines } from "../support/buckets.ts";
 import { eicar } from "../support/eicar.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
-import { runCli } from "../support/run-cli.ts";
+import { cliOutcome, runCli } from "../support/run-cli.ts";
 import { until } from "../support/until.ts";
 
 const env = { LAZARET_CLAMD: "none", LAZARET_SUBSCRIPTIONS: '[{"protocol":"file","endpoint":"findings.jsonl"}]' };
@@ -20,10 +20,10 @@ function uploads(folder: string): Buckets {
 test("guard scans what is in a bucket: lines for what is not clean, tags, findings, exit code 1", async () => {
   using folder = temporaryFolder();
   const buckets = uploads(folder.path);
-  await using run = runCli(["guard", "uploads"], { cwd: folder.path, env });
-  assert.equal(await run.ended(), 1, run.stderr);
-  assert.equal(run.stdout, "infected  uploads/2026/bad.txt  EICAR_Test_File  (tag)\n");
-  assert.match(run.stderr, /^3 scanned \(82 B\): 2 clean, 1 infected, 0 not scanned, \d+s\n$/);
+  const run = await cliOutcome(["guard", "uploads"], { cwd: folder.path, env });
+  assert.equal(run.code, 1, run.err);
+  assert.equal(run.out, "infected  uploads/2026/bad.txt  EICAR_Test_File  (tag)\n");
+  assert.match(run.err, /^3 scanned \(82 B\): 2 clean, 1 infected, 0 not scanned, \d+s\n$/);
   assert.deepEqual(await buckets.tagsOf("uploads", "2026/bad.txt"), { scanner: "infected" });
   assert.deepEqual(await buckets.tagsOf("uploads", "2025/old.txt"), { scanner: "clean" });
   const told = jsonLines(join(folder.path, "data/findings.jsonl")).map(({ key, status }) => [key, status]);
@@ -38,9 +38,9 @@ test("guard takes filters, and tells every object with --json", async () => {
   using folder = temporaryFolder();
   uploads(folder.path);
   const filters = ["--prefix", "2026/", "--suffix", ".txt", "--max-size", "50", "--newer-than", "1d"];
-  await using run = runCli(["guard", "uploads", ...filters, "--json"], { cwd: folder.path, env });
-  assert.equal(await run.ended(), 0, run.stderr);
-  assert.deepEqual(JSON.parse(run.stdout), {
+  const run = await cliOutcome(["guard", "uploads", ...filters, "--json"], { cwd: folder.path, env });
+  assert.equal(run.code, 0, run.err);
+  assert.deepEqual(JSON.parse(run.out), {
     bucket: "uploads",
     key: "2026/good.txt",
     size: 11,
@@ -48,9 +48,9 @@ test("guard takes filters, and tells every object with --json", async () => {
     action: "tag",
     realfiletype: "ASCII text",
   });
-  await using none = runCli(["guard", "uploads", "--newer-than", "2999-01-01"], { cwd: folder.path, env });
-  assert.equal(await none.ended(), 0, none.stderr);
-  assert.match(none.stderr, /^0 scanned/);
+  const none = await cliOutcome(["guard", "uploads", "--newer-than", "2999-01-01"], { cwd: folder.path, env });
+  assert.equal(none.code, 0, none.err);
+  assert.match(none.err, /^0 scanned/);
 });
 
 test("guard goes on with new and changed objects when told to watch, also after SIGHUP, until it is stopped", async () => {
@@ -67,21 +67,20 @@ test("guard goes on with new and changed objects when told to watch, also after 
     "the new file is tagged",
     async () => (await buckets.tagsOf("uploads", "new/also bad.txt")).scanner === "infected",
   );
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 1, run.stderr);
+  assert.equal(await run.stop(), 1, run.stderr);
 });
 
 test("guard says what is wrong: a bucket that is not there, a size that is none, email with no mail server", async () => {
   using folder = temporaryFolder();
   uploads(folder.path);
-  await using nowhere = runCli(["guard", "nowhere"], { cwd: folder.path, env });
-  assert.equal(await nowhere.ended(), 78);
-  assert.match(nowhere.stderr, /lazaret: cannot guard nowhere: .*\nhint: check the bucket's name/);
-  await using size = runCli(["guard", "uploads", "--max-size", "ten"], { cwd: folder.path, env });
-  assert.equal(await size.ended(), 64);
-  assert.match(size.stderr, /It must be a size, such as 4096, 500KB or 10MB/);
+  const nowhere = await cliOutcome(["guard", "nowhere"], { cwd: folder.path, env });
+  assert.equal(nowhere.code, 78);
+  assert.match(nowhere.err, /lazaret: cannot guard nowhere: .*\nhint: check the bucket's name/);
+  const size = await cliOutcome(["guard", "uploads", "--max-size", "ten"], { cwd: folder.path, env });
+  assert.equal(size.code, 64);
+  assert.match(size.err, /It must be a size, such as 4096, 500KB or 10MB/);
   const email = { ...env, LAZARET_SUBSCRIPTIONS: '[{"protocol":"email","endpoint":"ops@example.com"}]' };
-  await using mail = runCli(["guard", "uploads"], { cwd: folder.path, env: email });
-  assert.equal(await mail.ended(), 78);
-  assert.match(mail.stderr, /ops@example\.com, and no mail server\nhint: set LAZARET_SMTP_URL/);
+  const mail = await cliOutcome(["guard", "uploads"], { cwd: folder.path, env: email });
+  assert.equal(mail.code, 78);
+  assert.match(mail.err, /ops@example\.com, and no mail server\nhint: set LAZARET_SMTP_URL/);
 });

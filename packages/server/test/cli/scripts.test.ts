@@ -1,41 +1,25 @@
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { before, test } from "node:test";
+import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { openApiDocument } from "../../src/compose/openapi-document.ts";
+import { openApiDocument } from "../../src/compose/routes.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import { bucketsIn } from "../support/buckets.ts";
-import { type TestClamd, testClamd } from "../support/clamd.ts";
-import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
-import { type TestService, testKey, testService } from "../support/service.ts";
+import { testKey } from "../support/service.ts";
 import { parseScript, runStep } from "./run-script.ts";
+import { signingService } from "./signing-service.ts";
 
 const scripts = fileURLToPath(new URL("./scripts", import.meta.url));
 const binary = fileURLToPath(new URL("../../bin/lazaret.mjs", import.meta.url));
 const shared = temporaryFolder();
-let clamd: TestClamd;
-let service: TestService;
-let files: FileServer;
-before(async () => {
-  mkdirSync(join(shared.path, "bin"));
-  writeFileSync(join(shared.path, "bin/lazaret"), `#!/bin/sh\nexec '${process.execPath}' '${binary}' "$@"\n`);
-  chmodSync(join(shared.path, "bin/lazaret"), 0o755);
-  bucketsIn(join(shared.path, "data/buckets")).put("uploads", "good.txt", "good");
-  clamd = await testClamd();
-  files = await fileServer();
-  service = await testService({
-    clamd: `unix:${clamd.socketPath}`,
-    dataDir: join(shared.path, "data"),
-    allowHttpCallbacks: true,
-    signCallbackInvocations: true,
-  });
-});
 atTheEnd(() => shared[Symbol.dispose]());
-atTheEnd(() => clamd[Symbol.asyncDispose]());
-atTheEnd(() => files[Symbol.asyncDispose]());
-atTheEnd(() => service[Symbol.asyncDispose]());
+mkdirSync(join(shared.path, "bin"));
+writeFileSync(join(shared.path, "bin/lazaret"), `#!/bin/sh\nexec '${process.execPath}' '${binary}' "$@"\n`);
+chmodSync(join(shared.path, "bin/lazaret"), 0o755);
+bucketsIn(join(shared.path, "data/buckets")).put("uploads", "good.txt", "good");
+const { clamd, files, service } = await signingService(join(shared.path, "data"));
 
 /** What scripts can use as $NAME. */
 function variables(): Record<string, string> {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
-import { runCli } from "../support/run-cli.ts";
+import { cliOutcome, runCli } from "../support/run-cli.ts";
 import { until } from "../support/until.ts";
 
 let clamd: TestClamd;
@@ -32,35 +32,31 @@ const listening = /"event":"listening".*"port":(\d+)/;
 test("serve refuses to start without a key, and says how to make one", async () => {
   using folder = temporaryFolder();
   const { LAZARET_API_KEYS: _, ...keyless } = env();
-  await using run = runCli(["serve"], { cwd: folder.path, env: keyless });
-  assert.equal(await run.ended(), 78);
-  assert.match(run.stderr, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
+  const run = await cliOutcome(["serve"], { cwd: folder.path, env: keyless });
+  assert.equal(run.code, 78);
+  assert.match(run.err, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
 });
 
 test("serve refuses keys that can be guessed, and says how to make one; dev takes them", async () => {
   using folder = temporaryFolder();
   const short = env({ LAZARET_API_KEYS: `${key},fifteen-letters` });
-  await using run = runCli(["serve"], { cwd: folder.path, env: short });
-  assert.equal(await run.ended(), 78);
-  assert.match(
-    run.stderr,
-    /^lazaret: LAZARET_API_KEYS: key 2 has fewer than 16 characters.*\nhint: openssl rand -hex 24/,
-  );
-  assert.ok(!run.stderr.includes("fifteen-letters"));
+  const run = await cliOutcome(["serve"], { cwd: folder.path, env: short });
+  assert.equal(run.code, 78);
+  assert.match(run.err, /^lazaret: LAZARET_API_KEYS: key 2 has fewer than 16 characters.*\nhint: openssl rand -hex 24/);
+  assert.ok(!run.err.includes("fifteen-letters"));
   await using dev = runCli(["dev"], { cwd: folder.path, env: { ...short, LAZARET_API_KEYS: "fifteen-letters" } });
   await dev.says(/is ready at/);
-  dev.child.kill("SIGINT");
-  assert.equal(await dev.ended(), 0);
+  assert.equal(await dev.stop("SIGINT"), 0);
 });
 
 test("serve reports all problems of its settings at once", async () => {
   using folder = temporaryFolder();
   writeFileSync(join(folder.path, "lazaret.json"), '{"prot": 1}');
-  await using run = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: "x", LAZARET_API_KEYZ: "y" }) });
-  assert.equal(await run.ended(), 78);
-  assert.match(run.stderr, /LAZARET_PORT must be a whole number/);
-  assert.match(run.stderr, /LAZARET_API_KEYZ is not a setting\n\s+hint: did you mean LAZARET_API_KEYS\?/);
-  assert.match(run.stderr, /lazaret\.json: prot is not a setting\n\s+hint: did you mean port\?/);
+  const run = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: "x", LAZARET_API_KEYZ: "y" }) });
+  assert.equal(run.code, 78);
+  assert.match(run.err, /LAZARET_PORT must be a whole number/);
+  assert.match(run.err, /LAZARET_API_KEYZ is not a setting\n\s+hint: did you mean LAZARET_API_KEYS\?/);
+  assert.match(run.err, /lazaret\.json: prot is not a setting\n\s+hint: did you mean port\?/);
 });
 
 test("serve scans, and never shows a key", async () => {
@@ -73,8 +69,7 @@ test("serve scans, and never shows a key", async () => {
     body: "hello",
   });
   assert.deepEqual(await response.json(), { status: "clean", size: 5 });
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
   assert.ok(!`${run.stdout}${run.stderr}`.includes(key));
 });
 
@@ -167,15 +162,14 @@ test("SIGHUP makes serve read its keys and rules again, and never ends it", asyn
   run.child.kill("SIGHUP");
   await run.says(/"event":"reloaded","api_keys":2/);
   assert.equal((await scanWith("first-key-of-the-tests")).status, 401);
-  await run.says(/"event":"rules-loaded"/);
+  await run.says(/"event":"rules_loaded"/);
   assert.match(await (await scanWith("third-key-of-the-tests")).text(), /My_Own_Rule/);
 
   writeFileSync(keys, "");
   run.child.kill("SIGHUP");
-  await run.says(/"event":"not-reloaded","message":"no API key is set"/);
+  await run.says(/"event":"not_reloaded","error":"no API key is set"/);
   assert.equal((await scanWith("second-key-of-the-tests")).status, 200);
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
   assert.doesNotMatch(`${run.stdout}${run.stderr}`, /key-of-the-tests/);
 });
 
@@ -204,29 +198,28 @@ test("serve speaks TLS with a certificate and its key", async () => {
       .end();
   });
   assert.equal(status, 204);
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
 });
 
 test("serve says what is wrong when its port is taken, its certificate is missing, or half of TLS is set", async () => {
   using folder = temporaryFolder();
   await using first = runCli(["serve"], { cwd: folder.path, env: env() });
   const [, port] = await first.says(listening);
-  await using taken = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: String(port) }) });
-  assert.equal(await taken.ended(), 78);
-  assert.match(taken.stderr, /the port is taken\nhint: /);
+  const taken = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: String(port) }) });
+  assert.equal(taken.code, 78);
+  assert.match(taken.err, /the port is taken\nhint: /);
 
   const nowhere = join(folder.path, "nowhere.pem");
-  await using missing = runCli(["serve"], {
+  const missing = await cliOutcome(["serve"], {
     cwd: folder.path,
     env: env({ LAZARET_TLS_CERT: nowhere, LAZARET_TLS_KEY: nowhere }),
   });
-  assert.equal(await missing.ended(), 78);
-  assert.match(missing.stderr, /cannot use the TLS files.*\nhint: /);
+  assert.equal(missing.code, 78);
+  assert.match(missing.err, /cannot use the TLS files.*\nhint: /);
 
-  await using half = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_TLS_CERT: nowhere }) });
-  assert.equal(await half.ended(), 78);
-  assert.match(half.stderr, /one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing/);
+  const half = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_TLS_CERT: nowhere }) });
+  assert.equal(half.code, 78);
+  assert.match(half.err, /one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing/);
 });
 
 test("on SIGTERM a connection that never sent a request is not waited for", async () => {
@@ -252,41 +245,40 @@ test("a reader of the log that leaves does not take the service with it", async 
     assert.equal((await fetch(`http://127.0.0.1:${port}/healthz`)).status, 204);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  run.child.kill("SIGTERM");
-  assert.equal(await run.ended(), 0);
+  assert.equal(await run.stop(), 0);
 });
 
 test("an empty variable is as good as none, and mistakes in lazaret.json come with a hint", async () => {
   using folder = temporaryFolder();
-  await using empty = runCli(["config"], { cwd: folder.path, env: { LAZARET_HOST: "", LAZARET_DATA_DIR: "" } });
-  assert.equal(await empty.ended(), 0);
-  assert.match(empty.stdout, /^LAZARET_HOST=0\.0\.0\.0 {2}# default/m);
+  const empty = await cliOutcome(["config"], { cwd: folder.path, env: { LAZARET_HOST: "", LAZARET_DATA_DIR: "" } });
+  assert.equal(empty.code, 0);
+  assert.match(empty.out, /^LAZARET_HOST=0\.0\.0\.0 {2}# default/m);
   mkdirSync(join(folder.path, "lazaret.json"));
-  await using unreadable = runCli(["config"], { cwd: folder.path });
-  assert.equal(await unreadable.ended(), 78);
-  assert.match(unreadable.stderr, /cannot read lazaret\.json: .*\nhint: /);
+  const unreadable = await cliOutcome(["config"], { cwd: folder.path });
+  assert.equal(unreadable.code, 78);
+  assert.match(unreadable.err, /cannot read lazaret\.json: .*\nhint: /);
   rmdirSync(join(folder.path, "lazaret.json"));
   writeFileSync(join(folder.path, "lazaret.json"), '{"host": null}');
-  await using nothing = runCli(["config"], { cwd: folder.path });
-  assert.equal(await nothing.ended(), 78);
-  assert.match(nothing.stderr, /lazaret\.json: host must be a string/);
+  const nothing = await cliOutcome(["config"], { cwd: folder.path });
+  assert.equal(nothing.code, 78);
+  assert.match(nothing.err, /lazaret\.json: host must be a string/);
 });
 
 test("rules of one's own that do not compile keep the service from starting, with a hint", async () => {
   using folder = temporaryFolder();
   writeFileSync(join(folder.path, "own.yar"), "rule broken {");
   const rules = env({ LAZARET_ENGINE: "P", LAZARET_CLAMD: "none", LAZARET_RULES_DIR: folder.path });
-  await using run = runCli(["serve"], { cwd: folder.path, env: rules });
-  assert.equal(await run.ended(), 78);
-  assert.match(run.stderr, /cannot start engine P with the rules in .*[\s\S]*\nhint: LAZARET_RULES_DIR/);
+  const run = await cliOutcome(["serve"], { cwd: folder.path, env: rules });
+  assert.equal(run.code, 78);
+  assert.match(run.err, /cannot start engine P with the rules in .*[\s\S]*\nhint: LAZARET_RULES_DIR/);
 });
 
 test("config shows every setting with its origin, and hides the keys", async () => {
   using folder = temporaryFolder();
-  await using run = runCli(["config", "--port", "9000"], { cwd: folder.path, env: env() });
-  assert.equal(await run.ended(), 0);
-  assert.match(run.stdout, /^LAZARET_PORT=9000 {2}# flag: /m);
-  assert.match(run.stdout, /^LAZARET_HOST=127\.0\.0\.1 {2}# environment: /m);
-  assert.match(run.stdout, /^LAZARET_API_KEYS=\(1 set, hidden\)/m);
-  assert.ok(!run.stdout.includes(key));
+  const run = await cliOutcome(["config", "--port", "9000"], { cwd: folder.path, env: env() });
+  assert.equal(run.code, 0);
+  assert.match(run.out, /^LAZARET_PORT=9000 {2}# flag: /m);
+  assert.match(run.out, /^LAZARET_HOST=127\.0\.0\.1 {2}# environment: /m);
+  assert.match(run.out, /^LAZARET_API_KEYS=\(1 set, hidden\)/m);
+  assert.ok(!run.out.includes(key));
 });

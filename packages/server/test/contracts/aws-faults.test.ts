@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import { done } from "../../src/model/settlement.ts";
-import { AwsUnavailable } from "../../src/platforms/aws/queue/aws-unavailable.ts";
+import { AwsUnavailable } from "../../src/platforms/aws/aws-unavailable.ts";
 import { type AwsStores, startAws } from "../support/aws/aws-stores.ts";
 import { type Fault, type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";

@@ -1,4 +1,4 @@
-import { awsPlatform } from "../../src/platforms/aws/aws.ts";
+import { awsPlatform } from "../../src/platforms/aws/platform.ts";
 import { type AwsStandIn, awsStandIn } from "../support/aws/aws-stand-in.ts";
 import { findingsInbox } from "../support/aws/findings-inbox.ts";
 import { ServiceError } from "../support/aws/json-services.ts";

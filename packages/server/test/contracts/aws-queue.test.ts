@@ -8,7 +8,7 @@ import {
 } from "@lazaret/contract";
 import type { Job } from "../../src/model/job.ts";
 import { done } from "../../src/model/settlement.ts";
-import { JobTooLarge } from "../../src/platforms/aws/queue/messages/job-message.ts";
+import { JobTooLarge } from "../../src/platforms/aws/job-message.ts";
 import { MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
 import { startAws } from "../support/aws/aws-stores.ts";
 import { atTheEnd } from "../support/leftovers.ts";

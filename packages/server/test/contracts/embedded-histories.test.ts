@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { jobStore } from "../../src/platforms/embedded/job-store.ts";
-import { sealer } from "../../src/platforms/embedded/sealed.ts";
-import { directConnection } from "../../src/platforms/embedded/sqlite/connection.ts";
 import type { OpenDatabase } from "../../src/platforms/embedded/sqlite/open-database.ts";
 import { migrate } from "../../src/platforms/embedded/sqlite/schema.ts";
+import { sealer } from "../../src/platforms/shared/sealed.ts";
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
+import { directConnection } from "../support/direct-connection.ts";
 import { jobQueueHistories } from "./job-queue-histories.ts";
 import type { Stores } from "./stores.ts";
 
@@ -20,7 +20,7 @@ jobQueueHistories(
     async make() {
       const db = new DatabaseSync(":memory:");
       migrate(db, ":memory:");
-      const open = { db, path: ":memory:", sealer: secrets, clockLookEveryMs: 0 };
+      const open = { db, path: ":memory:", sealer: secrets, clockCheckEveryMs: 0 };
       return { ...storesOn(open, { now: Date.UTC(2026, 0, 1) }), [Symbol.asyncDispose]: async () => db.close() };
     },
   },

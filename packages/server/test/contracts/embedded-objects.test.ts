@@ -1,10 +1,10 @@
 import { lstatSync, mkdirSync, writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { versionOf } from "../../src/platforms/embedded/objects/files/fingerprint.ts";
-import { folderObjects } from "../../src/platforms/embedded/objects/folder-objects.ts";
-import { objectWriter } from "../../src/platforms/embedded/objects/put-object.ts";
+import { versionOf } from "../../src/platforms/embedded/objects/fingerprint.ts";
+import { folderObjects } from "../../src/platforms/embedded/objects/objects.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
+import { objectWriter } from "../support/object-writer.ts";
 import { objectActionsContract } from "./object-actions.ts";
 import { objectListerContract, objectWatcherContract } from "./object-lister.ts";
 import { objectReaderContract } from "./object-reader.ts";

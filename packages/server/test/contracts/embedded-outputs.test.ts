@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { guardedConnector } from "../../src/net/guarded-connector.ts";
-import { embeddedPlatform } from "../../src/platforms/embedded/embedded.ts";
+import { embeddedPlatform } from "../../src/platforms/embedded/platform.ts";
 import type { SendingParts } from "../../src/platforms/shared/messages/fan-out.ts";
 import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Verdict } from "../../src/model/verdict.ts";
 import { type Engine, EngineUnavailable } from "../../src/scan/engine.ts";
-import { deflated, encrypted, stored, zip } from "../support/zip-writer.ts";
+import { deflated, encrypted, stored, zip } from "../fixtures/zip-writer.ts";
 
 /** What an engine brings to this suite. */
 export interface EngineKind {

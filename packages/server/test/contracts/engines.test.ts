@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { clamd } from "../../src/engines/clamd/clamd.ts";
-import { rulesEngine } from "../../src/engines/rules/rules-engine.ts";
 import { unpackThreads } from "../../src/engines/threads/scan-threads.ts";
 import { unpackingEngine } from "../../src/engines/unpacking-engine.ts";
 import { startEngine } from "../../src/engines/variants.ts";
+import { payloadsOf, writeRules, writeSignatures } from "../fixtures/corpus/payloads.ts";
 import { testClamd } from "../support/clamd.ts";
-import { payloadsOf, writeRules, writeSignatures } from "../support/corpus/payloads.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { rulesEngine } from "../support/rules-engine.ts";
 import { engineContract } from "./engine.ts";
 import { hashEngine } from "./hash-engine.ts";
 

@@ -3,7 +3,7 @@
  * durable.
  */
 import { randomUUID } from "node:crypto";
-import { attributesOf } from "../../src/deliver/render-finding.ts";
+import { attributesOf } from "../../src/deliver/findings-topic.ts";
 import { tryFanOut } from "../support/try-fan-out.ts";
 
 const [dataDir = "", endpoint = ""] = process.argv.slice(2);

@@ -1,13 +1,13 @@
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { CallbackFailures, FailedCallback } from "../../src/deliver/callback-failures.ts";
 import type { BusEvent } from "../../src/deliver/event-bus.ts";
-import { emailText } from "../../src/deliver/render-finding.ts";
 import type { ResultStore } from "../../src/deliver/result-store.ts";
 import * as signing from "../../src/deliver/signing-keys.ts";
 import { alarm } from "../../src/flow/alarm.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
+import { emailText } from "../../src/platforms/shared/finding-text.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
 import { monthOf, type UsageMeter } from "../../src/scan/usage-meter.ts";
 import { memoryBrowser, memoryDeadLetters, memoryQueue } from "./memory-queue.ts";

@@ -1,5 +1,5 @@
+import { jobCard } from "../../src/model/job-card.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
-import { jobCard } from "../../src/queue/job-card.ts";
 import type {
   DeadLetter,
   DeadLetters,

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type FolderObjects, folderObjects } from "../../src/platforms/embedded/objects/folder-objects.ts";
-import { type ObjectWriter, objectWriter } from "../../src/platforms/embedded/objects/put-object.ts";
-import type { WatchOptions } from "../../src/platforms/embedded/objects/watch/watch-objects.ts";
+import { type FolderObjects, folderObjects } from "../../src/platforms/embedded/objects/objects.ts";
+import type { WatchOptions } from "../../src/platforms/embedded/objects/watch-objects.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
+import { type ObjectWriter, objectWriter } from "../support/object-writer.ts";
 
 /** A folder store with one bucket, and what somebody can do to it who has the folders at hand. */
 export interface SampleBucket extends Disposable {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Job } from "../../src/model/job.ts";
+import { type Job, noFailures } from "../../src/model/job.ts";
 import type { Report } from "../../src/model/report.ts";
 
 /** Everything that text can be: quotes, NUL, emoji, both halves of a surrogate pair alone, in the wrong order. */
@@ -22,11 +22,7 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
       url: "https://receiver.example/scans?token=of-the-callback",
       headers: { "X-Api-Key": "of-the-callback" },
     },
-    failedDownloads: 0,
-    failedScans: 0,
-    failedActions: 0,
-    failedCallbacks: 0,
-    failedRuns: 0,
+    ...noFailures,
     ...parts,
   };
 }

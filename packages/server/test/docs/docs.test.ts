@@ -6,6 +6,7 @@ import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
 import { EVENT_SOURCE, findings } from "@lazaret/contract";
 import { publicKeyParameters } from "../../src/deliver/signing-keys.ts";
+import { logEvents } from "../../src/log.ts";
 import { envName, settingNames } from "../../src/settings/read-settings.ts";
 import { settingsPage } from "../../src/settings/settings-page.ts";
 import { settingsTable } from "../../src/settings.ts";
@@ -23,6 +24,19 @@ async function markdown(): Promise<string[]> {
 
 test("docs/settings.md is what the settings table says", () => {
   assert.equal(read("docs/settings.md"), settingsPage());
+});
+
+test("docs/logs.md has every event of the log, and no other", () => {
+  const rows = read("docs/logs.md")
+    .split("\n")
+    .slice(read("docs/logs.md").split("\n").indexOf("| event | level | when | fields |") + 2)
+    .filter((line) => line.startsWith("| `"));
+  const named = rows.flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  assert.deepEqual(named.toSorted(), logEvents.toSorted());
+  assert.deepEqual(
+    logEvents.filter((name) => !/^[a-z]+(?:_[a-z]+)*$/.test(name)),
+    [],
+  );
 });
 
 test("every setting that the docs name is one", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
@@ -86,6 +86,40 @@ for (const place of [".", "deploy/cdk"]) {
     assert.doesNotMatch(lock, /"libc"/);
   });
 }
+
+test("a script that needs only the server leaves the development packages of a clone where they are", async () => {
+  using folder = temporaryFolder();
+  const clone = join(folder.path, "clone");
+  for (const name of ["scripts/setup.mjs", "package.json", "package-lock.json"]) {
+    mkdirSync(dirname(join(clone, name)), { recursive: true });
+    cpSync(join(root, name), join(clone, name));
+  }
+  // Stands for npm: writes down what it was asked for, and brings the Node that a set-up must have.
+  const npm = join(folder.path, "npm.mjs");
+  const asked = join(folder.path, "asked");
+  writeFileSync(
+    npm,
+    `import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+    appendFileSync(${JSON.stringify(asked)}, process.argv.slice(2).join(" ") + "\\n");
+    mkdirSync("node_modules/node/bin", { recursive: true });
+    writeFileSync("node_modules/node/bin/node", "");`,
+  );
+  const setUp = async (scope: "run" | "all"): Promise<string | undefined> => {
+    writeFileSync(asked, "");
+    const script = `import { installPackages } from "./scripts/setup.mjs"; installPackages("${scope}");`;
+    const env = strangersEnv({ npm_execpath: npm });
+    await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { cwd: clone, env });
+    return readFileSync(asked, "utf8").split("\n")[0] || undefined;
+  };
+  assert.match((await setUp("run")) ?? "", /^ci .*--omit=dev/);
+  assert.equal(await setUp("run"), undefined);
+  // As a plain npm ci leaves it, with no stamp of ours.
+  rmSync(join(clone, "node_modules"), { recursive: true });
+  mkdirSync(join(clone, "node_modules/typescript"), { recursive: true });
+  assert.doesNotMatch((await setUp("run")) ?? assert.fail("nothing was installed"), /--omit/);
+  assert.equal(await setUp("run"), undefined);
+  assert.equal(await setUp("all"), undefined);
+});
 
 function groupIsThere(pid: number): boolean {
   try {

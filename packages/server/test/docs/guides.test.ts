@@ -6,10 +6,9 @@ import { type Place, place } from "./place.ts";
 
 /** The pages that are followed, and how many commands each has at least. */
 const pages: Record<string, number> = {
-  "README.md": 6,
-  "docs/quickstart.md": 9,
+  "README.md": 10,
   "docs/scan-uploads.md": 3,
-  "docs/receive-callbacks.md": 7,
+  "docs/callbacks.md": 7,
   "docs/guard-a-bucket.md": 2,
   "docs/versions.md": 1,
   "examples/express/README.md": 3,

@@ -4,12 +4,12 @@ import { Agent, type ClientRequest, type IncomingMessage, type RequestListener, 
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
+import { encrypted, zip } from "../fixtures/zip-writer.ts";
 import { eicar } from "../support/eicar.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { httpServer } from "../support/loopback-server.ts";
 import { type TestService, testKey, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { encrypted, zip } from "../support/zip-writer.ts";
 import { alone, examplesFolder, type StartedServer, startServer } from "./start-server.ts";
 
 const programs: Record<string, URL> = {

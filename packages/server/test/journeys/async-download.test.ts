@@ -162,7 +162,9 @@ test("a download that fails in a way that may pass is tried again after 5, 10 an
     [3, 15],
   ] as const) {
     await until(`try ${tries} has failed`, () =>
-      service.lines.some((line) => line.event === "job" && line.after_s === seconds && line.failure === "HTTP_503"),
+      service.lines.some(
+        (line) => line.event === "job" && line.after_seconds === seconds && line.failure === "HTTP_503",
+      ),
     );
     assert.equal(flaky, tries);
     clock.advance(seconds + 1);

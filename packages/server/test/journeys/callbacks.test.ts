@@ -45,7 +45,7 @@ async function throughAllInvocations(service: TestService, clock: ToldClock): Pr
     await until(`invocation ${invocations} is over`, () => jobLines(service).length === invocations);
     clock.advance(60);
   }
-  return jobLines(service).map((line) => line.after_s);
+  return jobLines(service).map((line) => line.after_seconds);
 }
 
 /** The event of a result, once it is in the file of the bus. */

@@ -3,12 +3,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { encrypted, zip } from "../fixtures/zip-writer.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { encrypted, zip } from "../support/zip-writer.ts";
 
 let clamd: TestClamd;
 let alone: TestService;

@@ -4,8 +4,8 @@ import { before, describe, test } from "node:test";
 import { startEngine, type VariantParts } from "../../src/engines/variants.ts";
 import type { Verdict } from "../../src/model/verdict.ts";
 import type { Engine } from "../../src/scan/engine.ts";
+import { type HostileFile, hostileFiles } from "../fixtures/hostile-files.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
-import { type HostileFile, hostileFiles } from "../support/hostile-files.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 
 let clamd: TestClamd;

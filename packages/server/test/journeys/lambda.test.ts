@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { startAsyncApi } from "../../src/compose/async-api.ts";
+import { startAsyncApi } from "../../src/lambda.ts";
 import { log } from "../../src/log.ts";
-import type { LambdaEvent, LambdaResult } from "../../src/receive/lambda/lambda-event.ts";
-import { lambdaHandler } from "../../src/receive/lambda/lambda-handler.ts";
+import { type LambdaEvent, type LambdaResult, lambdaHandler } from "../../src/receive/lambda-handler.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";

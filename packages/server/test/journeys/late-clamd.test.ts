@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { Readable } from "node:stream";
 import { beforeEach, test } from "node:test";
-import { engineParts } from "../../src/compose/engine-parts.ts";
+import { engineParts } from "../../src/compose/engine.ts";
 import { type ClamdAddress, describeAddress, findClamd } from "../../src/engines/clamd/address.ts";
 import { startEngine } from "../../src/engines/variants.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
@@ -68,7 +68,7 @@ test("a service that starts before clamd takes it in when it comes, and misses i
   await daemon.start();
   assert.equal(await statusOf(service, knownToClamd), "infected");
   assert.deepEqual(
-    service.lines.filter(({ event }) => event === "clamd-found").map((line) => line.clamd),
+    service.lines.filter(({ event }) => event === "clamd_found").map((line) => line.clamd),
     [`unix:${daemon.socketPath}`],
   );
   await until("readiness tells", async () => /^ClamAV /.test((await readiness(service)).clamd));
@@ -83,7 +83,7 @@ test("a service that nobody asks anything takes clamd in too", async () => {
   const daemon = await stoppedClamd();
   await using service = await serviceFor(daemon);
   await daemon.start();
-  await until("the log says so", () => service.lines.some(({ event }) => event === "clamd-found"));
+  await until("the log says so", () => service.lines.some(({ event }) => event === "clamd_found"));
 });
 
 test("a scan that is under way when clamd comes ends as it began", async () => {
@@ -172,14 +172,14 @@ test("engine Q waits for a clamd that is installed: not ready, 503, and ready wh
 test("the log warns at the start where clamd is installed and no socket is there", async () => {
   const daemon = await stoppedClamd();
   await using service = await serviceFor(daemon);
-  const [line] = service.lines.filter(({ event }) => event === "clamd-missing");
+  const [line] = service.lines.filter(({ event }) => event === "clamd_missing");
   assert.equal(line?.level, "error");
-  assert.match(String(line?.message), /clamd is installed on this machine/);
+  assert.match(String(line?.error), /clamd is installed on this machine/);
   assert.match(String(line?.hint), /systemctl enable --now clamav-daemon/);
   await daemon.start();
   await using second = await serviceFor(daemon);
   assert.equal(
-    second.lines.some(({ event }) => event === "clamd-missing"),
+    second.lines.some(({ event }) => event === "clamd_missing"),
     false,
   );
 });

@@ -3,13 +3,13 @@ import { existsSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { prepareDataFolder } from "../../src/platforms/embedded/data-folder.ts";
-import { folderObjects } from "../../src/platforms/embedded/objects/folder-objects.ts";
-import { objectWriter } from "../../src/platforms/embedded/objects/put-object.ts";
+import { folderObjects } from "../../src/platforms/embedded/objects/objects.ts";
 import { parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { type Buckets, bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { eicar } from "../support/eicar.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { objectWriter } from "../support/object-writer.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { type CorpusFile, containersOfAllKinds, corpus, sample } from "../support/corpus/corpus.ts";
-import { byHash, byRule, byStart } from "../support/corpus/payloads.ts";
-import { type Answer, ask, type SetUps, startSetUps } from "../support/corpus/set-ups.ts";
+import { type CorpusFile, containersOfAllKinds, corpus, sample } from "../fixtures/corpus/corpus.ts";
+import { byHash, byRule, byStart } from "../fixtures/corpus/payloads.ts";
+import { type Answer, ask, type SetUps, startSetUps } from "../fixtures/corpus/set-ups.ts";
 import { atTheEnd, temporaryFolder, watchChild } from "../support/leftovers.ts";
 
 /**

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { before, test } from "node:test";
+import { stored, zip } from "../fixtures/zip-writer.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { testKey, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { stored, zip } from "../support/zip-writer.ts";
 
 let clamd: TestClamd;
 before(async () => {

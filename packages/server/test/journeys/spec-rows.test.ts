@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
+import { encrypted, zip } from "../fixtures/zip-writer.ts";
 import { bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
@@ -12,7 +13,6 @@ import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { toldClock } from "../support/told-clock.ts";
 import { until } from "../support/until.ts";
-import { encrypted, zip } from "../support/zip-writer.ts";
 
 /** What the spec says in so many words, written out here and not taken from the code. */
 const folder = temporaryFolder();
@@ -166,7 +166,7 @@ test("a failed callback is told with its error object in full, after all tries",
   };
   await post("/api/v1/scan/async/download", body);
   const job = (): unknown =>
-    service.lines.find(({ event, trace_id }) => event === "callback" && trace_id === "callback")?.job;
+    service.lines.find(({ event, trace_id }) => event === "callback" && trace_id === "callback")?.job_id;
   const runs = (): number => service.lines.filter((line) => line.event === "job" && line.job_id === job()).length;
   for (const invocations of [1, 2, 3, 4]) {
     await until(`invocation ${invocations} is over`, () => job() !== undefined && runs() === invocations, patient);

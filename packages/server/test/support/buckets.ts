@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { folderObjects } from "../../src/platforms/embedded/objects/folder-objects.ts";
+import { folderObjects } from "../../src/platforms/embedded/objects/objects.ts";
 
 export interface Buckets {
   path: string;

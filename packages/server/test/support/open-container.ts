@@ -1,9 +1,8 @@
 import { FULL_LIMITS } from "../../src/engines/threads/scan-limits.ts";
-import { memoryBlob } from "../../src/unpack/blob.ts";
+import { gaps, memoryBlob, type Range } from "../../src/unpack/blob.ts";
 import { type UnpackLimits, unpackBudget } from "../../src/unpack/budget.ts";
-import type { MemberSink, Opener, Outcome, Place, Range } from "../../src/unpack/opener.ts";
-import { gaps } from "../../src/unpack/ranges.ts";
-import { sevenZipProgram } from "../../src/unpack/seven-zip/seven-zip.ts";
+import type { MemberSink, Opener, Outcome, Place } from "../../src/unpack/opener.ts";
+import { sevenZipProgram } from "../../src/unpack/seven-zip.ts";
 
 interface OpenedMember {
   name: string;

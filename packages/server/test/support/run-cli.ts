@@ -14,6 +14,15 @@ export interface CliRun extends AsyncDisposable {
   says(pattern: RegExp): Promise<RegExpMatchArray>;
   /** The exit code, once it has ended. */
   ended(): Promise<number | null>;
+  /** The same, after it was sent the signal: SIGTERM if no other is given. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+/** What a run that ends by itself has left. */
+export interface CliOutcome {
+  code: number | null;
+  out: string;
+  err: string;
 }
 
 export interface CliOptions {
@@ -43,6 +52,10 @@ export function runCli(args: readonly string[], options: CliOptions): CliRun {
   child.stderr?.setEncoding("utf8").on("data", (part) => {
     stderr += part;
   });
+  const ended = async (): Promise<number | null> => {
+    await exit;
+    return child.exitCode;
+  };
   return {
     child,
     get stdout() {
@@ -53,18 +66,28 @@ export function runCli(args: readonly string[], options: CliOptions): CliRun {
     },
     async says(pattern) {
       const found = (): RegExpMatchArray | null => `${stdout}${stderr}`.match(pattern);
-      await until(`lazaret says ${pattern}; it said ${stdout}${stderr}`, () => found() !== null, { limitMs: 60_000 });
+      const says = until(`lazaret says ${pattern}`, () => found() !== null, { limitMs: 60_000 });
+      await says.catch((error: Error) => {
+        throw new Error(`${error.message}; it said ${stdout}${stderr}`);
+      });
       return found() as RegExpMatchArray;
     },
-    async ended() {
-      await exit;
-      return child.exitCode;
+    ended,
+    stop(signal = "SIGTERM") {
+      child.kill(signal);
+      return ended();
     },
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
       await exit;
     },
   };
+}
+
+/** Runs it to its end. */
+export async function cliOutcome(args: readonly string[], options: CliOptions): Promise<CliOutcome> {
+  await using run = runCli(args, options);
+  return { code: await run.ended(), out: run.stdout, err: run.stderr };
 }
 
 /** What a command is put after to have a small tmpfs that ends with it. Needs no root where namespaces are allowed. */

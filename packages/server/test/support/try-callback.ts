@@ -1,6 +1,6 @@
 import { type CallbackSender, type CallbackSenderOptions, callbackSender } from "../../src/deliver/callback.ts";
 import type { LogFields } from "../../src/log.ts";
-import type { Job } from "../../src/model/job.ts";
+import { type Job, noFailures } from "../../src/model/job.ts";
 import type { Report } from "../../src/model/report.ts";
 import { addressGuard } from "../../src/net/address-guard.ts";
 import { guardedConnector } from "../../src/net/guarded-connector.ts";
@@ -25,11 +25,7 @@ export function jobFor(
     traceId: "order-4711",
     source: { kind: "url", url: "https://files.example.com/report.pdf?token=t", headers: {} },
     callback: { url, headers },
-    failedDownloads: 0,
-    failedScans: 0,
-    failedActions: 0,
-    failedCallbacks: 0,
-    failedRuns: 0,
+    ...noFailures,
     ...rest,
     report: rest.report ?? cleanReport,
   };

@@ -1,13 +1,22 @@
+import type { EventBus } from "../../src/deliver/event-bus.ts";
+import type { FindingsTopic } from "../../src/deliver/findings-topic.ts";
 import type { SignCallback } from "../../src/deliver/signature.ts";
 import type { Log, LogFields } from "../../src/log.ts";
 import { guardedConnector } from "../../src/net/guarded-connector.ts";
+import { sqliteBus } from "../../src/platforms/embedded/event-bus.ts";
+import { sqliteTopic } from "../../src/platforms/embedded/findings-topic.ts";
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
 import { type FanOut, startFanOut } from "../../src/platforms/shared/messages/fan-out.ts";
-import type { MailSettings } from "../../src/platforms/shared/messages/mail-settings.ts";
 import { type OutboxLimits, outboxLimits } from "../../src/platforms/shared/messages/outbox.ts";
-import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
+import {
+  type MailSettings,
+  parseEventTargets,
+  parseSubscriptions,
+} from "../../src/platforms/shared/messages/subscriptions.ts";
 
 export interface TriedFanOut extends FanOut, AsyncDisposable {
+  readonly topic: FindingsTopic;
+  readonly eventBus: EventBus;
   readonly logged: readonly LogFields[];
 }
 
@@ -23,7 +32,7 @@ export interface TryFanOutOptions {
   limits?: Partial<OutboxLimits>;
 }
 
-/** The fan-out of one process on a data folder: real SQLite, real senders, a told clock and no jitter. */
+/** Topic, bus and fan-out of one process on a data folder: real SQLite, real senders, a told clock and no jitter. */
 export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Promise<TriedFanOut> {
   const { subscriptions = [], targets = [], clock = { now: Date.UTC(2026, 0, 1) }, mail, sign, limits } = options;
   const now = (): number => clock.now;
@@ -47,17 +56,21 @@ export async function tryFanOut(dataDir: string, options: TryFanOutOptions): Pro
   };
   await using undo = new AsyncDisposableStack();
   undo.defer(store.close);
+  const stackName = "prod";
+  const subscribed = parsed(parseSubscriptions(JSON.stringify(subscriptions)));
+  const targeted = parsed(parseEventTargets(JSON.stringify(targets)));
   const fanOut = startFanOut({
     outbox: store.outbox,
-    stackName: "prod",
-    now,
-    subscriptions: parsed(parseSubscriptions(JSON.stringify(subscriptions))),
-    targets: parsed(parseEventTargets(JSON.stringify(targets))),
+    stackName,
+    subscriptions: subscribed,
+    targets: targeted,
     sending: options.publishOnly ? undefined : sending,
   });
   undo.move();
   return {
     ...fanOut,
+    topic: sqliteTopic(store, { stackName, subscriptions: subscribed, now }),
+    eventBus: sqliteBus(store, targeted),
     logged,
     async [Symbol.asyncDispose]() {
       await fanOut.stop(0);

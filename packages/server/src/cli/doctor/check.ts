@@ -1,4 +1,4 @@
-/** What was looked at, and what to do about it. */
+/** One thing that was checked, and what to do about it. */
 export interface Check {
   level: "ok" | "warn" | "fail";
   /** One or two words. */
@@ -11,7 +11,7 @@ export function ok(name: string, detail: string): Check {
   return { level: "ok", name, detail };
 }
 
-/** It works, and may not as you think. */
+/** It works, but perhaps not as intended. */
 export function warn(name: string, detail: string, fix: string): Check {
   return { level: "warn", name, detail, fix };
 }

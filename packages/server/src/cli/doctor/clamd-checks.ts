@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { rememberedClamd } from "../../compose/engine-parts.ts";
+import { rememberedClamd } from "../../compose/engine.ts";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
@@ -7,8 +7,9 @@ import { clamdBinary } from "../../engines/clamd/own-clamd.ts";
 import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/temporary-folder.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
 import { concurrencyOf } from "../../engines/variants.ts";
+import { timeLimit } from "../../flow/time-limit.ts";
 import type { Settings } from "../../settings.ts";
-import { inBytes } from "../terminal/quantities.ts";
+import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 export interface ClamdChecksOptions {
@@ -26,7 +27,7 @@ const OLD_LEFTOVER_MS = 3_600_000;
 const MIB = 1024 * 1024;
 /** Of deploy/clamd.conf. */
 const RECOMMENDED_THREADS = 32;
-/** A scan takes a vCPU: more at once than this makes none faster. */
+/** A scan takes a whole vCPU: more threads than this make nothing faster. */
 const THREADS_PER_VCPU = 4;
 /** Test files and readiness. */
 const FURTHER_CONNECTIONS = 3;
@@ -37,8 +38,9 @@ export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]>
   const address = settings.clamd === "auto" ? findClamd(clamdSockets) : parseClamdAddress(settings.clamd);
   if (!address) return [missing(settings)];
   const where = describeAddress(address);
+  using limit = timeLimit(TIMEOUT_MS);
   try {
-    const version = await askVersion(address, TIMEOUT_MS, AbortSignal.timeout(TIMEOUT_MS));
+    const version = await askVersion(address, TIMEOUT_MS, limit.signal);
     const conf = confPath === undefined ? findClamdConf(address) : readClamdConf(confPath);
     return [
       ok("clamd", `${version.product} at ${where}`),
@@ -85,9 +87,10 @@ function ageCheck(version: Awaited<ReturnType<typeof askVersion>>, now: number):
 /** Does it find what it must, and what does it unpack by itself? */
 async function canaryCheck(address: ClamdAddress): Promise<Check> {
   const engine = clamd({ address, concurrency: 1 });
+  using limit = timeLimit(TIMEOUT_MS);
   try {
     // The verdict of any file waits for the canaries.
-    await engine.scan(nothing(), AbortSignal.timeout(TIMEOUT_MS));
+    await engine.scan(nothing(), limit.signal);
     const ways = [...engine.opens()];
     if (ways.length > 0) return ok("clamd opens", `${ways.join(", ")}; it finds its test files in these by itself`);
     const detail = "nothing that counts: it does not report its limits, so that every member is shown to it";

@@ -1,13 +1,13 @@
 import { existsSync, type Stats, statSync } from "node:fs";
 import { access, constants, readdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { inBytes } from "../terminal/quantities.ts";
+import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const MIB = 1024 * 1024;
 const LITTLE_SPACE = 1024 * MIB;
 const NO_SPACE = 100 * MIB;
-/** No Lazaret ran before. */
+/** No release of Lazaret is older. */
 const EARLIEST = Date.UTC(2026, 0, 1);
 /** Clocks of file systems, and of servers, may be off a little. */
 const SLACK_MS = 2 * 60_000;
@@ -20,6 +20,7 @@ export async function diskCheck(dataDir: string): Promise<Check> {
   return spaceCheck(dataDir, bavail * bsize);
 }
 
+/** @internal a test says how much is free */
 export function spaceCheck(dataDir: string, freeBytes: number): Check {
   const detail = `${inBytes(freeBytes)} free for ${dataDir}`;
   const fix = "make room, or move it with LAZARET_DATA_DIR: a job that cannot be kept is refused";

@@ -1,8 +1,7 @@
 import { version } from "../../version.ts";
-import { coloured } from "../terminal/output.ts";
-import { printable } from "../terminal/table.ts";
-import type { Tally } from "../terminal/tally.ts";
-import type { Scanned } from "./scanned.ts";
+import { coloured, printable } from "../terminal/output.ts";
+import type { Tally } from "../terminal/progress.ts";
+import type { Scanned } from "./scan-all.ts";
 
 /** How results are written to stdout. */
 export interface Format {

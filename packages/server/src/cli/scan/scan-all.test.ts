@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CommandFailed } from "../outcome/command-failed.ts";
-import { exitCodes } from "../outcome/exit-codes.ts";
-import { scanAll } from "./scan-all.ts";
-import type { ScanItem, Scanned, Scanner } from "./scanned.ts";
+import { CommandFailed, exitCodes } from "../exit-codes.ts";
+import { type ScanItem, type Scanned, type Scanner, scanAll } from "./scan-all.ts";
 
 const never = new AbortController().signal;
 

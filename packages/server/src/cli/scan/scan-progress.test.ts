@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import { newTally } from "../terminal/tally.ts";
+import { newTally } from "../terminal/progress.ts";
+import type { ScanItem } from "./scan-all.ts";
 import { fileLine, scanProgress } from "./scan-progress.ts";
-import type { ScanItem } from "./scanned.ts";
 
 test("a file's line has a bar, the share, the rate and the remaining time", () => {
   const file = { name: "big\x1b.iso", totalBytes: 4096, bytes: 1024, startedAt: 0 };

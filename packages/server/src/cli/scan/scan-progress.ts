@@ -1,9 +1,6 @@
-import { liveArea, type Terminal } from "../terminal/live-area.ts";
-import { bar, progressLine } from "../terminal/progress.ts";
-import { inBytes, inTime } from "../terminal/quantities.ts";
-import { printable } from "../terminal/table.ts";
-import type { Tally } from "../terminal/tally.ts";
-import type { ScanItem } from "./scanned.ts";
+import { inBytes, inTime, printable } from "../terminal/output.ts";
+import { bar, liveArea, progressLine, type Tally, type Terminal } from "../terminal/progress.ts";
+import type { ScanItem } from "./scan-all.ts";
 
 /** Bars for the files under way and one for all of them, on a terminal; nothing elsewhere. */
 export interface ScanProgress extends Disposable {
@@ -57,7 +54,7 @@ export function scanProgress({ terminal, tally, now = () => performance.now() }:
     return progressLine({ ...tally, bytes }, seconds, left);
   }
 
-  // Also while nothing is read: the server may be looking at it. Not before the first file, which is drawn at once.
+  // Also while nothing is read, as the server may still scan. Not before the first file, which is drawn at once.
   const timer = terminal.isTTY ? setInterval(() => underWay.size > 0 && draw(), DRAW_MS).unref() : undefined;
   return {
     start(item) {
@@ -82,7 +79,10 @@ export function scanProgress({ terminal, tally, now = () => performance.now() }:
   };
 }
 
-/** `[########........]  50%  12.0 MB/s  ETA 3s  uploads/big.iso` */
+/**
+ * `[########........]  50%  12.0 MB/s  ETA 3s  uploads/big.iso`
+ * @internal a test shows single lines
+ */
 export function fileLine({ name, totalBytes, bytes, startedAt }: UnderWay, now: number): string {
   const seconds = (now - startedAt) / 1000;
   const rate = seconds > 0 ? bytes / seconds : 0;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { progress, progressLine } from "./progress.ts";
-import { byteCount, inBytes, inTime, moment } from "./quantities.ts";
+import { byteCount, moment } from "../flag-values.ts";
+import { inBytes, inTime } from "./output.ts";
+import { count, exitCodeOf, newTally, progress, progressLine, summary } from "./progress.ts";
 
 test("the progress line has a bar, numbers, rate and remaining time", () => {
   const tally = { files: 30, bytes: 3 * 1024 * 1024, infected: 2, notScanned: 0, totalFiles: 120 };
@@ -52,4 +53,25 @@ test("sizes and times are read and written as people do", () => {
   for (const wrong of ["soon", "7", "2026-99-99"]) assert.throws(() => moment(wrong), /It must be like 7d/);
   assert.deepEqual([0, 1023, 1536, 5 * 1024 ** 3].map(inBytes), ["0 B", "1023 B", "1.5 KB", "5.0 GB"]);
   assert.deepEqual([0, 59.4, 61, 3725].map(inTime), ["0s", "59s", "1m 1s", "1h 2m"]);
+});
+
+function tallyOf(...statuses: ("clean" | "infected" | "no")[]): ReturnType<typeof newTally> {
+  const tally = newTally();
+  for (const status of statuses) count(tally, status, 1024);
+  return tally;
+}
+
+test("only a whole pass with nothing but clean files is a success", () => {
+  assert.equal(exitCodeOf(tallyOf("clean", "clean"), true), 0);
+  assert.equal(exitCodeOf(tallyOf("clean", "clean"), false), 2);
+  assert.equal(exitCodeOf(tallyOf("clean", "no"), true), 2);
+  assert.equal(exitCodeOf(tallyOf("no", "infected"), true), 1);
+  assert.equal(exitCodeOf(tallyOf("infected"), false), 1);
+});
+
+test("the summary counts all of them", () => {
+  assert.equal(
+    summary(tallyOf("clean", "no", "infected"), { seconds: 61, interrupted: true }),
+    "interrupted: 3 scanned (3.0 KB): 1 clean, 1 infected, 1 not scanned, 1m 1s\n",
+  );
 });

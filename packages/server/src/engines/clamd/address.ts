@@ -51,7 +51,10 @@ const WRITABLE_BY_ALL = 0o002;
 /** Of Debian, Fedora and macOS. */
 const CLAMD_USERS = /^(?:clamav|clamscan|_clamav):[^:]*:(\d+):/gm;
 
-/** In a folder such as /tmp anybody could put a socket, and would get a copy of every file that is scanned. */
+/**
+ * In a folder such as /tmp anybody could put a socket, and would get a copy of every file that is scanned.
+ * @internal tested by table: a test cannot make sockets of other users
+ */
 export function isTrusted(
   socket: Pick<Stats, "uid">,
   folder: Pick<Stats, "mode">,

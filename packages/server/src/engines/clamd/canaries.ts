@@ -111,7 +111,10 @@ function isInfected(reply: Reply | undefined): boolean {
   return reply?.kind === "verdict" && reply.verdict.kind === "infected";
 }
 
-/** Each call is served by a run that begins after it; calls during a run share the next one. */
+/**
+ * Each call is served by a run that begins after it; calls during a run share the next one.
+ * @internal a test decides when a run ends
+ */
 export function grouped(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

@@ -5,6 +5,7 @@ import { mkdir, open, readFile, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { timeLimit } from "../../flow/time-limit.ts";
 import { sweepLeftovers } from "./temporary-folder.ts";
 
 /** Loading the official signatures takes 10 to 60 seconds; clamd answers nothing before that. */
@@ -129,6 +130,7 @@ function withLines(recommended: string, lines: Readonly<Record<string, string>>)
 /**
  * A shell that waits for the end of a pipe only we hold, then ends that process: the kernel closes the pipe however we
  * end, kill -9 included, where no handler of ours would run. Whoever sees the process end first ends the shell.
+ * @internal chaos/ ends its processes the same way
  */
 export function endWithUs(pid: number): ChildProcess {
   const watcher = spawn("/bin/sh", ["-c", 'read _; kill -9 "$0"', String(pid)], {
@@ -143,12 +145,12 @@ export function endWithUs(pid: number): ChildProcess {
 
 /** Resolves when clamd answers PING; throws when it is gone, or silent for too long. */
 async function answering(socketPath: string, gone: () => boolean, signal?: AbortSignal): Promise<void> {
-  const limit = AbortSignal.timeout(START_LIMIT_MS);
+  using limit = timeLimit(START_LIMIT_MS);
   for (;;) {
     signal?.throwIfAborted();
     if (await answersPing(socketPath)) return;
     if (gone()) throw new Error("clamd ended before it answered");
-    if (limit.aborted) throw new Error(`clamd did not answer within ${START_LIMIT_MS / 1000} seconds`);
+    if (limit.expired) throw new Error(`clamd did not answer within ${START_LIMIT_MS / 1000} seconds`);
     await pause(POLL_MS);
   }
 }

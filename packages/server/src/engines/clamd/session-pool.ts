@@ -25,7 +25,7 @@ export interface SessionPoolOptions extends SessionOptions {
 
 export function sessionPool(options: SessionPoolOptions): SessionPool {
   const { address, idleMs, onOpened, onGone, onFault } = options;
-  const slots = gate(options.slots);
+  const slots = gate({ slots: options.slots });
   const open = new Set<Session>();
   const idle = new Map<Session, NodeJS.Timeout>();
   let closed = false;

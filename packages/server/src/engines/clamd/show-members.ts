@@ -1,3 +1,4 @@
+import { firstOf } from "../../flow/time-limit.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Verdict } from "../../model/verdict.ts";
 import { TAR_END, TAR_MEMBERS, tarHeader, tarPadding } from "./canary-files.ts";
@@ -49,7 +50,8 @@ const IN_FLIGHT_BYTES = 8 * 1024 * 1024;
 export async function showMembers(members: readonly ShownMember[], options: ShowOptions): Promise<ShownVerdict> {
   const { session, byTar, atOnce, beforeEnd } = options;
   const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
+  using either = firstOf([options.signal, stop.signal]);
+  const { signal } = either;
   const flight = limitedFlight(atOnce);
   let infected: ShownVerdict | undefined;
   let unscannable: (ShownVerdict & { index: number }) | undefined;

@@ -13,7 +13,10 @@ const OLDEST_SIGNATURES_DAYS = 7;
 const DAY_MS = 86_400_000;
 const LONGEST_REPLY = 1024;
 
-/** `ClamAV 1.4.6/27500/Mon Nov  9 09:30:00 2026`, or without the database's part. */
+/**
+ * `ClamAV 1.4.6/27500/Mon Nov  9 09:30:00 2026`, or without the database's part.
+ * @internal tested by table
+ */
 export function readVersion(text: string): ClamdVersion | undefined {
   const parts = /^(ClamAV [^/\s]+)(?:\/(\d+)\/(.+))?$/.exec(text.trim());
   if (!parts?.[1]) return undefined;

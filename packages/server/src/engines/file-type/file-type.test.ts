@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
+import { noise } from "../../../test/fixtures/sample-files/sample-file.ts";
+import { CLAMAV_FILES, SAMPLE_FILES, TOOL_FILES } from "../../../test/fixtures/sample-files/sample-files.ts";
 import { fileTypeOf } from "./file-type.ts";
 import { sampleOf, sampler } from "./sample.ts";
-import { noise } from "./sample-files/noise.ts";
-import { CLAMAV_FILES, SAMPLE_FILES, TOOL_FILES } from "./sample-files.ts";
 
 function detect(bytes: Uint8Array): string {
   return fileTypeOf(sampleOf(bytes));

@@ -1,7 +1,14 @@
 import { isPdf } from "./checks.ts";
-import { compoundFileKind } from "./compound-file.ts";
-import { gzipKind, matroskaKind, mp4Kind, taggedKind, tiffKind } from "./containers.ts";
-import { elfKind, windowsKind } from "./executables.ts";
+import {
+  compoundFileKind,
+  elfKind,
+  gzipKind,
+  matroskaKind,
+  mp4Kind,
+  taggedKind,
+  tiffKind,
+  windowsKind,
+} from "./closer-kinds.ts";
 import { KINDS, type Kind, kinds, nameOf } from "./kinds.ts";
 import { markupKind } from "./markup.ts";
 import { jsonKind, looseMarkdownKind, mailKind, structuredKind, tableKind, yamlKind } from "./plain-formats.ts";

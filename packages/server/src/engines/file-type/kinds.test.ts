@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { CLAMAV_FILES, SAMPLE_FILES, TOOL_FILES } from "../../../test/fixtures/sample-files/sample-files.ts";
 import { kinds, nameOf } from "./kinds.ts";
-import { CLAMAV_FILES, SAMPLE_FILES, TOOL_FILES } from "./sample-files.ts";
 
 const doc = readFileSync(new URL("../../../../../docs/file-types.md", import.meta.url), "utf8");
 

@@ -1,5 +1,5 @@
 /** How much of each end of a file the detectors see. */
-export const SAMPLE_BYTES = 64 * 1024;
+const SAMPLE_BYTES = 64 * 1024;
 
 /** Both ends of one file. For files of at most SAMPLE_BYTES, head and tail are the same, whole file. */
 export interface Sample {

@@ -3,13 +3,12 @@ import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { describe, test } from "node:test";
 import { crc32, gzipSync } from "node:zlib";
+import { compound, packedBy7z } from "../../../test/fixtures/archives.ts";
+import { hostileFiles } from "../../../test/fixtures/hostile-files.ts";
+import { deflated, encrypted, stored, zip } from "../../../test/fixtures/zip-writer.ts";
 import { eicar } from "../../../test/support/eicar.ts";
-import { hostileFiles } from "../../../test/support/hostile-files.ts";
 import { atTheEnd, temporaryFolder } from "../../../test/support/leftovers.ts";
-import { deflated, encrypted, stored, zip } from "../../../test/support/zip-writer.ts";
-import { rulesEngine } from "./rules-engine.ts";
-import { compound, packedBy7z } from "./samples/archives.ts";
-import { wordOn } from "./samples/scan-bytes.ts";
+import { rulesEngine, verdictOf } from "../../../test/support/rules-engine.ts";
 
 const folder = temporaryFolder();
 atTheEnd(() => folder[Symbol.dispose]());
@@ -28,13 +27,13 @@ const UNSUPPORTED = "no scanner:unsupported-archive";
 describe("what is beyond the limits is said to be so", () => {
   // The whole table is asked of every engine by the journeys; here it is about what is said.
   const rows = hostileFiles.filter(({ name }) => /17 nested|300 MiB|1 GiB with|^100 members/.test(name));
-  for (const { name, make } of rows) test(name, async () => assert.equal(await wordOn(engine, make()), LIMITS));
+  for (const { name, make } of rows) test(name, async () => assert.equal(await verdictOf(engine, make()), LIMITS));
 
   test("the test file is still found if it comes before the limit", async () => {
     const many = Array.from({ length: 100_050 }, (_, index) => stored(`${index}`, Buffer.from(`${index}`)));
-    assert.equal(await wordOn(engine, zip(many)), LIMITS);
+    assert.equal(await verdictOf(engine, zip(many)), LIMITS);
     const inner = deflated("inner.zip", zip(many));
-    assert.equal(await wordOn(engine, zip([inner, deflated("eicar.com", eicar())])), FOUND);
+    assert.equal(await verdictOf(engine, zip([inner, deflated("eicar.com", eicar())])), FOUND);
   });
 
   test("an archive that wants more memory than it is given", async () => {
@@ -44,7 +43,7 @@ describe("what is beyond the limits is said to be so", () => {
     const dictionary = header.indexOf(Buffer.of(0x21, 0x01)) + 2;
     header.writeUInt8(THREE_HALVES_OF_A_GIB, dictionary);
     header.writeUInt32LE(crc32(header.subarray(0, -4)), header.length - 4);
-    assert.equal(await wordOn(engine, archive), LIMITS);
+    assert.equal(await verdictOf(engine, archive), LIMITS);
   });
 });
 
@@ -60,11 +59,11 @@ describe("what is encrypted is said to be so", () => {
     "an encrypted Office document": () => compound("EncryptedPackage", randomBytes(6000)),
   };
   for (const [name, make] of Object.entries(files)) {
-    test(name, async () => assert.equal(await wordOn(engine, make()), ENCRYPTED));
+    test(name, async () => assert.equal(await verdictOf(engine, make()), ENCRYPTED));
   }
   test("but the test file beside it is worse", async () => {
     const members = [encrypted("a", content, "password"), deflated("eicar.com", eicar())];
-    assert.equal(await wordOn(engine, zip(members)), FOUND);
+    assert.equal(await verdictOf(engine, zip(members)), FOUND);
   });
 });
 
@@ -83,7 +82,7 @@ describe("what cannot be opened is never clean", () => {
     "a BinHex file": () => Buffer.from("(This file must be converted with BinHex 4.0)\n\n:abc:", "latin1"),
   };
   for (const [name, make] of Object.entries(files)) {
-    test(name, async () => assert.equal(await wordOn(engine, make()), UNSUPPORTED));
+    test(name, async () => assert.equal(await verdictOf(engine, make()), UNSUPPORTED));
   }
 });
 
@@ -104,13 +103,13 @@ describe("the test file is found where an archive hides it", () => {
     "in a zip without an end": () => zip([...harmless, member]).subarray(0, -30),
   };
   for (const [name, make] of Object.entries(files)) {
-    test(name, async () => assert.equal(await wordOn(engine, make()), FOUND));
+    test(name, async () => assert.equal(await verdictOf(engine, make()), FOUND));
   }
 
   test("in what a zip calls a link", async () => {
     const file = zip([deflated("link", Buffer.concat([Buffer.from("../".repeat(50)), eicar()]))]);
     file.writeUInt32LE(LINK_ATTRIBUTES, file.indexOf("PK\x01\x02") + 38);
-    assert.equal(await wordOn(engine, file), FOUND);
+    assert.equal(await verdictOf(engine, file), FOUND);
   });
 });
 
@@ -119,8 +118,8 @@ test("a program and a text with the signature of an archive in them are still sc
     "an archive begins with Rar!\x1a\x07\x00 or with 7z\xbc\xaf\x27\x1c, or else PK\x05\x06",
     "latin1",
   );
-  assert.equal(await wordOn(engine, text), "clean");
-  assert.equal(await wordOn(engine, Buffer.concat([Buffer.from("MZ"), randomBytes(5000), text, eicar()])), FOUND);
+  assert.equal(await verdictOf(engine, text), "clean");
+  assert.equal(await verdictOf(engine, Buffer.concat([Buffer.from("MZ"), randomBytes(5000), text, eicar()])), FOUND);
 });
 
 test("no hostile file leaves anything behind", () => {

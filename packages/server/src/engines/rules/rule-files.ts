@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { RuleSource } from "./yara/compile-rules.ts";
+import type { RuleSource } from "./compile-rules.ts";
 
 /** The rules that come with the server. */
 export const BUILT_IN_RULES: string = fileURLToPath(new URL("../../../rules", import.meta.url));

@@ -3,12 +3,11 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { ar, arj, cab, compound, cpio, iso, packedBy7z, rpm } from "../../../test/fixtures/archives.ts";
+import { deflated, zip } from "../../../test/fixtures/zip-writer.ts";
 import { eicar } from "../../../test/support/eicar.ts";
 import { atTheEnd, temporaryFolder } from "../../../test/support/leftovers.ts";
-import { deflated, zip } from "../../../test/support/zip-writer.ts";
-import { rulesEngine } from "./rules-engine.ts";
-import { ar, arj, cab, compound, cpio, iso, packedBy7z, rpm } from "./samples/archives.ts";
-import { chunks, wordOn } from "./samples/scan-bytes.ts";
+import { chunks, rulesEngine, verdictOf } from "../../../test/support/rules-engine.ts";
 
 const folder = temporaryFolder();
 const engine = await rulesEngine({ temporaryFolder: folder.path, threads: 1 });
@@ -56,8 +55,8 @@ describe("the EICAR test file is found", () => {
   };
   for (const [name, pack] of Object.entries(packed)) {
     test(name, async () => {
-      assert.equal(await wordOn(engine, pack(infected)), FOUND);
-      assert.equal(await wordOn(engine, pack(harmless)), "clean", "the same without the test file");
+      assert.equal(await verdictOf(engine, pack(infected)), FOUND);
+      assert.equal(await verdictOf(engine, pack(harmless)), "clean", "the same without the test file");
     });
   }
 });
@@ -79,11 +78,11 @@ describe("ClamAV's own test files", () => {
   const more = ["impl.zip", "newc.cpio", "odc.cpio", "ole.doc", "tar.gz", "zip", "tnef"];
   for (const ending of [...foundInside, ...more]) {
     test(`clam.${ending} is infected`, async () => {
-      assert.equal(await wordOn(engine, readFileSync(`${testFiles}/clam.${ending}`)), "infected ClamAV_Test_File");
+      assert.equal(await verdictOf(engine, readFileSync(`${testFiles}/clam.${ending}`)), "infected ClamAV_Test_File");
     });
   }
   test("the installer clam-nsis.exe is infected", async () => {
-    assert.equal(await wordOn(engine, readFileSync(`${testFiles}/clam-nsis.exe`)), "infected ClamAV_Test_File");
+    assert.equal(await verdictOf(engine, readFileSync(`${testFiles}/clam-nsis.exe`)), "infected ClamAV_Test_File");
   });
 });
 
@@ -93,14 +92,14 @@ test("a file larger than memory allows is looked at down to its last byte", asyn
     for (let i = 0; i < 40; i += 1) yield piece;
     yield eicar();
   }
-  assert.equal(await wordOn(engine, large()), FOUND);
+  assert.equal(await verdictOf(engine, large()), FOUND);
 });
 
 test("what stands across the border of two windows is found", async () => {
   const border = 16 * 1024 * 1024;
   const content = Buffer.alloc(border + 1000);
   content.set(eicar(), border - 30);
-  assert.equal(await wordOn(engine, content), FOUND);
+  assert.equal(await verdictOf(engine, content), FOUND);
 });
 
 test("many small files at once each get their own verdict", async () => {
@@ -108,7 +107,7 @@ test("many small files at once each get their own verdict", async () => {
     if (index % 50 === 7) return infected;
     return index % 9 === 0 ? gzipSync(`${index} harmless`) : Buffer.from(`file number ${index}`);
   });
-  const words = await Promise.all(contents.map((content) => wordOn(engine, content)));
+  const words = await Promise.all(contents.map((content) => verdictOf(engine, content)));
   assert.deepEqual(
     words,
     contents.map((content) => (content === infected ? FOUND : "clean")),
@@ -116,7 +115,7 @@ test("many small files at once each get their own verdict", async () => {
 });
 
 test("an empty file is clean", async () => {
-  assert.equal(await wordOn(engine, Buffer.alloc(0)), "clean");
+  assert.equal(await verdictOf(engine, Buffer.alloc(0)), "clean");
 });
 
 test("a source that fails fails the scan with its own error, and nothing stays behind", async () => {

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eicar } from "../../../test/support/eicar.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { rulesEngine, verdictOf } from "../../../test/support/rules-engine.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Engine } from "../../scan/engine.ts";
 import type { ThreadsEvent } from "../threads/scan-threads.ts";
-import { rulesEngine } from "./rules-engine.ts";
-import { wordOn } from "./samples/scan-bytes.ts";
 
 const never = new AbortController().signal;
 
@@ -30,8 +29,8 @@ async function withRules(
 
 test("a rule of one's own is looked for beside the built-in ones, and its name is the finding", async () => {
   await withRules(async (engine) => {
-    assert.equal(await wordOn(engine, Buffer.from("something blue")), "infected Blue");
-    assert.equal(await wordOn(engine, eicar()), "infected EICAR_Test_File");
+    assert.equal(await verdictOf(engine, Buffer.from("something blue")), "infected Blue");
+    assert.equal(await verdictOf(engine, eicar()), "infected EICAR_Test_File");
     const { checks } = await engine.health(never);
     assert.match(checks[0]?.detail ?? "", /built-in rules and 1 of your own/);
   });
@@ -41,12 +40,12 @@ test("a new rule file is used without a restart, and a removed one no more", asy
   await withRules(async (engine, folder, events) => {
     writeFileSync(join(folder, "more.yara"), 'rule Red { strings: $a = "red" condition: $a }');
     await until("the rules are loaded", () => events.length === 1);
-    assert.equal(events[0]?.kind, "rules-loaded");
-    assert.equal(await wordOn(engine, Buffer.from("something red")), "infected Red");
-    assert.equal(await wordOn(engine, Buffer.from("something blue")), "infected Blue");
+    assert.equal(events[0]?.kind, "rules_loaded");
+    assert.equal(await verdictOf(engine, Buffer.from("something red")), "infected Red");
+    assert.equal(await verdictOf(engine, Buffer.from("something blue")), "infected Blue");
     rmSync(join(folder, "colours.yar"));
     await until("the rules are loaded again", () => events.length === 2);
-    assert.equal(await wordOn(engine, Buffer.from("something blue")), "clean");
+    assert.equal(await verdictOf(engine, Buffer.from("something blue")), "clean");
   });
 });
 
@@ -54,17 +53,17 @@ test("a rule that does not compile keeps the old ones in use, is reported, and c
   await withRules(async (engine, folder, events) => {
     writeFileSync(join(folder, "more.yar"), "rule Broken { condition: nonsense }");
     await until("the change is noticed", () => events.length === 1);
-    assert.deepEqual(events[0]?.kind, "rules-refused");
+    assert.deepEqual(events[0]?.kind, "rules_refused");
     const { ready, checks } = await engine.health(never);
     assert.equal(ready, true);
     assert.equal(checks[0]?.ok, false);
     assert.match(checks[0]?.detail ?? "", /changed rules refused, still using .* more\.yar: /s);
-    assert.equal(await wordOn(engine, Buffer.from("something blue")), "infected Blue");
+    assert.equal(await verdictOf(engine, Buffer.from("something blue")), "infected Blue");
 
     writeFileSync(join(folder, "more.yar"), 'rule Mended { strings: $a = "mended" condition: $a }');
-    await until("the rules are loaded", () => events.at(-1)?.kind === "rules-loaded");
+    await until("the rules are loaded", () => events.at(-1)?.kind === "rules_loaded");
     assert.equal((await engine.health(never)).checks[0]?.ok, true);
-    assert.equal(await wordOn(engine, Buffer.from("something mended")), "infected Mended");
+    assert.equal(await verdictOf(engine, Buffer.from("something mended")), "infected Mended");
   });
 });
 
@@ -83,7 +82,7 @@ test("a rule that asks for more than strings is right about each of many small f
   const rule = 'rule Short { strings: $a = "blue" condition: $a and filesize < 8 and not uint8(0) == 0x78 }';
   await withRules(async (engine) => {
     const contents = ["blue", "xblue", "blue and long", "red"].flatMap((text) => Array<string>(10).fill(text));
-    const words = await Promise.all(contents.map((text) => wordOn(engine, Buffer.from(text))));
+    const words = await Promise.all(contents.map((text) => verdictOf(engine, Buffer.from(text))));
     assert.deepEqual(
       words,
       contents.map((text) => (text === "blue" ? "infected Short" : "clean")),

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
 import { EngineUnavailable } from "../../scan/engine.ts";
-import type { RuleSource } from "../rules/yara/compile-rules.ts";
+import type { RuleSource } from "../rules/compile-rules.ts";
 import { FULL_LIMITS, LIGHT_LIMITS, LIGHT_TIME_LIMIT_MS, THREAD_GROWTH_LIMITS } from "./scan-limits.ts";
 import type { Outcome, ThreadMemory, ThreadSetup } from "./scan-protocol.ts";
 import { type MemberShow, type Reply, type ScanWorker, startScanWorker } from "./scan-worker.ts";

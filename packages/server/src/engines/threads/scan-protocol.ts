@@ -1,6 +1,6 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
 import type { WasmModule } from "../../unpack/web-assembly.ts";
-import type { RuleSource } from "../rules/yara/compile-rules.ts";
+import type { RuleSource } from "../rules/compile-rules.ts";
 import type { Spooled } from "./spool.ts";
 
 /** What a scan thread is started with. It has the shared memories for itself. */

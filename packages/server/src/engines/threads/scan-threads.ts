@@ -1,9 +1,9 @@
 import { availableParallelism, tmpdir } from "node:os";
 import type { EngineCheck } from "../../scan/engine.ts";
-import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
+import { type RuleSource, yaraProgram } from "../rules/compile-rules.ts";
 import { BUILT_IN_RULES, countRules, readRules, watchRules } from "../rules/rule-files.ts";
-import { type RuleSource, yaraProgram } from "../rules/yara/compile-rules.ts";
 import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
 import { type Census, type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import { RulesRefused } from "./scan-worker.ts";
@@ -35,11 +35,11 @@ export interface RulesOptions {
 
 /** What an operator wants in the log. */
 export type ThreadsEvent =
-  | { kind: "rules-loaded"; rules: number; own: number; warnings: readonly string[] }
+  | { kind: "rules_loaded"; rules: number; own: number; warnings: readonly string[] }
   /** The rules in the folder are wrong; the ones before them stay in use. */
-  | { kind: "rules-refused"; message: string }
+  | { kind: "rules_refused"; message: string }
   /** A thread died in the middle of a file, which is looked at again, or reported unscannable. */
-  | { kind: "thread-lost"; message: string; again: boolean };
+  | { kind: "thread_lost"; message: string; again: boolean };
 
 /** Threads that take files apart, and match rules against everything in them. */
 export interface ScanThreads {
@@ -107,12 +107,12 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
     const warnings = await pool.changeRules([...builtIn, ...sources]);
     own = sources;
     refused = undefined;
-    onEvent({ kind: "rules-loaded", rules: countRules([...builtIn, ...own]), own: countRules(own), warnings });
+    onEvent({ kind: "rules_loaded", rules: countRules([...builtIn, ...own]), own: countRules(own), warnings });
   }
 
   function keepOld(error: unknown): void {
     refused = error instanceof Error ? error.message : String(error);
-    onEvent({ kind: "rules-refused", message: refused });
+    onEvent({ kind: "rules_refused", message: refused });
   }
 
   const everyMs = options.watchEveryMs ?? WATCH_EVERY_MS;
@@ -151,7 +151,7 @@ function poolOptions(
     threads: options.threads ?? availableParallelism(),
     timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
     gatherMs: options.gatherMs ?? 0,
-    onLoss: (message, again) => onEvent({ kind: "thread-lost", message, again }),
+    onLoss: (message, again) => onEvent({ kind: "thread_lost", message, again }),
   };
 }
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { deflated, zip } from "../../../test/fixtures/zip-writer.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { deflated, zip } from "../../../test/support/zip-writer.ts";
-import { sevenZipProgram } from "../../unpack/seven-zip/seven-zip.ts";
+import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { FULL_LIMITS } from "./scan-limits.ts";
 import { startScanWorker } from "./scan-worker.ts";
 

@@ -2,7 +2,7 @@ import { read } from "node:fs";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import type { ShownMember, ShownVerdict } from "../clamd/show-members.ts";
-import { JOINED_BYTES, joinedContents } from "../rules/joined-contents.ts";
+import { JOINED_BYTES, joinedContents } from "../rules/match-together.ts";
 import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB } from "./scan-limits.ts";
 import {
   CONTROL,

@@ -1,10 +1,12 @@
-import { closeSync, write } from "node:fs";
+import { closeSync, read, write } from "node:fs";
 import { promisify } from "node:util";
+import { gatheredBytes } from "../../flow/gathered-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { gatheredBytes } from "../../model/gathered-bytes.ts";
 import { namelessFile, roomIn, type SpaceReader } from "../../unpack/temporary-files.ts";
 
 const writeAt = promisify(write);
+const readAt = promisify(read);
+const READ_BYTES = 64 * 1024;
 
 /** All bytes of one file, at rest. The file on disk has no name any more, so nothing stays when we are killed. */
 export type Spooled = { kind: "memory"; bytes: Uint8Array } | { kind: "file"; descriptor: number; size: number };
@@ -50,6 +52,21 @@ export async function spool(
   }
   if (descriptor !== undefined) return { kind: "file", descriptor, size };
   return { kind: "memory", bytes: head.bytes() };
+}
+
+/** What was spooled, to be read before it is released. */
+export async function* contentOf(spooled: Spooled): AsyncGenerator<Uint8Array> {
+  if (spooled.kind === "memory") {
+    yield spooled.bytes;
+    return;
+  }
+  for (let at = 0; at < spooled.size; ) {
+    const chunk = Buffer.allocUnsafeSlow(READ_BYTES);
+    const { bytesRead, buffer } = await readAt(spooled.descriptor, chunk, 0, READ_BYTES, at);
+    if (bytesRead === 0) throw new Error("a temporary file became shorter");
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
 }
 
 export function release(spooled: Spooled): void {

@@ -1,6 +1,5 @@
 import type { CallbackFailures, FailedCallback } from "../../deliver/callback-failures.ts";
-import type { Attributes } from "./queue/items/job-item.ts";
-import type { Table } from "./queue/items/table.ts";
+import type { Attributes, Table } from "./table.ts";
 
 const KEPT_MS = 30 * 86_400_000;
 const PARTITION = "callback-failures";

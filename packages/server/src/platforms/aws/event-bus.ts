@@ -2,7 +2,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from "@aws-sdk/client-eventbridge";
 import type { BusEvent, EventBus } from "../../deliver/event-bus.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { takeBatch } from "./batching.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface EventBridgeOptions extends AwsOptions {
   /** Name or ARN. */
@@ -17,9 +19,8 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** EventBridge's limits on one call. */
-const MAX_ENTRIES = 10;
-const MAX_BYTES = 256 * 1024;
+/** EventBridge's limits. An event that is too large alone is for EventBridge to refuse. */
+const ONE_CALL = { largest: 10, weight: sizeOf, heaviest: 256 * 1024 };
 const RETRY_MS = 500;
 const TRIES = 4;
 
@@ -28,14 +29,14 @@ const TRIES = 4;
  * next call; each entry is answered for itself, and tried again for itself. EventBridge gives events ids of its own.
  */
 export function eventBridge({ busName, retryMs = RETRY_MS, ...options }: EventBridgeOptions): EventBus {
-  const client = new EventBridgeClient(clientConfig(options));
+  const client = new EventBridgeClient(accountConfig(options));
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       await new Promise(setImmediate);
-      await put(nextBatch(waiting));
+      await put(takeBatch(waiting, ONE_CALL));
     }
     flushing = undefined;
   }
@@ -84,18 +85,6 @@ function entryOf(event: BusEvent, busName: string): PutEventsRequestEntry {
     Time: new Date(event.time),
     Resources: event.resources,
   };
-}
-
-/** As many as one call may have, at least one: an event that is too large alone is for EventBridge to refuse. */
-function nextBatch(waiting: Waiting[]): Waiting[] {
-  let count = 0;
-  let bytes = 0;
-  for (const { entry } of waiting.slice(0, MAX_ENTRIES)) {
-    bytes += sizeOf(entry);
-    if (count > 0 && bytes > MAX_BYTES) break;
-    count += 1;
-  }
-  return waiting.splice(0, count);
 }
 
 /** As EventBridge counts: 14 bytes for the time, and the texts in UTF-8. */

@@ -1,8 +1,9 @@
 import { type MessageAttributeValue, PublishCommand, SNSClient } from "@aws-sdk/client-sns";
 import type { FindingsTopic, PublishedFinding } from "../../deliver/findings-topic.ts";
-import { emailSubject, emailText } from "../../deliver/render-finding.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
+import { emailSubject, emailText } from "../shared/finding-text.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface SnsTopic extends FindingsTopic {
   close(): void;
@@ -10,7 +11,7 @@ export interface SnsTopic extends FindingsTopic {
 
 /** The findings topic on SNS. Email subscribers get words, all others the JSON. */
 export function snsTopic(options: AwsOptions & { topicArn: string }): SnsTopic {
-  const client = new SNSClient(clientConfig(options));
+  const client = new SNSClient(accountConfig(options));
   return {
     async publish({ message, attributes, body }) {
       const text = body === "json" ? JSON.stringify(message) : emailText(message);
@@ -36,7 +37,10 @@ function subjectOf(message: PublishedFinding["message"]): string {
     .slice(0, 100);
 }
 
-/** SNS refuses an attribute without a value, and characters that XML cannot carry: these become `#`, as surrogates do. */
+/**
+ * SNS refuses an attribute without a value, and characters that XML cannot carry: these become `#`, as surrogates do.
+ * @internal tested by table
+ */
 export function snsAttributes(attributes: PublishedFinding["attributes"]): Record<string, MessageAttributeValue> {
   return Object.fromEntries(
     Object.entries(attributes)

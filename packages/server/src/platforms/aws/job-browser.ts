@@ -1,9 +1,9 @@
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
-import type { ItemBrowser } from "./queue/items/browse-items.ts";
-import { type JobItem, placeOf, stateOf } from "./queue/items/job-item.ts";
+import { type JobItem, jobItem, placeOf, SHARDS, shardOf, stateOf } from "./job-state.ts";
+import type { Condition, Table, TableQuery } from "./table.ts";
 
-/** From the table alone: what is in SQS cannot be looked at without taking it. */
+/** From the table alone: what is in SQS cannot be seen without taking it. */
 export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): number }): JobBrowser {
   function entryOf(item: JobItem): JobEntry {
     const { id, submittedAt, attempts, dueAt, card } = item;
@@ -23,6 +23,85 @@ export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): nu
     async show(id) {
       const item = await browser.find(id);
       return item && entryOf(item);
+    },
+  };
+}
+
+/** Reads the items of all jobs. What an operator asks may read all of them; what a metric asks, few. */
+export interface ItemBrowser {
+  /** Newest first, those that sort before `before`, at most `limit`; notes of jobs that are done are left out. */
+  list(options: { limit: number; before?: string; matches(item: JobItem): boolean }): Promise<JobItem[]>;
+  find(id: string): Promise<JobItem | undefined>;
+  /** All dead letters, in no order. */
+  buried(): Promise<JobItem[]>;
+  /**
+   * When the job that waits longest became due, as far as the oldest jobs of each shard show; undefined when none of
+   * them is due. A job that was put back and became due before any of those is missed.
+   */
+  oldestDueAt(now: number): Promise<number | undefined>;
+}
+
+const unfinished: Condition = { if: "attribute_not_exists(done)" };
+const dead: Condition = { if: "attribute_exists(buried_at)" };
+const SMALLEST_PAGE = 25;
+const OLDEST_READ = 25;
+
+export function itemBrowser(table: Table): ItemBrowser {
+  async function* items(query: TableQuery): AsyncIterable<JobItem> {
+    let after: TableQuery["after"];
+    do {
+      const page = await table.query({ ...query, ...(after && { after }) });
+      yield* page.items.map(jobItem);
+      after = page.next;
+    } while (after);
+  }
+
+  return {
+    async list({ limit, before, matches }) {
+      const inShard = async (pk: string): Promise<JobItem[]> => {
+        const found: JobItem[] = [];
+        const query = {
+          pk,
+          newestFirst: true,
+          filter: unfinished,
+          consistent: true,
+          limit: Math.max(limit, SMALLEST_PAGE),
+        };
+        for await (const item of items({ ...query, ...(before !== undefined && { before }) })) {
+          if (matches(item)) found.push(item);
+          if (found.length === limit) break;
+        }
+        return found;
+      };
+      const all = (await Promise.all(SHARDS.map(inShard))).flat();
+      return all.sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1)).slice(0, limit);
+    },
+
+    async find(id) {
+      const filter = { if: "attribute_not_exists(done) AND id = :id", values: { ":id": { S: id } } };
+      for await (const item of items({ pk: shardOf(id), newestFirst: true, filter, consistent: true })) return item;
+      return undefined;
+    },
+
+    async buried() {
+      const inShard = (pk: string): Promise<JobItem[]> =>
+        Array.fromAsync(items({ pk, newestFirst: true, filter: dead, consistent: true }));
+      return (await Promise.all(SHARDS.map(inShard))).flat();
+    },
+
+    async oldestDueAt(now) {
+      const inShard = async (pk: string): Promise<number[]> => {
+        const page = await table.query({
+          pk,
+          newestFirst: false,
+          filter: { if: "due_at <= :now", values: { ":now": { N: String(now) } } },
+          limit: OLDEST_READ,
+          consistent: false,
+        });
+        return page.items.map((item) => jobItem(item).dueAt ?? now);
+      };
+      const due = (await Promise.all(SHARDS.map(inShard))).flat();
+      return due.length === 0 ? undefined : Math.min(...due);
     },
   };
 }

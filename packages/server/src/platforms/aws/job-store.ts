@@ -1,86 +1,48 @@
-import type { CallbackFailures } from "../../deliver/callback-failures.ts";
-import type { ResultStore } from "../../deliver/result-store.ts";
-import { alarm } from "../../flow/alarm.ts";
-import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
-import type { UsageMeter } from "../../scan/usage-meter.ts";
-import type { Sealer } from "../embedded/sealed.ts";
-import { tableCallbackFailures } from "./callback-failures.ts";
-import { sqsDeadLetters } from "./dead-letters.ts";
-import { tableBrowser } from "./job-browser.ts";
-import { sqsQueue } from "./job-queue.ts";
-import { type AwsClientOptions, awsClients } from "./queue/aws-clients.ts";
-import { itemBrowser } from "./queue/items/browse-items.ts";
-import { addedClock } from "./queue/items/job-item.ts";
-import { jobItems } from "./queue/items/job-items.ts";
-import { table } from "./queue/items/table.ts";
-import { type JobMessages, jobMessages } from "./queue/messages/job-message.ts";
-import { messageQueue } from "./queue/messages/message-queue.ts";
-import type { StoreParts } from "./queue/store-parts.ts";
+import type { Alarm } from "../../flow/alarm.ts";
+import type { Job } from "../../model/job.ts";
+import type { ItemBrowser } from "./job-browser.ts";
+import type { JobItems } from "./job-items.ts";
+import type { JobMessages } from "./job-message.ts";
+import type { MessageQueue } from "./message-queue.ts";
 import type { RawChecks } from "./raw-messages.ts";
-import { tableResults } from "./results.ts";
-import { tableUsage } from "./usage-meter.ts";
+import type { Expectations } from "./results.ts";
 
-/** Jobs in SQS, their states and results in DynamoDB. Any number of processes may use them at once. */
-export interface JobStore {
-  queue: JobQueue;
-  results: ResultStore;
-  deadLetters: DeadLetters;
-  browser: JobBrowser;
-  callbackFailures: CallbackFailures;
-  usage: UsageMeter;
-  /** Ends all waiting and drops the connections. What is under way should be over. */
-  close(): Promise<void>;
-}
-
-export interface JobStoreOptions extends AwsClientOptions {
-  queueUrl: string;
-  deadLetterQueueUrl: string;
-  tableName: string;
+/** What the adapters on queue and table are made of. */
+export interface StoreParts {
+  jobs: MessageQueue;
+  deadLetters: MessageQueue;
+  items: JobItems;
+  /** Throws `QueueUnavailable` while the key that seals them cannot be had. */
+  messages(): Promise<JobMessages>;
+  browser: ItemBrowser;
+  expectations: Expectations;
+  alarm: Alarm;
+  /** What to write into `added` of the next job. */
+  nextAdded(): string;
+  /** What messages of other producers have to pass. */
   checks: RawChecks;
-  /** Seals what clients sent. Throws `QueueUnavailable` while that cannot be. */
-  sealer(): Promise<Sealer>;
-  now?: () => number;
-  leaseSeconds?: number;
+  leaseSeconds: number;
+  /** Milliseconds since 1970. */
+  now(): number;
 }
 
-/** Nothing is asked before it is needed: a store that cannot be reached says so then. */
-export function openJobStore(options: JobStoreOptions): JobStore {
-  const { queueUrl, deadLetterQueueUrl, tableName, checks, now = Date.now, leaseSeconds = LEASE_SECONDS } = options;
-  const { sqs, dynamodb } = awsClients(options);
-  const items = table(dynamodb, tableName);
-  const { results, expectations } = tableResults(items, now);
-  let made: { sealer: Sealer; messages: JobMessages } | undefined;
-  const messages = async (): Promise<JobMessages> => {
-    const sealer = await options.sealer();
-    if (made?.sealer !== sealer) made = { sealer, messages: jobMessages(sealer) };
-    return made.messages;
-  };
-  const parts: StoreParts = {
-    jobs: messageQueue(sqs, queueUrl, "job queue"),
-    deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
-    items: jobItems(items),
-    messages,
-    browser: itemBrowser(items),
-    expectations,
-    alarm: alarm(),
-    nextAdded: addedClock(now),
-    checks,
-    leaseSeconds,
-    now,
-  };
-  const queue = sqsQueue(parts);
-  return {
-    queue,
-    results,
-    deadLetters: sqsDeadLetters(parts),
-    browser: tableBrowser(parts),
-    callbackFailures: tableCallbackFailures(items, now),
-    usage: tableUsage({ dynamodb, tableName, table: items }, now),
-    async close() {
-      parts.alarm.stop();
-      await queue.close();
-      sqs.destroy();
-      dynamodb.destroy();
-    },
-  };
+/**
+ * Item and expectation first, then the message: whoever receives it finds both. Resolves when the queue has it. Throws
+ * `QueueUnavailable`, and takes back what it can then.
+ */
+export async function addJob(job: Job, added: string, parts: StoreParts): Promise<void> {
+  const { items, jobs, alarm, now } = parts;
+  const { id: jobId, traceId, submittedAt } = job;
+  const key = { id: job.id, added };
+  const body = (await parts.messages()).write(added, job);
+  const expectation = traceId === undefined ? undefined : parts.expectations.expect({ traceId, jobId, submittedAt });
+  try {
+    const written = await Promise.allSettled([expectation?.written, items.add(key, job, now())]);
+    for (const each of written) if (each.status === "rejected") throw each.reason;
+    await jobs.send({ body });
+  } catch (error) {
+    await Promise.allSettled([items.unadd(key), expectation?.undo()]);
+    throw error;
+  }
+  alarm.ring();
 }

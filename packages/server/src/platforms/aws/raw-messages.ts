@@ -1,12 +1,14 @@
 import {
-  CUSTOM_DATA_MAX_BYTES,
+  checkHeaders,
+  customDataProblem,
+  type HeaderMap,
+  isPlainHttp,
   OBJECT_KEY_MAX_BYTES,
-  TRACE_ID_MAX_CHARACTERS,
-  URL_MAX_CHARACTERS,
+  traceIdProblem,
+  urlProblem,
 } from "@lazaret/contract";
-import type { Callback, Job, JobSource } from "../../model/job.ts";
+import type { Callback, JobSource, Submission } from "../../model/job.ts";
 import type { ObjectRef } from "../../model/source.ts";
-import { formDecoded, isRecord, parsedJson, RawProblem, type RawRecord, textOf } from "./queue/raw/raw-fields.ts";
 
 /**
  * What other producers send to a queue of scans:
@@ -18,25 +20,21 @@ import { formDecoded, isRecord, parsedJson, RawProblem, type RawRecord, textOf }
  *   downloads                                              {"downloads": [{"download_url", "callback_url"?, …}]}
  */
 export type RawMessage =
-  /** `problems` tells which of several could not be understood; the rest are to be scanned all the same. */
+  /** `problems` says which of several could not be understood; the rest are to be scanned all the same. */
   | { kind: "jobs"; submissions: RawSubmission[]; problems: string[] }
   /** It asks for nothing: S3's test of the connection, or an event of another kind. */
   | { kind: "nothing" }
   | { kind: "garbage"; reason: string };
 
-export type RawSubmission = Pick<Job, "source" | "traceId" | "customData" | "callback">;
+export type RawSubmission = Omit<Submission, "keyDigest">;
 
-/** The same rules that requests have to pass, so that no way in is wider than another. */
+/** What requests have to pass besides the contract's rules, so that no way in is wider than another. */
 export interface RawChecks {
   /** What is wrong with an object's names. */
   object(object: ObjectRef): string | undefined;
   /** What is wrong with an address that a file is fetched from, or that a result is posted to. */
   download(url: string): string | undefined;
   callback(url: string): string | undefined;
-  headers(
-    headers: Readonly<Record<string, unknown>>,
-    where: "download_headers" | "callback_headers",
-  ): { kind: "ok"; headers: Record<string, string> } | { kind: "invalid"; message: string };
   allowHttpCallbacks: boolean;
   /** False where nothing outside may be reached. */
   allowDownloads: boolean;
@@ -45,7 +43,7 @@ export interface RawChecks {
 /** SNS may carry an event of EventBridge; nothing is wrapped more often than that. */
 const DEEPEST = 2;
 
-/** Never throws. Reasons tell which field is wrong and why, and no values of headers. */
+/** Never throws. Reasons say which field is wrong and why, and no values of headers. */
 export function readRawMessage(body: string, checks: RawChecks): RawMessage {
   try {
     return unwrapped(body, checks, 0);
@@ -147,7 +145,7 @@ function downloadEntry(entry: RawRecord, checks: RawChecks): RawSubmission {
   const url = address(entry, "download_url", checks);
   const callback = callbackOf(entry, checks);
   return {
-    source: { kind: "url", url, headers: headersOf(entry, "download_headers", checks) },
+    source: { kind: "url", url, headers: headersOf(entry, "download_headers") },
     ...(callback && { callback }),
     ...echoed(entry),
   };
@@ -156,37 +154,33 @@ function downloadEntry(entry: RawRecord, checks: RawChecks): RawSubmission {
 function callbackOf(entry: RawRecord, checks: RawChecks): Callback | undefined {
   if (entry.callback_url === undefined) return undefined;
   const url = address(entry, "callback_url", checks);
-  if (/^http:/i.test(url) && !checks.allowHttpCallbacks) throw new RawProblem("has a callback_url that is plain http");
-  return { url, headers: headersOf(entry, "callback_headers", checks) };
+  if (isPlainHttp(url) && !checks.allowHttpCallbacks) throw new RawProblem("has a callback_url that is plain http");
+  return { url, headers: headersOf(entry, "callback_headers") };
 }
 
 function address(entry: RawRecord, name: "download_url" | "callback_url", checks: RawChecks): string {
   const url = textOf(entry, name);
-  if (url.length > URL_MAX_CHARACTERS) throw new RawProblem(`has a ${name} that is too long`);
+  if (urlProblem(url) !== undefined) throw new RawProblem(`has a ${name} that is too long`);
   const problem = name === "download_url" ? checks.download(url) : checks.callback(url);
   if (problem !== undefined) throw new RawProblem(`has a ${name} that is refused: ${problem}`);
   return url;
 }
 
-function headersOf(
-  entry: RawRecord,
-  name: "download_headers" | "callback_headers",
-  checks: RawChecks,
-): Record<string, string> {
+function headersOf(entry: RawRecord, name: HeaderMap): Record<string, string> {
   const headers = entry[name] ?? {};
   if (!isRecord(headers)) throw new RawProblem(`has ${name} that are not an object`);
-  const checked = checks.headers(headers, name);
+  const checked = checkHeaders(headers, name);
   if (checked.kind === "invalid") throw new RawProblem(`has ${name} that are refused: ${checked.message}`);
   return checked.headers;
 }
 
 /** What comes back with the answer. */
-function echoed({ trace_id, custom_data }: RawRecord): Pick<Job, "traceId" | "customData"> {
+function echoed({ trace_id, custom_data }: RawRecord): Pick<Submission, "traceId" | "customData"> {
   if (trace_id !== undefined && !isTraceId(trace_id)) throw new RawProblem("has a trace_id that cannot be one");
   if (custom_data !== undefined && typeof custom_data !== "string") {
     throw new RawProblem("has custom_data that is not a string");
   }
-  if (custom_data !== undefined && Buffer.byteLength(custom_data) > CUSTOM_DATA_MAX_BYTES) {
+  if (custom_data !== undefined && customDataProblem(custom_data) !== undefined) {
     throw new RawProblem("has custom_data that is too large");
   }
   return {
@@ -195,8 +189,38 @@ function echoed({ trace_id, custom_data }: RawRecord): Pick<Job, "traceId" | "cu
   };
 }
 
-/** As the API has them: what a URL can carry, and no control characters. */
 function isTraceId(value: unknown): value is string {
-  if (typeof value !== "string" || value === "" || !value.isWellFormed() || /\p{Cc}/u.test(value)) return false;
-  return [...value].length <= TRACE_ID_MAX_CHARACTERS;
+  return traceIdProblem(value) === undefined;
+}
+
+type RawRecord = Record<string, unknown>;
+
+/** Why a message of another producer cannot be understood. */
+class RawProblem extends Error {}
+
+function isRecord(value: unknown): value is RawRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RawProblem("the message is not JSON");
+  }
+}
+
+function textOf(record: RawRecord, name: string): string {
+  const value = record[name];
+  if (typeof value !== "string" || value === "") throw new RawProblem(`has no ${name}`);
+  return value;
+}
+
+/** S3 writes keys into its notifications as browsers write forms: a plus is a space. */
+function formDecoded(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw new RawProblem(`has a ${name} that is not form-url-encoded`);
+  }
 }

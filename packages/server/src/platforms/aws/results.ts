@@ -2,9 +2,7 @@ import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { ResultStore, Submission } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
-import type { Expectation, Expectations } from "./queue/expectations.ts";
-import type { Attributes } from "./queue/items/job-item.ts";
-import type { Table } from "./queue/items/table.ts";
+import type { Attributes, Table } from "./table.ts";
 
 const RESULT_MS = RESULT_RETENTION_HOURS * 3_600_000;
 const DAY_MS = 86_400_000;
@@ -16,7 +14,7 @@ const UNFINISHED = "job_id = :job AND attribute_not_exists(report)";
 
 /**
  * Results in the table, one item for each trace id: whose submission is the newest, and its report when there is one.
- * DynamoDB deletes what is over some time later; when it is over is looked at when it is read.
+ * DynamoDB deletes what is over some time later; whether it is over is checked when it is read.
  */
 export function tableResults(table: Table, now: () => number): { results: ResultStore; expectations: Expectations } {
   async function prolong({ id, traceId, report, submittedAt }: Job): Promise<void> {
@@ -73,4 +71,22 @@ function job(id: string): Attributes {
 
 function seconds(ms: number): { N: string } {
   return { N: String(Math.ceil(ms / 1000)) };
+}
+
+/** An expectation that is on its way into the table, and the way to take it back. */
+interface Expectation {
+  /** Rejects when it could not be written. */
+  written: Promise<void>;
+  /** Brings back what was there before, unless something happened since. */
+  undo(): Promise<void>;
+}
+
+/**
+ * Whose submission is the newest of a trace id. A job is sent after its expectation was written, so that no worker is faster;
+ * one that could not be sent takes its expectation back, so that it does not hide the result of the submission before it.
+ */
+export interface Expectations {
+  expect(submission: Submission): Expectation;
+  /** For a job that waits longer than expectations are kept. */
+  prolong(job: Job): Promise<void>;
 }

@@ -9,8 +9,9 @@ import {
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type AwsOptions, awsFailure, clientConfig } from "./clients.ts";
-import { keptSecret, unless } from "./kept-secret.ts";
+import { awsFailure } from "./aws-unavailable.ts";
+import { type AwsOptions, accountConfig } from "./clients.ts";
+import { secretMadeOnce, unless } from "./secrets.ts";
 
 export interface SecretKeysOptions extends AwsOptions {
   /** Name or ARN of the secret that holds the private key as PEM. */
@@ -24,8 +25,8 @@ export interface SecretKeys extends SigningKeys {
 
 /** The private key in Secrets Manager, the public ones as SSM parameters under the names of the spec. */
 export function secretKeys({ secretName, stackName, ...options }: SecretKeysOptions): SecretKeys {
-  const secrets = new SecretsManagerClient(clientConfig(options));
-  const parameters = new SSMClient(clientConfig(options));
+  const secrets = new SecretsManagerClient(accountConfig(options));
+  const parameters = new SSMClient(accountConfig(options));
   let published: string | undefined;
 
   async function parameterOf(name: string): Promise<string | undefined> {
@@ -46,7 +47,7 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
     async load() {
       try {
         const pair = signingKeyPair(
-          await keptSecret(secrets, {
+          await secretMadeOnce(secrets, {
             name: secretName,
             description: "Signs Lazaret's callbacks",
             purpose: "signing key",

@@ -1,5 +1,5 @@
 import type { CallbackFailures, FailedCallback } from "../../deliver/callback-failures.ts";
-import type { StoreParts } from "./job-queue.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteCallbackFailures({ database, now }: Omit<StoreParts, "alarm">): CallbackFailures {
   return {

@@ -1,9 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, open, stat, unlink } from "node:fs/promises";
+import { randomBytes, randomUUID } from "node:crypto";
+import { chmod, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeSecretKey, readSecretKey } from "./secret-key.ts";
+import { syncFolder, writeOnce } from "../shared/durable-file.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
-import { syncFolder } from "./written-once.ts";
 
 export interface DataFolder {
   databasePath: string;
@@ -83,4 +82,26 @@ export async function roomFor(bytes: number, dataDir: string): Promise<void> {
 
 async function sizeOf(path: string): Promise<number | undefined> {
   return (await stat(path).catch(() => undefined))?.size;
+}
+
+const KEY_BYTES = 32;
+
+/** Undefined when there is none yet. Throws when there is something else under that name. */
+export async function readSecretKey(path: string): Promise<Uint8Array | undefined> {
+  const key = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (key && key.length !== KEY_BYTES) throw new Error(`it has ${key.length} bytes, not ${KEY_BYTES}`);
+  // A backup may have been restored with other rights. Where they cannot be changed the key still serves.
+  if (key) await chmod(path, 0o600).catch(() => {});
+  return key;
+}
+
+/** Made once; all later calls, also those of other processes at the same moment, answer the same. */
+export async function makeSecretKey(path: string): Promise<Uint8Array> {
+  await writeOnce(path, randomBytes(KEY_BYTES));
+  const key = await readSecretKey(path);
+  if (!key) throw new Error("it vanished");
+  return key;
 }

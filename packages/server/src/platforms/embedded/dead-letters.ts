@@ -1,9 +1,9 @@
-import { jobCard } from "../../queue/job-card.ts";
+import { jobCard } from "../../model/job-card.ts";
 import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
-import type { StoreParts } from "./job-queue.ts";
+import { jobOf } from "../shared/stored-job.ts";
 import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";
-import { jobOf } from "./stored-job.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLetters {
   return {

@@ -1,9 +1,9 @@
-import { jobCard } from "../../queue/job-card.ts";
+import { jobCard } from "../../model/job-card.ts";
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
-import type { StoreParts } from "./job-queue.ts";
+import { jobOf } from "../shared/stored-job.ts";
 import type { BrowsedJob } from "./sqlite/browse-operations.ts";
-import { jobOf } from "./stored-job.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteBrowser({ database, now }: Omit<StoreParts, "alarm">): JobBrowser {
   return {

@@ -1,18 +1,9 @@
-import type { Alarm } from "../../flow/alarm.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
-import type { JobDatabase } from "./sqlite/job-database.ts";
+import { jobOf, storedJob } from "../shared/stored-job.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";
-import { jobOf, storedJob } from "./stored-job.ts";
-
-/** What the adapters on the database are made of. */
-export interface StoreParts {
-  database: JobDatabase;
-  alarm: Alarm;
-  /** Milliseconds since 1970. */
-  now(): number;
-}
 
 /** Other processes add jobs too, without ringing our alarm. */
 const LONGEST_WAIT_MS = 1000;

@@ -6,9 +6,8 @@ import { test } from "node:test";
 import { failedReport, sampleJob } from "../../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { newJobId } from "../../queue/job-id.ts";
-import type { Lease } from "../../queue/job-queue.ts";
-import { submitJob } from "../../receive/submit-job.ts";
+import { type Lease, newJobId } from "../../queue/job-queue.ts";
+import { submitJob } from "../../receive/async-routes.ts";
 import { type JobStore, jobStore, openJobStore } from "./job-store.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 

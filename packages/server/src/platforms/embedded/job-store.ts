@@ -11,10 +11,8 @@ import { sqliteBrowser } from "./job-browser.ts";
 import { sqliteQueue } from "./job-queue.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
-import type { Connection } from "./sqlite/connection.ts";
-import { jobDatabase } from "./sqlite/job-database.ts";
-import { threadConnection } from "./sqlite/thread-connection.ts";
-import { sqliteUsage } from "./usage-meter.ts";
+import { type Connection, jobDatabase, threadConnection } from "./sqlite/job-database.ts";
+import { sqliteUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
 export interface JobStore {
@@ -47,7 +45,10 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
   return jobStore(await threadConnection({ path, secretKey, busyTimeoutMs }), now, options);
 }
 
-/** The adapters on a connection that is open. */
+/**
+ * The adapters on a connection that is open.
+ * @internal tests bring connections that fail, or are in their own thread
+ */
 export function jobStore(
   connection: Connection,
   now: () => number,

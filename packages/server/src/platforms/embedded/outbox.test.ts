@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { cleanReport, sampleJob } from "../../../test/contracts/sample-job.ts";
+import { directConnection } from "../../../test/support/direct-connection.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { jobStore, openJobStore } from "./job-store.ts";
-import { directConnection } from "./sqlite/connection.ts";
 import { openDatabase } from "./sqlite/open-database.ts";
 
 async function opened(dataDir: string) {

@@ -6,7 +6,7 @@ import {
   type OutboxLimits,
   outboxLimits,
 } from "../shared/messages/outbox.ts";
-import type { StoreParts } from "./job-queue.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 import type { LeasedMessage } from "./sqlite/outbox-operations.ts";
 
 /** Other processes add messages too, without ringing our alarm. */

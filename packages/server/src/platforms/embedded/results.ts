@@ -1,5 +1,5 @@
 import type { ResultStore } from "../../deliver/result-store.ts";
-import type { StoreParts } from "./job-queue.ts";
+import type { StoreParts } from "./sqlite/job-database.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";
 
 export function sqliteResults({ database, now }: Omit<StoreParts, "alarm">): ResultStore {

@@ -9,7 +9,7 @@ import {
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
-import { replaceFile, syncFolder, writeOnce } from "./written-once.ts";
+import { replaceFile, syncFolder, writeOnce } from "../shared/durable-file.ts";
 
 export interface KeyFilesOptions {
   dataDir: string;

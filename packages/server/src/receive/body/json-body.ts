@@ -1,4 +1,4 @@
-import { JSON_MAX_BYTES } from "@lazaret/contract";
+import { JSON_MAX_BYTES, type ObjectSchema, type Schema, schemaProblem } from "@lazaret/contract";
 import type { ApiRequest } from "../exchange.ts";
 import { badRequest, Problem } from "../problem.ts";
 import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
@@ -48,4 +48,26 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> {
 
 function bodyTooLarge(): Problem {
   return new Problem(413, "body_too_large", { message: `the JSON body is larger than ${JSON_MAX_BYTES} bytes` });
+}
+
+/**
+ * Checks a request body against its schema, the same object that /openapi.json publishes. Fields that the schema does
+ * not name are ignored. A wrong field answers with the field's own code.
+ */
+export function checkBody<Body>(body: Record<string, unknown>, schema: ObjectSchema): Body {
+  for (const [name, field] of Object.entries(schema.properties)) {
+    const value = Object.hasOwn(body, name) ? body[name] : undefined;
+    if (value === undefined) {
+      if (schema.required.includes(name)) throw wrong(name, field, "is missing");
+      continue;
+    }
+    const problem = schemaProblem(value, field);
+    if (problem) throw wrong(name, field, problem.what, problem.size);
+  }
+  return body as Body;
+}
+
+function wrong(name: string, schema: Schema, what: string, size = false): Problem {
+  const code = (size ? schema["x-size-code"] : undefined) ?? schema["x-code"] ?? "invalid_request";
+  return badRequest(code, `${name} ${what}`, schema.description);
 }

@@ -33,7 +33,10 @@ export function requireFeatures(request: FeatureRequest, installation: Installat
   if (missing) throw badRequest("unsupported_by_engine", missing.message, missing.hint);
 }
 
-/** The first thing asked for that is not there; the API as a whole comes before its parts. */
+/**
+ * The first thing asked for that is not there; the API as a whole comes before its parts.
+ * @internal tested by table
+ */
 export function missingFeature(request: FeatureRequest, installation: Installation): MissingFeature | undefined {
   for (const { feature, subject, instead } of asked(request)) {
     const lack = shortcoming(installation, feature);

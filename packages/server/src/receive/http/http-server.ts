@@ -1,15 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import type { Log } from "../../log.ts";
+import type { Log, LogFields } from "../../log.ts";
 import type { Answer, ApiRequest } from "../exchange.ts";
-import { bodyChunks } from "./body-chunks.ts";
-import { clientAddress } from "./client-address.ts";
+import { badRequest, Problem, problemBody } from "../problem.ts";
+import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
-import { answerParseError, type UnderWay } from "./parse-error.ts";
-import { requestTarget } from "./request-target.ts";
 import { sendAnswer } from "./send-answer.ts";
 
 export interface HttpServerOptions {
@@ -45,7 +50,10 @@ export interface RunningServer {
 
 const TIMINGS: HttpTimings = { headersMs: 15_000, requestMs: 65_000, lingerMs: 2_000, unreadMs: 30_000 };
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Longer than a load balancer keeps its side (60 s by default, 65 s in our stacks): never us who close under its request. */
+/**
+ * Longer than a load balancer keeps its side (60 s by default, 65 s in our stacks): never us who close under its request.
+ * @internal a test of the stacks compares it with the load balancer
+ */
 export const KEEP_ALIVE_MS = 75_000;
 
 /** What the log says of a request whose client did not wait for the answer. */
@@ -75,7 +83,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       if (closing && !connection?.busy) socket.destroySoon();
     });
     const remote = addressOf(socket.remoteAddress, forwardedFor(message));
-    const request = apiRequest(message, response, { signal: gone.signal, notes, remote });
+    const request = incomingRequest(message, response, { signal: gone.signal, notes, remote });
     const answer = await options.handle(request);
     const { aborted } = gone.signal;
     // A connection that is closed takes the requests behind this one with it.
@@ -113,7 +121,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       })
     : createServer(serverOptions);
   server.on("request", onRequest);
-  // Told to go on only when the body is wanted, that is after the key and the headers were checked.
+  // 100 Continue is sent when the body is first read, that is after the key and the headers were checked.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
@@ -154,62 +162,55 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   };
 }
 
-function apiRequest(
-  message: IncomingMessage,
-  response: ServerResponse,
-  context: { signal: AbortSignal; notes: UnderWay["notes"]; remote: string },
-): ApiRequest {
-  const { path, query } = requestTarget(message.url ?? "/");
-  const offeredId = message.headers["x-request-id"];
-  const id = typeof offeredId === "string" && /^[\w.-]{1,64}$/.test(offeredId) ? offeredId : randomUUID();
-  // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
-  if (hasRepeated(message.rawHeaders)) delete message.headers.host;
-  const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
-
-  let bodyBegun = false;
-  const begin = (): void => {
-    bodyBegun = true;
-    if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
-  };
-
-  return {
-    id,
-    method: message.method ?? "",
-    remote: context.remote,
-    path,
-    query: new URLSearchParams(query),
-    headers: message.headers as ApiRequest["headers"],
-    contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
-    body: bodyChunks(message, begin),
-    get bodyBegun() {
-      return bodyBegun;
-    },
-    get bodyArrived() {
-      return !hasBody || message.complete;
-    },
-    signal: context.signal,
-    note: (fields) => void Object.assign(context.notes, fields),
-  };
+/** A request that had begun before the connection went wrong. */
+interface UnderWay {
+  response: ServerResponse;
+  /** Become part of the request's log line. */
+  notes: Record<string, LogFields[string]>;
 }
 
-function forwardedFor({ headers }: IncomingMessage): string | undefined {
-  const header = headers["x-forwarded-for"];
-  return Array.isArray(header) ? header.join(",") : header;
+interface ParseErrorContext {
+  underWay: UnderWay | undefined;
+  log: Log;
 }
 
-const ONCE_ONLY = new Set(["host", "authorization", "content-type", "content-encoding"]);
-
-function hasRepeated(rawHeaders: readonly string[]): boolean {
-  const seen = new Set<string>();
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? "";
-    if (!ONCE_ONLY.has(name)) continue;
-    if (seen.has(name)) return true;
-    seen.add(name);
+/** Answers what is not HTTP, or too much of it, or too slow, and closes: after such bytes nothing can be trusted. */
+function answerParseError(error: NodeJS.ErrnoException, socket: Socket, context: ParseErrorContext): void {
+  const { underWay, log } = context;
+  const clientLeft = error.code === "ECONNRESET" || error.code === "EPIPE" || error.code === "HPE_INVALID_EOF_STATE";
+  if (!socket.writable || underWay?.response.headersSent || (clientLeft && underWay)) {
+    socket.destroy();
+    return;
   }
-  return false;
+  const problem = problemOf(error.code ?? "");
+  const requestId = randomUUID();
+  const fields = { request_id: requestId, status: problem.status, code: problem.code, error: error.code };
+  if (underWay) Object.assign(underWay.notes, fields);
+  else log("request", fields);
+  const body = JSON.stringify(problemBody(problem, requestId));
+  socket.end(
+    [
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+      "Connection: close",
+      "Content-Type: application/json; charset=utf-8",
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      "",
+      body,
+    ].join("\r\n"),
+    () => socket.destroy(),
+  );
 }
 
-function numberOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Number(text);
+function problemOf(code: string): Problem {
+  if (code === "HPE_HEADER_OVERFLOW") {
+    return new Problem(431, "headers_too_large", { message: "the request's headers are larger than 16 KB" });
+  }
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") {
+    return new Problem(413, "body_too_large", { message: "the chunk extensions are larger than 16 KB" });
+  }
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
+    return new Problem(408, "request_timeout", { message: "the request did not arrive in time" });
+  }
+  return badRequest("invalid_http", "the request is not valid HTTP", "check Content-Length and Transfer-Encoding");
 }

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Answer } from "../exchange.ts";
-import { answerBody } from "./answer-body.ts";
+import { type Answer, answerBody } from "../exchange.ts";
 
 export interface SendOptions {
   requestId: string;

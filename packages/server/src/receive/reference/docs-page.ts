@@ -1,16 +1,21 @@
+import { hash } from "node:crypto";
 import { findings, type ObjectSchema, type Schema } from "@lazaret/contract";
 import type { Answer } from "../exchange.ts";
-import type { Route } from "../route.ts";
+import type { DescribedEndpoint } from "../route.ts";
 
-/** The API's reference as one page with no script and nothing to load, so that it works without internet. */
-export function docsPage(routes: readonly Route[], version: string): Answer {
+/**
+ * The API's reference as one page with nothing to load, so that it works without internet. Other names of an endpoint are left
+ * to the document for programs.
+ */
+export function docsPage(all: readonly DescribedEndpoint[], version: string): Answer {
+  const routes = all.filter(({ aliasOf }) => aliasOf === undefined);
   const groups = Map.groupBy(routes, ({ doc }) => (doc.deprecated ? `${doc.group} (deprecated)` : doc.group));
   const sections = [...groups].map(
     ([group, members]) => `<h2 id="${anchor(group)}">${escaped(group)}</h2>${members.map(endpoint).join("")}`,
   );
   return {
     status: 200,
-    headers: { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'" },
+    headers: { "Content-Security-Policy": POLICY },
     html: `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Lazaret API</title><style>${STYLE}</style></head><body><main>
@@ -18,7 +23,7 @@ export function docsPage(routes: readonly Route[], version: string): Answer {
 <p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (not scanned, so do not
 trust it). Every request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise.
 The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
-<pre>export LAZARET_URL=http://127.0.0.1:8040 LAZARET_API_KEY=your-api-key</pre>
+${all.length > routes.length ? OTHER_NAMES : ""}<pre>export LAZARET_URL=<span class="address">http://127.0.0.1:8040</span> LAZARET_API_KEY=your-api-key</pre>
 <nav><ul>${routes.map((route) => `<li><a href="#${anchor(route.path)}">${method(route)} ${escaped(route.path)}</a></li>`).join("")}</ul></nav>
 ${sections.join("")}
 <h2 id="findings">Findings with status no</h2>
@@ -29,12 +34,12 @@ ${sections.join("")}
 <h2 id="errors">Errors</h2>
 <p>Every answer that is not 2xx is JSON: <code>statusCode</code>, <code>error</code>, <code>code</code> (for programs),
 <code>message</code> and <code>hint</code> (for people), <code>request_id</code> (also in the server's log).</p>
-</main></body></html>
+</main><script>${SCRIPT}</script></body></html>
 `,
   };
 }
 
-function endpoint(route: Route): string {
+function endpoint(route: DescribedEndpoint): string {
   const { doc } = route;
   const fields = doc.request && "schema" in doc.request ? fieldTable("Request", doc.request.schema) : "";
   const body = doc.request ? `<p>Body: <code>${doc.request.contentType}</code></p>${fields}` : "";
@@ -46,7 +51,7 @@ function endpoint(route: Route): string {
   return `<section id="${anchor(route.path)}">
 <h3>${method(route)} <code>${escaped(route.path)}</code></h3>
 <p>${escaped(doc.summary)}.${doc.description ? ` ${prose(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
-<pre>${escaped(doc.example)}</pre>${body}
+<pre>${command(doc.example)}</pre>${body}
 <p>Answers <b>${doc.success.status}</b>: ${prose(doc.success.description)}${others(doc.also)}</p>${answer}
 ${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}</ul></details>` : ""}
 </section>`;
@@ -66,7 +71,7 @@ function fieldTable(title: string, schema: ObjectSchema): string {
   return `<table><caption>${title}</caption><tr><th>field</th><th>type</th><th>required</th><th>meaning</th></tr>${rows.join("")}</table>`;
 }
 
-function method(route: Route): string {
+function method(route: DescribedEndpoint): string {
   return `<b class="${route.method.toLowerCase()}">${route.method}</b>`;
 }
 
@@ -77,6 +82,11 @@ function anchor(text: string): string {
     .replace(/^-|-$/g, "");
 }
 
+/** A command to paste, in which the script can put the address that the page is read at. */
+function command(example: string): string {
+  return escaped(example).replaceAll("$LAZARET_URL", '<span class="address">$$LAZARET_URL</span>');
+}
+
 /** Text with `code` in it. */
 function prose(text: string): string {
   return escaped(text).replace(/`([^`]*)`/g, "<code>$1</code>");
@@ -85,6 +95,19 @@ function prose(text: string): string {
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
+
+const OTHER_NAMES = `<p>Every path that begins with <code>/api/v1</code> is also there with <code>/v1</code>, and <code>objstore</code> as
+<code>s3</code>, for clients of the API's other dialect: <a href="/openapi.json">/openapi.json</a> lists them, and
+docs/moving-to-lazaret.md explains them.</p>
+`;
+
+/** The address as the browser has it: no header of a request gets into the page, and nothing that a shell would not take as it is. */
+const SCRIPT = `
+if (/^https?:\\/\\/([\\w.-]+|\\[[0-9a-f:.]+\\])(:\\d+)?$/.test(location.origin))
+  for (const each of document.querySelectorAll(".address")) each.textContent = location.origin;
+`;
+
+const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash("sha256", SCRIPT, "base64")}'; base-uri 'none'`;
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --code: #8881; }

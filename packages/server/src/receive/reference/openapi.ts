@@ -1,8 +1,8 @@
 import { errorSchema, type Schema } from "@lazaret/contract";
-import type { Route, RouteDoc } from "../route.ts";
+import type { DescribedEndpoint, PlacedEndpoint, RouteDoc } from "../route.ts";
 
 /** The API as an OpenAPI 3.1 document, made of the routes and of the very schemas that check their requests. */
-export function openApi(routes: readonly Route[], version: string): Record<string, unknown> {
+export function openApi(routes: readonly DescribedEndpoint[], version: string): Record<string, unknown> {
   const schemas: Record<string, Schema> = {};
   const named = (schema: Schema): object => {
     if (!schema.title) return schema;
@@ -32,7 +32,7 @@ export function openApi(routes: readonly Route[], version: string): Record<strin
   };
 }
 
-function operation(route: Route, named: (schema: Schema) => object): object {
+function operation(route: DescribedEndpoint, named: (schema: Schema) => object): object {
   const { doc } = route;
   return {
     operationId: operationId(route),
@@ -40,6 +40,7 @@ function operation(route: Route, named: (schema: Schema) => object): object {
     summary: doc.summary,
     ...(doc.description && { description: doc.description }),
     ...(doc.deprecated && { deprecated: true }),
+    ...(route.aliasOf && { "x-alias-of": route.aliasOf }),
     ...(route.open && { security: [] }),
     ...(doc.query && { parameters: parameters(doc.query) }),
     ...(doc.request && { requestBody: requestBody(doc.request, named) }),
@@ -94,7 +95,7 @@ function requestBody(request: NonNullable<RouteDoc["request"]>, named: (schema: 
 }
 
 /** `POST /api/v1/scan/sync/binary` → `scanSyncBinary` */
-function operationId(route: Route): string {
+function operationId(route: PlacedEndpoint): string {
   const words = route.path.replace(/^\/api\/v1/, "").match(/[a-z0-9]+/g) ?? [];
   return words.map((word, index) => (index === 0 ? word : word[0]?.toUpperCase() + word.slice(1))).join("");
 }

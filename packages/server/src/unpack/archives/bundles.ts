@@ -1,6 +1,6 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
-import { emitStored, type Opener, type Outcome, type Range, whole } from "../opener.ts";
+import { emitStored, type Opener, type Outcome, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /** Containers in which files stand as they are, one behind the other or behind a list: asar of Electron, romfs, LBR of CP/M, backups of Android, libraries of AIX. */

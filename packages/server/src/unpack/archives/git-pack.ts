@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { type Blob, piecesOf } from "../blob.ts";
+import { type Blob, piecesOf, type Range } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
-import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { unzlib } from "./packed-parts.ts";
 

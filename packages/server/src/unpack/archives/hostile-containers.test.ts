@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { brotliCompressSync, constants, deflateSync } from "node:zlib";
-import { be32, glue, u16 } from "../../../test/support/corpus/container.ts";
-import { asarOf, gitObjectHead, gitPackOf, macBinaryOf, woffOf } from "../../../test/support/corpus/small-kinds.ts";
+import { be32, glue, u16 } from "../../../test/fixtures/corpus/container.ts";
+import { asarOf, gitObjectHead, gitPackOf, macBinaryOf, woffOf } from "../../../test/fixtures/corpus/small-kinds.ts";
+import { stored, zip as zipFile } from "../../../test/fixtures/zip-writer.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
-import { stored, zip as zipFile } from "../../../test/support/zip-writer.ts";
 import type { Opener } from "../opener.ts";
 import { brotli } from "./brotli.ts";
 import { asar } from "./bundles.ts";

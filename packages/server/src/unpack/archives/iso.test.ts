@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { iso as isoFile } from "../../../test/fixtures/archives.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
-import { iso as isoFile } from "../../engines/rules/samples/archives.ts";
 import { iso } from "./iso.ts";
 
 const payload = Buffer.from("a file on a disc\n".repeat(20));

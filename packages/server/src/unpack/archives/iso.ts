@@ -1,5 +1,5 @@
-import type { Blob } from "../blob.ts";
-import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
+import type { Opener, Outcome, Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 

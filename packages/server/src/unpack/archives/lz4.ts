@@ -1,7 +1,6 @@
-import type { Blob } from "../blob.ts";
+import { type Blob, rangeRecorder } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
-import { rangeRecorder } from "../ranges.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
-import { bytes, glue, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { bytes, glue, noise, u16, u32 } from "../../../test/fixtures/corpus/container.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import { embeddedLzh, lzh } from "./lzh.ts";
 import { LZH_DECODERS } from "./lzh-decoders.ts";

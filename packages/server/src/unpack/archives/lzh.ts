@@ -1,6 +1,6 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
-import { emit, emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { LZH_DECODERS } from "./lzh-decoders.ts";
 

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import type { Blob } from "../blob.ts";
-import type { Opener, Outcome, Place, Range, Tools } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
+import type { Opener, Outcome, Place, Tools } from "../opener.ts";
 import { decodeLzma, type LzmaEnd, type LzmaProperties, lzmaProperties } from "./lzma.ts";
 
 /**

@@ -1,5 +1,6 @@
+import type { Range } from "../blob.ts";
 import { bytePattern } from "../byte-pattern.ts";
-import { emitStored, type Opener, type Range } from "../opener.ts";
+import { emitStored, type Opener } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync } from "node:zlib";
-import { be32, glue, latin1, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { be32, glue, latin1, u16, u32 } from "../../../test/fixtures/corpus/container.ts";
 import {
   aixOf,
   appleOf,
@@ -15,7 +15,7 @@ import {
   romfsFile,
   romfsHead,
   woffOf,
-} from "../../../test/support/corpus/small-kinds.ts";
+} from "../../../test/fixtures/corpus/small-kinds.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import type { Opener } from "../opener.ts";
 import { aixArchive, androidBackup, asar, lbr, romfs } from "./bundles.ts";

@@ -1,9 +1,9 @@
 import { constants, crc32, inflateRawSync, zstdDecompressSync } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { inflateFrom } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emit, emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 

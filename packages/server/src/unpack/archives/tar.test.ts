@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { tar as tarFile } from "../../../test/fixtures/tar-writer.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
-import { tar as tarFile } from "../../../test/support/tar-writer.ts";
 import { tar } from "./tar.ts";
 
 const payload = Buffer.from("the payload, of which every byte counts\n".repeat(20));

@@ -1,6 +1,6 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emitStored, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 
 /**

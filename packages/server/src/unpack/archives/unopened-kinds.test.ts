@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { crc32 } from "node:zlib";
-import { be32, glue, latin1, noise, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { be32, glue, latin1, noise, u16, u32 } from "../../../test/fixtures/corpus/container.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
 import { memoryBlob } from "../blob.ts";
 import type { Opener } from "../opener.ts";

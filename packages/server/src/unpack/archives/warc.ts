@@ -1,5 +1,5 @@
-import type { Blob } from "../blob.ts";
-import { emitStored, type Opener, type Range, type Tools } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
+import { emitStored, type Opener, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { deflateRawSync } from "node:zlib";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
+import { packedAs, stored, zip as zipFile } from "../../../test/fixtures/zip-writer.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
-import { packedAs, stored, zip as zipFile } from "../../../test/support/zip-writer.ts";
-import { packedBy7z } from "../../engines/rules/samples/archives.ts";
 import { memoryBlob } from "../blob.ts";
 import { LimitExceeded } from "../budget.ts";
 import { zip } from "./zip.ts";

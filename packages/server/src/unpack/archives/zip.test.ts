@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { type Opened, openContainer } from "../../../test/support/open-container.ts";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
 import {
   deflated,
   encrypted,
@@ -13,8 +13,8 @@ import {
   withZip64,
   type ZipShape,
   zip as zipFile,
-} from "../../../test/support/zip-writer.ts";
-import { packedBy7z } from "../../engines/rules/samples/archives.ts";
+} from "../../../test/fixtures/zip-writer.ts";
+import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import { zip } from "./zip.ts";
 
 const payload = Buffer.from("the payload, which no directory has to list\n".repeat(8));

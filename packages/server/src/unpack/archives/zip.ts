@@ -1,17 +1,25 @@
 import { crc32 } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import { type Blob, gaps, type Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { isSqlite } from "../documents/sqlite.ts";
 import { inflateFrom, inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, emitStored, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
-import { gaps } from "../ranges.ts";
-import { headOf, signaturesIn } from "../signature-search.ts";
-import { findAll } from "./find-bytes.ts";
+import { emit, emitStored, type Opener, type Outcome, type Place, type Tools } from "../opener.ts";
+import { findAll, headOf, signaturesIn } from "../signature-search.ts";
 import { manifestWatch } from "./manifests.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
-import { endsAtBack, FLAG, type Listed, NAME_BYTES, readDirectories, startOfArchive } from "./zip-directory.ts";
-import { isLikelyHeader, LOCAL_HEADER, type LocalHeader, readLocalHeader } from "./zip-header.ts";
+import {
+  endsAtBack,
+  FLAG,
+  isLikelyHeader,
+  type Listed,
+  LOCAL_HEADER,
+  type LocalHeader,
+  NAME_BYTES,
+  readDirectories,
+  readLocalHeader,
+  startOfArchive,
+} from "./zip-headers.ts";
 import { zipsOf } from "./zip-writer.ts";
 
 /**

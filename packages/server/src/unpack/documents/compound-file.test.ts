@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
-import { compoundFile } from "../../../test/support/compound-writer.ts";
-import { noise } from "../../../test/support/corpus/container.ts";
+import { compoundFile } from "../../../test/fixtures/compound-writer.ts";
+import { noise } from "../../../test/fixtures/corpus/container.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import { canaryFiles } from "../../engines/clamd/canary-files.ts";
 import { ole } from "./ole.ts";

@@ -1,6 +1,5 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { type Budget, LimitExceeded } from "../budget.ts";
-import type { Range } from "../opener.ts";
 
 /**
  * The structure of a compound file (MS-CFB): a file system in a file. Sectors are chained by a table (FAT); short streams lie

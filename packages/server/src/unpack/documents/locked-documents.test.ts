@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { compoundFile } from "../../../test/support/compound-writer.ts";
-import { glue, u16, u32 } from "../../../test/support/corpus/container.ts";
+import { compoundFile } from "../../../test/fixtures/compound-writer.ts";
+import { glue, u16, u32 } from "../../../test/fixtures/corpus/container.ts";
 import {
   encryptedBy95,
   encryptedBy97,
@@ -11,9 +11,9 @@ import {
   encryptedBy2007,
   encryptedBy2010,
   workbookStream,
-} from "../../../test/support/office-writer.ts";
+} from "../../../test/fixtures/office-writer.ts";
+import { deflated, zip } from "../../../test/fixtures/zip-writer.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
-import { deflated, zip } from "../../../test/support/zip-writer.ts";
 import { memoryBlob } from "../blob.ts";
 import { containersIn } from "../openers.ts";
 import { mayHoldMembers } from "../sieve.ts";

@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { base64Decoder, base64Value, isUrlSafe, NO_LETTER } from "../encodings/base64.ts";
 import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
 import {
@@ -11,7 +11,6 @@ import {
   nextLine,
   type Text,
 } from "../encodings/text.ts";
-import type { Range } from "../opener.ts";
 import type { Encoding } from "./mail-headers.ts";
 
 export interface Body extends Range {

@@ -1,4 +1,4 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import {
   copyRange,
   isLineBreak,
@@ -12,7 +12,7 @@ import {
 } from "../encodings/text.ts";
 import { textRegions } from "../encodings/text-regions.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { type Body, writeBody } from "./mail-bodies.ts";
 import { fieldNameEnd, type Headers, readHeaders } from "./mail-headers.ts";

@@ -1,5 +1,5 @@
-import type { Blob } from "../blob.ts";
-import { type Opener, type Range, type Tools, whole } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
+import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -1,9 +1,9 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { type Budget, LimitExceeded } from "../budget.ts";
 import { beginningsOf, bytePattern } from "../byte-pattern.ts";
 import { inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import { emit, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { type CompoundFile, type CompoundStream, readCompoundFile } from "./compound-file.ts";
 import { type PackageCipher, packageCipher } from "./office-crypto.ts";

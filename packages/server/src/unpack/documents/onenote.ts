@@ -1,8 +1,7 @@
-import { findAll } from "../archives/find-bytes.ts";
-import type { Blob } from "../blob.ts";
+import { type Blob, rangeRecorder } from "../blob.ts";
 import { copyRange } from "../encodings/text.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
-import { rangeRecorder } from "../ranges.ts";
+import { findAll } from "../signature-search.ts";
 
 /** A section of OneNote (`.one`): files attached to a page stand in it as they are, each behind a mark and its size. */
 export const oneNote: Opener = {

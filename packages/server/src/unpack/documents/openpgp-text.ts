@@ -1,7 +1,7 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { isLineBreak, isSpace, memberWriter, textOf } from "../encodings/text.ts";
-import { type Opener, type Range, whole } from "../opener.ts";
+import { type Opener, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { constants, inflateRawSync } from "node:zlib";
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import { memberWriter, type Text, textOf } from "../encodings/text.ts";
 import { inflateRaw } from "../inflate.ts";
-import { emit, type Opener, type Outcome, type Place, type Range, type Tools } from "../opener.ts";
+import { emit, type Opener, type Outcome, type Place, type Tools } from "../opener.ts";
 import { writePiece } from "./signed-message.ts";
 
 /**

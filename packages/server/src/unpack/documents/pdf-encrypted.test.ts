@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateSync } from "node:zlib";
-import { glue, latin1 } from "../../../test/support/corpus/container.ts";
-import { type EncryptedShape, encryptedPdf, places } from "../../../test/support/corpus/encrypted-pdfs.ts";
-import { ascii85, pdfLzw } from "../../../test/support/corpus/old-coders.ts";
-import { type Handler, handlers } from "../../../test/support/corpus/pdf-encryption.ts";
+import { glue, latin1 } from "../../../test/fixtures/corpus/container.ts";
+import { type EncryptedShape, encryptedPdf, places } from "../../../test/fixtures/corpus/encrypted-pdfs.ts";
+import { ascii85, pdfLzw } from "../../../test/fixtures/corpus/old-coders.ts";
+import { type Handler, handlers } from "../../../test/fixtures/corpus/pdf-encryption.ts";
 import { openPdf } from "../../../test/support/open-pdf.ts";
 import { LimitExceeded } from "../budget.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { glue, latin1 } from "../../../test/support/corpus/container.ts";
-import { encryptedPdf } from "../../../test/support/corpus/encrypted-pdfs.ts";
-import { encryptor, type Handler, handlers } from "../../../test/support/corpus/pdf-encryption.ts";
+import { glue, latin1 } from "../../../test/fixtures/corpus/container.ts";
+import { encryptedPdf } from "../../../test/fixtures/corpus/encrypted-pdfs.ts";
+import { encryptor, type Handler, handlers } from "../../../test/fixtures/corpus/pdf-encryption.ts";
 import { openPdf } from "../../../test/support/open-pdf.ts";
 import { memoryBlob } from "../blob.ts";
 import { pdf } from "./pdf.ts";

@@ -1,5 +1,4 @@
-import type { Blob } from "../blob.ts";
-import type { Range } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
 
 /** As much of a PDF's values as it takes to decode its streams. */
 export type Value =

@@ -1,5 +1,5 @@
-import { type Blob, memoryBlob } from "../blob.ts";
-import { emit, type Range, type Tools } from "../opener.ts";
+import { type Blob, memoryBlob, type Range } from "../blob.ts";
+import { emit, type Tools } from "../opener.ts";
 import type { ObjectNumber } from "./pdf-crypt.ts";
 import {
   decodeFilter,

@@ -1,5 +1,5 @@
-import type { Blob } from "../blob.ts";
-import { emit, type Range } from "../opener.ts";
+import type { Blob, Range } from "../blob.ts";
+import { emit } from "../opener.ts";
 import { decodeHex } from "./pdf-filters.ts";
 import { decodeString, PARSING } from "./pdf-objects.ts";
 import type { PdfDocument } from "./pdf-streams.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
-import { ascii85 } from "../../../test/support/corpus/old-coders.ts";
+import { ascii85 } from "../../../test/fixtures/corpus/old-coders.ts";
 import { openPdf as open } from "../../../test/support/open-pdf.ts";
 import { memoryBlob } from "../blob.ts";
 import { LimitExceeded } from "../budget.ts";

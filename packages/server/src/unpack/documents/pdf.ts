@@ -1,7 +1,7 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
-import type { Opener, Outcome, Range, Tools } from "../opener.ts";
+import type { Opener, Outcome, Tools } from "../opener.ts";
 import { headOf, signaturesIn } from "../signature-search.ts";
 import type { ObjectNumber } from "./pdf-crypt.ts";
 import { type EncryptedDocument, takeAnyStream, takeAnyString } from "./pdf-encrypted.ts";

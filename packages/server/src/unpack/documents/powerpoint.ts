@@ -1,6 +1,6 @@
-import { findAll } from "../archives/find-bytes.ts";
 import { type Blob, piecesOf } from "../blob.ts";
 import { emit, type Opener, type Tools, whole } from "../opener.ts";
+import { findAll } from "../signature-search.ts";
 import { inflateLeniently } from "./pdf-inflate.ts";
 
 /**

@@ -1,8 +1,8 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { copyRange, type MemberWriter, memberWriter, type Text, textOf } from "../encodings/text.ts";
 import { inflateRaw } from "../inflate.ts";
-import { emit, type MemberSink, type Opener, type Outcome, type Range, type Tools } from "../opener.ts";
+import { emit, type MemberSink, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Range } from "../opener.ts";
+import type { Range } from "../blob.ts";
 import { ALL_LETTERS, base64Decoder, base64Value, isUrlSafe, NO_LETTER, PAD } from "./base64.ts";
 import { gapReader } from "./base64-gaps.ts";
 import { type Escape, readEscape } from "./escapes.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { binHexText } from "../../../test/support/binhex-writer.ts";
+import { binHexText } from "../../../test/fixtures/binhex-writer.ts";
 import { openContainer } from "../../../test/support/open-container.ts";
 import { memoryBlob } from "../blob.ts";
 import { binHex } from "./binhex.ts";

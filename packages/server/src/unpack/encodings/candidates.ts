@@ -1,5 +1,4 @@
-import { type Blob, readInto } from "../blob.ts";
-import type { Range } from "../opener.ts";
+import { type Blob, type Range, readInto } from "../blob.ts";
 
 /**
  * Where in a text a search for encoded data has to look at all. Most texts are words, with something every few bytes that

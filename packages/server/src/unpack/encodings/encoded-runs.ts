@@ -1,6 +1,6 @@
-import type { Blob } from "../blob.ts";
+import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import { emit, type Opener, type Outcome, type Place, type Range, type Tools, whole } from "../opener.ts";
+import { emit, type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
 import { BASE64_BREAKS } from "./base64-gaps.ts";
 import { decodeBase64, findBase64 } from "./base64-runs.ts";
 import { unbrokenStretches } from "./candidates.ts";

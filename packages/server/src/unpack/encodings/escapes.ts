@@ -1,4 +1,4 @@
-import type { Range } from "../opener.ts";
+import type { Range } from "../blob.ts";
 import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text } from "./text.ts";
 
 const QUOTES = marking("\"'`");

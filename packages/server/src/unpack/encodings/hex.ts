@@ -1,4 +1,4 @@
-import type { Range } from "../opener.ts";
+import type { Range } from "../blob.ts";
 import { BREAK, type Breaks, DEPENDS } from "./candidates.ts";
 import { lineBlocks, type Reading } from "./line-blocks.ts";
 import { hexValue, isLineBreak, isSpace, type MemberWriter, marking, type Text, wordKinds } from "./text.ts";

@@ -1,4 +1,4 @@
-import type { Range } from "../opener.ts";
+import type { Range } from "../blob.ts";
 
 /**
  * Encoded data mostly stands in lines of equal length with a shorter one at its end. A line before it that happens to

@@ -1,4 +1,4 @@
-import type { Range } from "../opener.ts";
+import type { Range } from "../blob.ts";
 import { hexValue, isLineBreak, isSpace, lineEnd, type MemberWriter, marking, nextLine, type Text } from "./text.ts";
 
 /** The values of the letters of UU (space and grave accent are 0) and of XX; 64 for others. */

@@ -1,5 +1,5 @@
-import { type Blob, piecesOf } from "../blob.ts";
-import { type Opener, type Range, type Tools, whole } from "../opener.ts";
+import { type Blob, piecesOf, type Range } from "../blob.ts";
+import { type Opener, type Tools, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { BREAK, type Breaks, unbrokenStretches } from "./candidates.ts";
 

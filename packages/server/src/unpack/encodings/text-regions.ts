@@ -1,5 +1,4 @@
-import { type Blob, piecesOf } from "../blob.ts";
-import type { Range } from "../opener.ts";
+import { type Blob, piecesOf, type Range } from "../blob.ts";
 import type { MemberWriter } from "./text.ts";
 
 /** Read at once. */

@@ -1,6 +1,6 @@
-import { type Blob, readInto } from "../blob.ts";
+import { type Blob, type Range, readInto } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import type { MemberSink, Range } from "../opener.ts";
+import type { MemberSink } from "../opener.ts";
 
 /** A content of any size as one long row of bytes, of which a piece at a time is in memory. */
 export interface Text {

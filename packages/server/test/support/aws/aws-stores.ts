@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/job-store.ts";
-import { sealer } from "../../../src/platforms/embedded/sealed.ts";
+import { type JobStore, type JobStoreOptions, openJobStore } from "../../../src/platforms/aws/platform.ts";
+import { sealer } from "../../../src/platforms/shared/sealed.ts";
 import { LEASE_SECONDS } from "../../../src/queue/job-queue.ts";
 import type { Stores } from "../../contracts/stores.ts";
 import { type DynamoDbServer, dynamoDbElsewhere, startDynamoDb } from "./dynamodb.ts";

@@ -1,7 +1,6 @@
 import { addressGuard } from "../../../src/net/address-guard.ts";
-import { problemWithNames } from "../../../src/platforms/aws/objects/object-names.ts";
+import { problemWithNames } from "../../../src/platforms/aws/objects/object-identity.ts";
 import type { RawChecks } from "../../../src/platforms/aws/raw-messages.ts";
-import { checkHeaders } from "../../../src/receive/body/header-rules.ts";
 
 const guard = addressGuard({ allowNetworks: [], allowHosts: [] });
 
@@ -15,7 +14,6 @@ export const rawChecks: RawChecks = {
   object: problemWithNames,
   download: problemWith,
   callback: problemWith,
-  headers: checkHeaders,
   allowHttpCallbacks: false,
   allowDownloads: true,
 };

@@ -1,4 +1,4 @@
-import { type S3Objects, type S3ObjectsOptions, s3Objects } from "../../../src/platforms/aws/objects/s3-objects.ts";
+import { type S3Objects, type S3ObjectsOptions, s3Objects } from "../../../src/platforms/aws/objects/objects.ts";
 import { type S3Server, type S3ServerOptions, s3Server } from "./s3-server.ts";
 
 export interface S3Store extends AsyncDisposable {

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { rawServer } from "../../../../test/support/loopback-server.ts";
 import { s3Server } from "../../../../test/support/s3-server/s3-server.ts";
 import { type S3Store, s3Store, useCredentials } from "../../../../test/support/s3-server/s3-store.ts";
 import { until } from "../../../../test/support/until.ts";
 import { type ObjectRef, SourceFailed, type SourceFailure } from "../../../model/source.ts";
-import { s3Objects } from "./s3-objects.ts";
+import { s3Objects } from "./objects.ts";
 import "../../../../test/support/leftovers.ts";
 
 const object: ObjectRef = { bucket: "bucket", key: "key" };
@@ -190,6 +191,24 @@ test("reading that is stopped half way lets go of its connection, also while it 
   await chunks.return?.();
   await waiting;
   await until("no connection is held", () => made.server.underWay === 0, { limitMs: LIMIT_MS });
+});
+
+test("what was read, stopped or refused holds on to nothing of its signal", async () => {
+  await using made = await withObject("text");
+  const { signal } = new AbortController();
+  const held = (): number => getEventListeners(signal, "abort").length;
+
+  const { bytes } = await made.store.open(object, signal);
+  assert.ok(held() > 0);
+  await Array.fromAsync(bytes);
+  assert.equal(held(), 0);
+
+  const stopped = await made.store.open(object, signal);
+  await stopped.bytes[Symbol.asyncIterator]().return?.();
+  assert.equal(held(), 0);
+
+  await failureOf({ store: made.store, signal }, { ...object, key: "another" });
+  assert.equal(held(), 0);
 });
 
 test("a signal that was aborted before asks for nothing", async () => {

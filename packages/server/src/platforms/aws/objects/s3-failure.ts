@@ -58,7 +58,7 @@ const bodyReasons = {
 const passingStatuses: readonly number[] = [408, 409, 425, 429];
 
 /**
- * Undefined for an error that is none of the store's. Of the error itself only its name is told: what the store wrote
+ * Undefined for an error that is none of the store's. Of the error itself only its name is passed on: what the store wrote
  * besides may hold account numbers or key ids, and what Node wrote the address.
  */
 export function s3Failure(error: unknown, attempt: string): SourceFailure | undefined {

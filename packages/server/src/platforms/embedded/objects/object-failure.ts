@@ -1,6 +1,6 @@
 import { findings } from "@lazaret/contract";
 import { SourceFailed } from "../../../model/source.ts";
-import { errorCode } from "./files/held-folder.ts";
+import { errorCode } from "./directory-handle.ts";
 
 /** Nothing there that we would read: also a link, a folder, a pipe or a device, and a name too long to be one. */
 const notThere = ["ENOENT", "ENOTDIR", "ELOOP", "EISDIR", "ENAMETOOLONG", "ENXIO", "ENODEV"];

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { problemWithNames } from "./buckets.ts";
 import { objectLinks } from "./object-link.ts";
-import { problemWithNames } from "./object-names.ts";
 
 const secretKey = Buffer.alloc(32, 1);
 const object = { bucket: "uploads", key: "folder/a b.txt" };

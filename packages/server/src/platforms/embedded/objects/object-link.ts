@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, timingSafeEqual } from "node:crypto";
 import type { ObjectRef } from "../../../model/source.ts";
-import { problemWithNames } from "./object-names.ts";
+import { problemWithNames } from "./buckets.ts";
 
 export interface ObjectLinks {
   /** The path and query of an address that is good for so long. */

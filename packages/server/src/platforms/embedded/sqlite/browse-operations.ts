@@ -1,10 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type ExpiredLetter, type JobState, POISON } from "../../../queue/job-queue.ts";
-import type { Sealer } from "../sealed.ts";
-import type { StoredJob } from "../stored-job.ts";
-import type { ClockCare } from "./clock-care.ts";
-import { UNREADABLE } from "./job-operations.ts";
-import { operation } from "./operation.ts";
+import type { Sealer } from "../../shared/sealed.ts";
+import type { StoredJob } from "../../shared/stored-job.ts";
+import { type ClockCare, UNREADABLE } from "./job-operations.ts";
+import { operation } from "./transaction.ts";
 
 /** Undefined stands for all of them. */
 export type Ids = readonly string[] | undefined;

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { type Failure, failureOf } from "./database-unavailable.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
-import type { Request } from "./operations.ts";
-import { batchRunner, type Outcome } from "./run-batch.ts";
+import { batchRunner, type Outcome, type Request } from "./operations.ts";
 
 /** The thread that has the database open, and seals what goes into it. */
 export type ThreadRequest = { kind: "batch"; requests: readonly Request[] } | { kind: "close" };
@@ -18,20 +17,20 @@ try {
 } catch (error) {
   const failure = failureOf(error, options.path);
   if (!failure) throw error;
-  tell({ kind: "refused", failure });
+  reply({ kind: "refused", failure });
 }
 
 function serve(): void {
   const database = openDatabase(options);
   const runBatch = batchRunner(database);
   parentPort?.on("message", (request: ThreadRequest) => {
-    if (request.kind === "batch") return tell({ kind: "outcomes", outcomes: runBatch(request.requests) });
+    if (request.kind === "batch") return reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
     database.db.close();
     parentPort?.close();
   });
-  tell({ kind: "ready" });
+  reply({ kind: "ready" });
 }
 
-function tell(answer: ThreadAnswer): void {
+function reply(answer: ThreadAnswer): void {
   parentPort?.postMessage(answer);
 }

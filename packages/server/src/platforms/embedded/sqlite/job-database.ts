@@ -1,7 +1,17 @@
-import type { Connection } from "./connection.ts";
+import { Worker } from "node:worker_threads";
+import type { Alarm } from "../../../flow/alarm.ts";
+import type { ThreadAnswer, ThreadRequest } from "./database-thread.ts";
 import { DatabaseUnavailable, unavailable } from "./database-unavailable.ts";
-import type { ArgsOf, OperationName, Request, ResultOf } from "./operations.ts";
-import type { Outcome } from "./run-batch.ts";
+import type { DatabaseOptions } from "./open-database.ts";
+import type { ArgsOf, OperationName, Outcome, Request, ResultOf } from "./operations.ts";
+
+/** What the adapters on the database are made of. */
+export interface StoreParts {
+  database: JobDatabase;
+  alarm: Alarm;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
 
 /** The database as the adapters see it. Throws `DatabaseUnavailable`, a kind of `QueueUnavailable`. */
 export interface JobDatabase {
@@ -58,4 +68,100 @@ export function jobDatabase(connection: Connection): JobDatabase {
       await connection.close();
     },
   };
+}
+
+/** A way to the database. One batch at a time. */
+export interface Connection {
+  /** Rejects with `DatabaseUnavailable` when the database cannot be asked at all. */
+  run(requests: readonly Request[]): Promise<Outcome[]>;
+  close(): Promise<void>;
+}
+
+/** One thread, seen from outside. It keeps the process alive only while it is asked something. */
+interface Thread {
+  ask(request: ThreadRequest): Promise<ThreadAnswer>;
+  close(): Promise<void>;
+}
+
+/**
+ * In a thread of its own, because a commit waits for the disk. With 100 callers that add, the event loop was late by 17 to
+ * 50 ms (99th percentile) with the database in the main thread and by 2 to 12 ms with this; the throughput is the same.
+ * A thread that dies is replaced at the next request. Throws `DatabaseUnavailable` when the database cannot be opened.
+ */
+export async function threadConnection(options: DatabaseOptions): Promise<Connection> {
+  let thread: Thread | undefined;
+  const forget = (): void => {
+    thread = undefined;
+  };
+  thread = await startThread(options, forget);
+
+  return {
+    async run(requests) {
+      thread ??= await startThread(options, forget);
+      const answer = await thread.ask({ kind: "batch", requests });
+      if (answer.kind !== "outcomes")
+        throw new Error(`the database thread said ${answer.kind} when asked for outcomes`);
+      return answer.outcomes;
+    },
+    async close() {
+      await thread?.close();
+    },
+  };
+}
+
+async function startThread(options: DatabaseOptions, onExit: () => void): Promise<Thread> {
+  const worker = new Worker(new URL("./database-thread.ts", import.meta.url), {
+    name: "lazaret-database",
+    workerData: options,
+    env: {},
+    execArgv: [],
+  });
+  let answered: (answer: ThreadAnswer) => void = () => {};
+  let failed: (error: Error) => void = () => {};
+  let reason = "it ended by itself";
+  worker.on("message", (answer: ThreadAnswer) => answered(answer));
+  worker.on("error", (error) => {
+    reason = error instanceof Error ? error.message : String(error);
+  });
+  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  void gone.then(() => {
+    onExit();
+    failed(lost(options.path, reason));
+  });
+
+  function heard(): Promise<ThreadAnswer> {
+    return new Promise((resolve, reject) => {
+      answered = resolve;
+      failed = reject;
+    });
+  }
+
+  const first = await heard();
+  if (first.kind === "refused") {
+    await gone;
+    throw unavailable(first.failure);
+  }
+  worker.unref();
+
+  return {
+    async ask(request) {
+      worker.ref();
+      const answer = heard();
+      worker.postMessage(request);
+      return await answer.finally(() => worker.unref());
+    },
+    async close() {
+      worker.ref();
+      worker.postMessage({ kind: "close" } satisfies ThreadRequest);
+      await gone;
+    },
+  };
+}
+
+function lost(path: string, reason: string): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `cannot use the job database at ${path}: its thread was lost (${reason})`,
+    "this should not happen; lazaret opens the database again by itself",
+    { cause: new Error(reason) },
+  );
 }

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { LEASE_SECONDS, type QueueCounts } from "../../../queue/job-queue.ts";
-import type { Sealer } from "../sealed.ts";
-import type { StoredJob } from "../stored-job.ts";
-import type { ClockCare } from "./clock-care.ts";
-import { operation } from "./operation.ts";
+import type { Sealer } from "../../shared/sealed.ts";
+import type { StoredJob } from "../../shared/stored-job.ts";
 import type { Expected } from "./result-operations.ts";
+import { operation } from "./transaction.ts";
 
 export interface LeasedJob extends Omit<StoredJob, "share">, Holder {
   attempt: number;
@@ -226,5 +225,39 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
       const { later, ...found } = counts.get({ now }) as unknown as Omit<QueueCounts, "delayed"> & { later: number };
       return { ...found, delayed: later - found.leased };
     }),
+  };
+}
+
+/**
+ * A clock that was set back would make jobs wait as long as it was wrong, for ever if it was wrong by years. So a job
+ * whose delay or lease began in the future waits its whole length again, from now on; never longer.
+ */
+export interface ClockCare {
+  /** What the clock said when something was written. */
+  saw(now: number): void;
+  /** Mends such jobs: at the start, when the clock is seen to go back, and now and then. */
+  rebase(now: number): void;
+}
+
+/** For a clock that was wrong for a moment only, in which another process wrote. */
+const CHECK_EVERY_MS = 10_000;
+
+export function clockCare(db: DatabaseSync, checkEveryMs = CHECK_EVERY_MS): ClockCare {
+  const rebase = db.prepare(
+    "UPDATE jobs SET since = $now, due_at = $now + (due_at - since) WHERE due_at > $now AND since > $now",
+  );
+  let latest = Number.POSITIVE_INFINITY;
+  let checkedAt = 0;
+  return {
+    saw(now) {
+      latest = Math.max(latest, now);
+    },
+    rebase(now) {
+      if (now < latest || performance.now() - checkedAt >= checkEveryMs) {
+        rebase.run({ now });
+        checkedAt = performance.now();
+      }
+      latest = now;
+    },
   };
 }

@@ -1,7 +1,7 @@
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { type Sealer, sealer } from "../sealed.ts";
+import { type Sealer, sealer } from "../../shared/sealed.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
-import { type InPlace, inPlace } from "./in-place.ts";
 import { migrate } from "./schema.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -19,8 +19,8 @@ export interface OpenDatabase {
   sealer: Sealer;
   /** Of a database in files. */
   inPlace?: InPlace;
-  /** How often to look for jobs that a wrong clock delayed, besides when it is seen to go back. */
-  clockLookEveryMs?: number;
+  /** How often to check for jobs that a wrong clock delayed, besides when it is seen to go back. */
+  clockCheckEveryMs?: number;
 }
 
 /** The log of changes is cut back to this after a burst. */
@@ -63,5 +63,39 @@ function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
   throw new DatabaseUnavailable(
     `cannot use the job database at ${path}: its jobs were sealed with another key than secret.key`,
     "restore the secret.key that belongs to it; to start with no jobs, move jobs.db* away and make an empty jobs.db",
+  );
+}
+
+/**
+ * Throws `DatabaseUnavailable` when the files of an open database are not where they were: removed, or replaced by others.
+ * SQLite goes on writing to files that nobody will ever find again. Asked after each transaction, before it is
+ * acknowledged.
+ */
+type InPlace = () => void;
+
+function inPlace(path: string): InPlace {
+  const known = new Map<string, string>();
+  const check = (): void => {
+    for (const file of [path, `${path}-wal`]) {
+      const now = identityOf(file);
+      const before = known.get(file);
+      // The log of changes is made with the first of them.
+      if (before === undefined && now !== undefined) known.set(file, now);
+      else if (before !== now) throw lost(file);
+    }
+  };
+  check();
+  return check;
+}
+
+function identityOf(file: string): string | undefined {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function lost(file: string): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `cannot use the job database: ${file} was removed or replaced while lazaret runs`,
+    "put it back where it was, or stop lazaret, restore the data folder, and start it again; jobs are not accepted meanwhile",
   );
 }

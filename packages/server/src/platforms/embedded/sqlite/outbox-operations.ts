@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { OutboxCounts, OutboxLimits, OutboxMessage, Wanted } from "../../shared/messages/outbox.ts";
-import type { Label, Sealer } from "../sealed.ts";
-import { operation } from "./operation.ts";
+import type { Label, Sealer } from "../../shared/sealed.ts";
+import { operation } from "./transaction.ts";
 
 export interface LeasedMessage {
   message: OutboxMessage;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Sealer } from "../sealed.ts";
-import { operation } from "./operation.ts";
+import type { Sealer } from "../../shared/sealed.ts";
+import { operation } from "./transaction.ts";
 
 export interface Expected {
   traceId: string;
@@ -55,5 +55,73 @@ export function resultSweep(db: DatabaseSync, keptMs: number): (now: number) => 
       if (awaited) prolong.run(now + keptMs, trace as Uint8Array);
       else remove.run(trace as Uint8Array);
     }
+  };
+}
+
+/** A callback that finally failed. */
+interface Failed {
+  id: string;
+  failedAt: number;
+  callbackUrl: string;
+  /** JSON. */
+  content: string;
+}
+
+interface FailedQuery {
+  now: number;
+  before: number;
+  callbackUrl?: string;
+  limit: number;
+}
+
+const FAILURES_KEPT_MS = 30 * 86_400_000;
+
+export function callbackFailureOperations(db: DatabaseSync, sealer: Sealer) {
+  const record = db.prepare(
+    "INSERT INTO callback_failures (id, failed_at, url, sealed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+  );
+  const sweep = db.prepare("DELETE FROM callback_failures WHERE failed_at <= ?");
+  const list = db.prepare(
+    `SELECT seq, id, sealed FROM callback_failures
+     WHERE failed_at > $since AND seq < $before AND ($url IS NULL OR url = $url) ORDER BY seq DESC LIMIT $limit`,
+  );
+
+  return {
+    recordFailure: operation("durable", ({ id, failedAt, callbackUrl, content }: Failed): void => {
+      sweep.run(failedAt - FAILURES_KEPT_MS);
+      record.run(id, failedAt, sealer.digest(callbackUrl), sealer.seal(content, ["failure", id]));
+    }),
+
+    listFailures: operation("read", (query: FailedQuery): { seq: number; content: string }[] => {
+      const { now, before, callbackUrl, limit } = query;
+      const url = callbackUrl === undefined ? null : sealer.digest(callbackUrl);
+      const rows = list.all({ since: now - FAILURES_KEPT_MS, before, url, limit }) as unknown as FailedRow[];
+      return rows.flatMap(({ seq, id, sealed }) => {
+        const content = sealer.unseal(sealed, ["failure", id]);
+        return content === undefined ? [] : [{ seq, content }];
+      });
+    }),
+  };
+}
+
+interface FailedRow {
+  seq: number;
+  id: string;
+  sealed: Uint8Array;
+}
+
+/** Files scanned, by month. */
+export function usageOperations(db: DatabaseSync) {
+  const addScans = db.prepare(
+    "INSERT INTO usage (month, scans) VALUES (?, ?) ON CONFLICT (month) DO UPDATE SET scans = scans + excluded.scans",
+  );
+  const scansIn = db.prepare("SELECT scans FROM usage WHERE month = ?");
+
+  return {
+    addScans: operation("relaxed", ({ month, scans }: { month: string; scans: number }): void => {
+      addScans.run(month, scans);
+    }),
+
+    scansIn: operation("read", ({ month }: { month: string }): number => Number(scansIn.get(month)?.scans ?? 0)),
   };
 }

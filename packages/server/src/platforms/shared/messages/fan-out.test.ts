@@ -9,7 +9,7 @@ import { smtpReceiver } from "../../../../test/support/smtp-receiver.ts";
 import { type TriedFanOut, tryFanOut } from "../../../../test/support/try-fan-out.ts";
 import { until } from "../../../../test/support/until.ts";
 import type { BusEvent } from "../../../deliver/event-bus.ts";
-import { attributesOf } from "../../../deliver/render-finding.ts";
+import { attributesOf } from "../../../deliver/findings-topic.ts";
 import type { LogFields } from "../../../log.ts";
 
 const DAY_MS = 86_400_000;
@@ -235,7 +235,7 @@ test("what waited for three days is dropped, counted and reported, also for whom
   await until("all is dropped", async () => (await waitingFor(fanOut)).join() === "0,0", patient);
   const [first, second] = await fanOut.counts();
   assert.deepEqual([first?.dropped, first?.sent, second?.dropped, second?.configured], [5, 0, 5, undefined]);
-  const told = (): LogFields[] => fanOut.logged.filter(({ event: what }) => what === "messages dropped");
+  const told = (): LogFields[] => fanOut.logged.filter(({ event: what }) => what === "messages_dropped");
   await until("both are told", () => told().length === 2, patient);
   assert.deepEqual(
     new Set(told().map(({ level, endpoint, messages }) => [level, endpoint, messages].join(" "))),
@@ -292,16 +292,16 @@ test("one line is logged for each try, with neither query, credentials nor conte
   const { ms, receiver: id, ...fields } = line ?? {};
   assert.deepEqual(fields, {
     level: "info",
-    event: "send",
-    message: "m-1",
+    event: "message",
+    message_id: "m-1",
     protocol: "http",
     endpoint: `${receiver.origin}/findings`,
-    try: 1,
+    attempt: 1,
     outcome: "failed",
     status: 503,
     code: "HTTP_503",
-    again_s: 5,
-    fault: undefined,
+    again_seconds: 5,
+    error: undefined,
   });
   assert.match(String(id), /^[0-9a-f]{16}$/);
   assert.equal(typeof ms, "number");

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { FindingsAttributes } from "@lazaret/contract";
 import fc from "fast-check";
-import { matches } from "./filter-policy.ts";
-import { parseFilterPolicy } from "./parse-filter-policy.ts";
+import { matches, parseFilterPolicy } from "./filter-policy.ts";
 
 const finding: FindingsAttributes = {
   bucket: "uploads",

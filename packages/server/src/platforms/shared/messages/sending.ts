@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { firstOf } from "../../../flow/time-limit.ts";
 import type { Log } from "../../../log.ts";
-import { type Lane, lane, waitSeconds } from "./lane.ts";
 import type { Outbox, OutboxLease } from "./outbox.ts";
-import { failedWith, type Sender } from "./senders/sender.ts";
+import { failedWith, type Sender } from "./sender.ts";
 import type { Receiver } from "./subscriptions.ts";
 
 /** Sends what is in the outbox, for ever. */
@@ -34,11 +34,11 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
   const stopTaking = new AbortController();
   const stopSending = new AbortController();
   const underWay = new Set<Promise<void>>();
-  /** By receiver, when it was last looked at. */
+  /** By receiver, at the last sweep. */
   let dropped: ReadonlyMap<string, number> | undefined;
   let sweptAt: number | undefined;
   /** Ends the wait for messages: there is room for more, or we stop. */
-  let look = new AbortController();
+  let wake = new AbortController();
 
   function routeTo(receiver: Receiver): Route {
     const sender = senderFor(receiver);
@@ -48,19 +48,18 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
   async function takeForever(): Promise<void> {
     while (!stopTaking.signal.aborted) {
       try {
-        look = new AbortController();
+        wake = new AbortController();
         await sweepNowAndThen();
         const wanted = [...routes].map(([id, { lane }]) => ({ receiver: id, limit: lane.room() }));
         const open = wanted.filter(({ limit }) => limit > 0);
         const leases = open.length === 0 ? [] : await outbox.take(open);
         for (const lease of leases) begin(lease);
-        const looked = AbortSignal.any([look.signal, stopTaking.signal]);
-        if (leases.length === 0) {
-          await outbox.wait(
-            open.map(({ receiver }) => receiver),
-            looked,
-          );
-        }
+        if (leases.length > 0) continue;
+        using woken = firstOf([wake.signal, stopTaking.signal]);
+        await outbox.wait(
+          open.map(({ receiver }) => receiver),
+          woken.signal,
+        );
       } catch (error) {
         log.error("outbox", { error: error instanceof Error ? error.message : String(error) });
         await pause(AFTER_FAULT_MS, undefined, { signal: stopTaking.signal }).catch(() => {});
@@ -73,7 +72,7 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     if (!route) return;
     const work: Promise<void> = send(lease, route).finally(() => {
       underWay.delete(work);
-      look.abort();
+      wake.abort();
     });
     underWay.add(work);
   }
@@ -88,19 +87,19 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     lane.ended(how);
     const afterSeconds = waitSeconds(lease.failures + 1, random);
     const kept = await lease.end(how === "failed" ? { kind: how, afterSeconds } : { kind: how }).catch(asText);
-    const { id, protocol, place } = receiver;
-    log("send", {
-      message: lease.message.id,
+    const { id, protocol, shownEndpoint } = receiver;
+    log("message", {
+      message_id: lease.message.id,
       receiver: id,
       protocol,
-      endpoint: place,
-      try: lease.failures + 1,
+      endpoint: shownEndpoint,
+      attempt: lease.failures + 1,
       outcome: how,
       status: outcome.statusCode,
       code: outcome.kind === "failed" ? outcome.code : undefined,
-      again_s: how === "failed" ? Math.round(afterSeconds) : undefined,
+      again_seconds: how === "failed" ? Math.round(afterSeconds) : undefined,
       // What could not be written is sent again when the lease runs out.
-      fault: kept === true ? undefined : kept || "lease lost",
+      error: kept === true ? undefined : kept || "lease lost",
       ms: Math.round(performance.now() - started),
     });
   }
@@ -115,8 +114,8 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     sweptAt = now();
     for (const [receiver, total] of dropped) {
       const messages = total - (before.get(receiver) ?? 0);
-      const endpoint = routes.get(receiver)?.receiver.place;
-      if (messages > 0) log.error("messages dropped", { receiver, endpoint, messages });
+      const endpoint = routes.get(receiver)?.receiver.shownEndpoint;
+      if (messages > 0) log.error("messages_dropped", { receiver, endpoint, messages });
     }
   }
 
@@ -139,4 +138,71 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
 
 function asText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * How much may be sent to one receiver right now.
+ *
+ *   up ──8 failures in a row──▶ down ──success──▶ up
+ *
+ * While it is up, a bounded number at once. While it is down, one message at a time is tried, and after each failure the
+ * receiver is left alone for longer: its backlog, however long, costs next to nothing.
+ */
+export interface Lane {
+  /** How many sends may begin now. */
+  room(): number;
+  began(): void;
+  ended(how: "sent" | "failed" | "untried"): void;
+}
+
+export interface LaneOptions {
+  atOnce: number;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** From 0 to 1. */
+  random(): number;
+}
+
+const FIRST_SECONDS = 5;
+const LONGEST_SECONDS = 600;
+/** By how much of itself a wait is made shorter at most, so that what failed together parts. */
+const JITTER = 0.2;
+const DOWN_AFTER = 8;
+
+export function lane({ atOnce, now, random }: LaneOptions): Lane {
+  let underWay = 0;
+  let failuresInARow = 0;
+  let restsSince = 0;
+  let restMs = 0;
+
+  function rests(): boolean {
+    const restedMs = now() - restsSince;
+    // A clock that was set back ends the rest.
+    return restedMs >= 0 && restedMs < restMs;
+  }
+
+  return {
+    room() {
+      if (failuresInARow < DOWN_AFTER) return atOnce - underWay;
+      return underWay === 0 && !rests() ? 1 : 0;
+    },
+    began() {
+      underWay += 1;
+    },
+    ended(how) {
+      underWay -= 1;
+      if (how === "sent") failuresInARow = 0;
+      if (how !== "failed") return;
+      failuresInARow += 1;
+      if (failuresInARow < DOWN_AFTER) return;
+      restsSince = now();
+      restMs = waitSeconds(failuresInARow - DOWN_AFTER + 1, random) * 1000;
+    },
+  };
+}
+
+/** The wait after so many failures, the first being 1: 5, 10, 20 s and so on, 10 minutes at most, less some jitter. */
+export function waitSeconds(failures: number, random: () => number): number {
+  const seconds = Math.min(FIRST_SECONDS * 2 ** (failures - 1), LONGEST_SECONDS);
+  return seconds * (1 - JITTER * random());
 }

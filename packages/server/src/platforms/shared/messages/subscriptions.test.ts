@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseMailFrom, parseSmtpUrl } from "./mail-settings.ts";
-import { parseEventTargets, parseSubscriptions } from "./subscriptions.ts";
+import { parseEventTargets, parseMailFrom, parseSmtpUrl, parseSubscriptions } from "./subscriptions.ts";
 
 function problem(entries: unknown): string | undefined {
   const parsed = parseSubscriptions(JSON.stringify(entries));
@@ -20,10 +19,10 @@ describe("subscriptions", () => {
     );
     assert.ok("value" in parsed);
     assert.deepEqual(
-      parsed.value.map(({ protocol, endpoint, place, filterPolicy }) => [
+      parsed.value.map(({ protocol, endpoint, shownEndpoint, filterPolicy }) => [
         protocol,
         endpoint,
-        place,
+        shownEndpoint,
         filterPolicy?.size,
       ]),
       [

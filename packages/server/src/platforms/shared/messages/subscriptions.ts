@@ -1,18 +1,16 @@
 import { hash } from "node:crypto";
 import { DOWNLOAD_SCAN_RESULT, SCAN_RESULT } from "@lazaret/contract";
-import type { FilterPolicy } from "./filter-policy.ts";
-import { isMailAddress } from "./mail-settings.ts";
-import { type Checked, isObject, parseFilterPolicy } from "./parse-filter-policy.ts";
+import { type Checked, type FilterPolicy, isObject, parseFilterPolicy } from "./filter-policy.ts";
 
 /** Somebody who is sent messages. */
 export interface Receiver {
   /** Ours: the same as long as protocol and endpoint are, in every process and after each start. Tells no secret. */
   id: string;
   protocol: Protocol;
-  /** As the operator wrote it. May hold a secret: `place` is what can be shown. */
+  /** As the operator wrote it. May hold a secret. */
   endpoint: string;
-  /** The endpoint without credentials and query. */
-  place: string;
+  /** Without credentials and query. */
+  shownEndpoint: string;
 }
 
 type Protocol = "https" | "http" | "email" | "file";
@@ -69,14 +67,14 @@ function parseList<T extends Receiver>(text: string, parse: (entry: Entry) => Ch
   if (!list) return { problem: 'must be a JSON list, such as [{"protocol":"file","endpoint":"findings.jsonl"}]' };
   const values: T[] = [];
   const problems: string[] = [];
-  const places = new Map<string, number>();
+  const entryOf = new Map<string, number>();
   for (const [index, entry] of list.entries()) {
     const checked = isObject(entry) ? parse(entry) : { problems: ["must be an object"] };
-    const found = "problems" in checked ? checked.problems : twice(places.get(checked.value.id));
+    const found = "problems" in checked ? checked.problems : twice(entryOf.get(checked.value.id));
     problems.push(...found.map((problem) => `entry ${index + 1}: ${problem}`));
     if ("problems" in checked || found.length > 0) continue;
     values.push(checked.value);
-    places.set(checked.value.id, index + 1);
+    entryOf.set(checked.value.id, index + 1);
   }
   return problems.length > 0 ? { problem: problems.join("; ") } : { value: values };
 }
@@ -114,7 +112,7 @@ function receiverOf(entry: Entry, rules: EntryRules): Checked<Receiver> {
   if (wrong) problems.push(`endpoint ${wrong}`);
   if (problems.length > 0 || !protocol) return { problems };
   const id = hash("sha256", [rules.what, protocol, endpoint].join("\0")).slice(0, ID_DIGITS);
-  return { value: { id, protocol, endpoint, place: placeOf(protocol, endpoint) } };
+  return { value: { id, protocol, endpoint, shownEndpoint: shown(protocol, endpoint) } };
 }
 
 const ID_DIGITS = 16;
@@ -141,7 +139,7 @@ function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-function placeOf(protocol: Protocol, endpoint: string): string {
+function shown(protocol: Protocol, endpoint: string): string {
   if (protocol === "file" || protocol === "email") return endpoint;
   const { origin, pathname } = new URL(endpoint);
   return `${origin}${pathname}`;
@@ -173,4 +171,32 @@ function detailTypesOf({ filter }: Entry): Checked<Pick<BusTarget, "detailTypes"
 function both<A, B>(first: Checked<A>, second: Checked<B>): Checked<A & B> {
   if ("value" in first && "value" in second) return { value: { ...first.value, ...second.value } };
   return { problems: [first, second].flatMap((checked) => ("problems" in checked ? checked.problems : [])) };
+}
+
+/** Where emails go out, and who they are from. */
+export interface MailSettings {
+  /** `smtp://` or `smtps://`, with user, password, host and port, and nodemailer's options as parameters. A secret. */
+  smtpUrl: string;
+  /** An address, or a name and an address. */
+  from: string;
+}
+
+/** Empty is allowed: there is no mail server. */
+export function parseSmtpUrl(text: string): Parsed<string> {
+  const url = URL.parse(text);
+  const right = url && /^smtps?:$/.test(url.protocol) && url.hostname !== "" && /^\/?$/.test(url.pathname);
+  return text === "" || right ? { value: text } : { problem: "must be smtp://user:password@host:port, or smtps://" };
+}
+
+/** Empty is allowed: there is no sender. */
+export function parseMailFrom(text: string): Parsed<string> {
+  if (text === "" || isMailAddress(text)) return { value: text };
+  const [, name = "", address = ""] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? [];
+  const right = isMailAddress(address) && !/[\p{C}\p{Zl}\p{Zp}",;:@()[\]\\]/u.test(name);
+  return right ? { value: text } : { problem: "must be an address, as name@example.com or Name <name@example.com>" };
+}
+
+/** One address, with nothing that could end a header or an SMTP command, or be taken for a list or a name. */
+function isMailAddress(text: string): boolean {
+  return text.length <= 254 && /^[^\s\p{C}@<>()[\],:;"\\]+@[^\s\p{C}@<>()[\],:;"\\]+$/u.test(text);
 }

@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { CannotStart } from "../compose/cannot-start.ts";
+import type { JobStore } from "../platforms/embedded/job-store.ts";
+import { type FoundKeys, findKeys } from "../platforms/embedded/signing-keys.ts";
+import type { Page } from "../queue/job-queue.ts";
+import type { Settings } from "../settings.ts";
+import { pageLimit } from "./flag-values.ts";
+import { loadSettings } from "./load-settings.ts";
+import { print, say, table } from "./terminal/output.ts";
+
+const DEV_KEY = "dev-key";
+/** For commander: the flag of every command that works on the data folder. */
+export const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
+
+type OperatorStore = Pick<JobStore, "deadLetters" | "browser"> & AsyncDisposable;
+
+/** The jobs of the local data folder, whether or not a server runs on it; those of AWS on that platform. */
+export async function localStore(flags: Record<string, string | undefined>): Promise<OperatorStore> {
+  const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
+  if (settings.platform === "aws") {
+    const { awsOperatorStore } = await import("../compose/platform.ts");
+    return awsOperatorStore(settings);
+  }
+  checkAccess(settings.dataDir, ["jobs.db", "secret.key"]);
+  if (!existsSync(join(settings.dataDir, "jobs.db"))) {
+    throw new CannotStart(
+      `there are no jobs in ${settings.dataDir}`,
+      "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
+    );
+  }
+  const { openJobStore } = await import("../platforms/embedded/job-store.ts");
+  const store = await openJobStore(settings.dataDir);
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+export interface ListFlags {
+  dataDir?: string;
+  limit: number;
+  after?: string;
+  json?: boolean;
+}
+
+/** For commands that list what the store holds, page by page. */
+export function addListFlags(command: Command): Command {
+  return command
+    .option("--limit <number>", "at most so many", pageLimit, 50)
+    .option("--after <cursor>", "go on where the page before ended")
+    .option("--json", "as JSON");
+}
+
+export interface ListOptions<Entry> {
+  /** How it is typed, for the hint at the next page. */
+  command: string;
+  read(store: OperatorStore, page: { limit: number; after?: string }): Promise<Page<Entry>>;
+  headings: readonly string[];
+  row(entry: Entry, now: number): string[];
+}
+
+/** Prints one page as a table, or as JSON. */
+export async function printList<Entry>(flags: ListFlags, options: ListOptions<Entry>): Promise<void> {
+  const { limit, after, json } = flags;
+  await using store = await localStore({ dataDir: flags.dataDir });
+  const { entries, next } = await options.read(store, { limit, ...(after && { after }) });
+  if (json) return print({ entries, next });
+  const now = Date.now();
+  const rows = entries.map((entry) => options.row(entry, now));
+  print(table(options.headings, rows));
+  if (next) say(`more: ${options.command} --after ${next}\n`);
+}
+
+/** The one that was asked for, or the error that says how to find it. */
+export function found<T>(entry: T | undefined, id: string, list: string): T {
+  if (entry !== undefined) return entry;
+  throw new CannotStart(`there is no ${id} here`, `${list} shows what there is`);
+}
+
+/** The settings of an installation whose keys are files in the data folder. */
+export function keySettings(flags: { dataDir?: string }): Settings {
+  const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
+  if (settings.platform === "embedded") return settings;
+  throw new CannotStart(
+    "the signing key of this installation is no file",
+    "with platform aws it is the secret LAZARET_AWS_SIGNING_SECRET names in Secrets Manager; exchange it there",
+  );
+}
+
+/** The keys of the local data folder. */
+export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys> {
+  const { dataDir } = keySettings(flags);
+  checkAccess(dataDir, ["callback-signing-key.pem"]);
+  const found = await findKeys(dataDir);
+  if (found) return found;
+  throw new CannotStart(
+    `there is no signing key in ${dataDir}`,
+    "lazaret dev makes one when it starts, lazaret keys rotate makes one now; --data-dir names another folder",
+  );
+}
+
+/** The key of `lazaret dev`: made once, kept in the data folder, readable by its owner only. */
+export function devKey(dataDir: string): string {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(dataDir, DEV_KEY);
+  try {
+    writeFileSync(path, `dev-${randomBytes(18).toString("base64url")}\n`, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+  return readFileSync(path, "utf8").trim();
+}
+
+/** The same if `lazaret dev` has run on this data folder, and may be read. */
+export function knownDevKey(dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, DEV_KEY), "utf8").trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws if this user may not use the data folder or one of these files; otherwise they would seem to be missing. */
+function checkAccess(dataDir: string, names: readonly string[]): void {
+  const { R_OK, W_OK, X_OK } = constants;
+  // SQLite writes a file beside the database, also to read it.
+  check(dataDir, R_OK | W_OK | X_OK);
+  for (const name of names) check(join(dataDir, name), R_OK | W_OK);
+
+  function check(path: string, mode: number): void {
+    try {
+      accessSync(path, mode);
+    } catch (error) {
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (!["EACCES", "EPERM", "EROFS"].includes(code)) return;
+      throw new CannotStart(
+        `this user may not read and write ${path}`,
+        "run it as the user that the server runs as (sudo -u …), or name another data folder with --data-dir",
+        { cause: error },
+      );
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/** What the exit code of every command says. Also 128 and a signal's number when one ended it. */
+export const exitCodes = {
+  /** Everything is clean; for commands that scan nothing: done. */
+  clean: 0,
+  infected: 1,
+  /** Something could not be scanned, or there is no result. */
+  notScanned: 2,
+  unreachable: 3,
+  /** The server, or a receiver, said no. */
+  refused: 4,
+  usage: 64,
+  settings: 78,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** A command that cannot do what it was asked to: why, what to do about it, and its exit code. */
+export class CommandFailed extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string;
+
+  constructor(exitCode: ExitCode, message: string, options: ErrorOptions & { hint: string }) {
+    super(message, options);
+    this.name = "CommandFailed";
+    this.exitCode = exitCode;
+    this.hint = options.hint;
+  }
+}
+
+/** For what commander cannot see in the arguments. */
+export function wrongUsage(message: string, hint: string): CommandFailed {
+  return new CommandFailed(exitCodes.usage, message, { hint });
+}
+
+/** The message of the error's cause, where there is one: fetch puts the reason there. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== "" ? cause.message : error.message;
+}

@@ -1,0 +1,82 @@
+import type { RunningService } from "../app.ts";
+import { timeLimit } from "../flow/time-limit.ts";
+import type { Log } from "../log.ts";
+import type { EngineCheck } from "../scan/engine.ts";
+
+/** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
+const SAME_SIGNAL_MS = 1000;
+const FIRST_CHECKS_MS = 5000;
+
+/** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
+export function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve(name));
+  });
+}
+
+export interface HangUps {
+  /** Called at each SIGHUP from now on, and now if one has come already. */
+  handle(reload: () => void): void;
+}
+
+/** SIGHUP never ends a service, it makes it read its keys again. Installed before start-up, as an early one would end the process. */
+export function hangUps(): HangUps {
+  let reload: (() => void) | undefined;
+  let early = false;
+  process.on("SIGHUP", () => {
+    if (reload) reload();
+    else early = true;
+  });
+  return {
+    handle(given) {
+      reload = given;
+      if (early) given();
+    },
+  };
+}
+
+/** What the engine can do, to be shown at the start. */
+export async function engineChecks({ engine }: RunningService): Promise<readonly EngineCheck[]> {
+  using limit = timeLimit(FIRST_CHECKS_MS);
+  return (await engine.health(limit.signal)).checks;
+}
+
+export interface RunOptions {
+  until: Promise<string>;
+  hangUps: HangUps;
+  /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
+  readKeys(): readonly string[];
+  log: Log;
+  /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
+  drainSeconds: number;
+  alsoStop?: () => Promise<void>;
+}
+
+/** Runs until the signal, then stops in good order; a second signal does not wait. */
+export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
+  const { until, log, alsoStop } = options;
+  options.hangUps.handle(() => void reload(service, options));
+  // Keep running when stdout or stderr is closed.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  const signal = await until;
+  const asked = Date.now();
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      if (Date.now() - asked > SAME_SIGNAL_MS) process.exit(1);
+    });
+  }
+  const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
+  log("stopping", { signal, drain_seconds: drainSeconds });
+  await service.stop(undefined, drainSeconds * 1000);
+  await alsoStop?.();
+  log("stopped");
+}
+
+/** Reads the keys again. The folder of rules is checked every two seconds anyway. */
+async function reload(service: RunningService, { readKeys, log }: RunOptions): Promise<void> {
+  try {
+    log("reloaded", { api_keys: await service.changeKeys(readKeys()) });
+  } catch (error) {
+    log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
+  }
+}

@@ -1,0 +1,78 @@
+import { type Installation, latestAddOns } from "@lazaret/contract";
+import type { PublicKeys } from "../deliver/signing-keys.ts";
+import { objectAddress } from "../fetch/object-reader.ts";
+import type { AddressGuard } from "../net/address-guard.ts";
+import type { Platform } from "../platforms/platform.ts";
+import type { SubmitJob } from "../receive/async-routes.ts";
+import { asyncHandlers } from "../receive/async-routes.ts";
+import { familyHandlers } from "../receive/family-routes.ts";
+import { keyHandlers } from "../receive/key-routes.ts";
+import { objectLinkHandlers } from "../receive/object-link-routes.ts";
+import type { Route } from "../receive/route.ts";
+import { document, routes } from "../receive/routes.ts";
+import { type ServiceHandlersOptions, serviceHandlers, versionHandlers } from "../receive/service-routes.ts";
+import type { ScanNow } from "../receive/sync-routes.ts";
+import { syncHandlers } from "../receive/sync-routes.ts";
+import type { Settings } from "../settings.ts";
+import { version } from "../version.ts";
+import type { ObjectStore } from "./platform.ts";
+
+export interface RouteParts extends ServiceHandlersOptions {
+  platform: Platform;
+  objects: ObjectStore;
+  /** Where files may be fetched from, and where results may be posted to. */
+  guard: AddressGuard;
+  callbackGuard: AddressGuard;
+  submit: SubmitJob;
+  scansThisMonth(): Promise<number>;
+  publicKeys(): Promise<PublicKeys | undefined>;
+  /** Undefined where files are not scanned while the request waits, such as in a function: it has no folders either. */
+  scanNow?: ScanNow;
+}
+
+/** Settings and parts → the routes that a server or a function has. */
+export function routesOf(settings: Settings, parts: RouteParts): Route[] {
+  const { platform, objects, guard, callbackGuard, scanNow } = parts;
+  const { downloads, allowHttpCallbacks, monthlyQuota } = settings;
+  const installation = installationOf(settings);
+  const { tenantId } = platform;
+  const checks = { checkDestination: guard.checkUrl, checkObject: objects.problemWith };
+  const checkLink = scanNow && objects.checkLink;
+  const handlers = {
+    ...asyncHandlers({
+      ...checks,
+      checkCallback: callbackGuard.checkUrl,
+      objectAddress: objectAddress(objects),
+      allowHttpCallbacks,
+      tenantId,
+      submit: parts.submit,
+      installation,
+      downloads,
+      findResult: platform.results.find,
+    }),
+    ...(scanNow && syncHandlers({ ...checks, downloads, scanNow })),
+    ...familyHandlers({
+      tenantId,
+      scansThisMonth: parts.scansThisMonth,
+      monthlyQuota,
+      callbackFailures: platform.callbackFailures.list,
+    }),
+    ...keyHandlers({ publicKeys: parts.publicKeys }),
+    ...(checkLink && objectLinkHandlers({ checkLink, open: objects.open })),
+    ...versionHandlers({ version, installation }),
+    ...serviceHandlers({ metrics: parts.metrics, readiness: parts.readiness }),
+  };
+  const serving = { role: settings.role, scans: scanNow !== undefined, folders: checkLink !== undefined };
+  return routes(serving, handlers, { version });
+}
+
+/** The document that a service with these settings serves. A test holds the two together. */
+export function openApiDocument(settings: Settings): Record<string, unknown> {
+  const folders = settings.s3Endpoint === "" && settings.platform === "embedded";
+  return document({ role: settings.role, scans: true, folders }, { version });
+}
+
+/** The versions this installation declares. */
+export function installationOf(settings: Settings): Installation {
+  return { ...latestAddOns, variant: settings.engine, engineVersion: settings.engineVersion };
+}

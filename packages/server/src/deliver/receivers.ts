@@ -1,0 +1,185 @@
+import { type Gate, gate, type Leave } from "../flow/gate.ts";
+import { firstOf } from "../flow/time-limit.ts";
+import { Busy } from "../model/faults.ts";
+
+/**
+ * Who may POST to which receiver (an origin) at once. Receivers know nothing of each other, and those that answer nothing
+ * of those that do not:
+ *
+ *   healthy     `posts` under way, and `longestLine` invocations besides, first come first served
+ *   in trouble  after 3 POSTs in a row that failed or had no answer for a while: few invocations at once and no line, and all
+ *               such receivers together hold a bounded part of what one share may have under way
+ *
+ * One POST that gets through ends the trouble.
+ */
+export interface Receivers {
+  /** Begins an invocation, which ends when it is disposed of. Throws `Busy` when it should be tried another time. */
+  visit(origin: string, share: string): Visit;
+}
+
+interface Visit extends Disposable {
+  /**
+   * Waits for a place for one POST. Throws `signal.reason` when the wait is given up, and `Busy` when the receiver gets into
+   * trouble before the first POST of the visit: the others in line are only sent away.
+   */
+  enter(signal: AbortSignal): Promise<PostPlace>;
+}
+
+interface PostPlace {
+  /** Whether the receiver has answered with 2xx. Not called for a POST that we gave up or never made. */
+  ended(delivered: boolean): void;
+  /** The connection carries nothing of it any more. */
+  leave(): void;
+}
+
+export interface ReceiversOptions {
+  /** POSTs under way to one receiver. */
+  posts: number;
+  longestLine: number;
+  /** How long a POST may be without an answer before it counts as failed here, though it may still get through. */
+  hangsAfterMs?: number;
+  /** Told when trouble begins and ends. */
+  onTrouble?(origin: string, inTrouble: boolean): void;
+}
+
+interface Receiver {
+  origin: string;
+  /** POSTs under way, and those that wait for a place. */
+  posts: Gate;
+  /** Ends the wait of those who have made no POST yet. Made anew when somebody waits. */
+  sendAway?: AbortController | undefined;
+  /** By share. */
+  visits: Map<string, number>;
+  failuresInARow: number;
+}
+
+const HANGS_AFTER_MS = 5_000;
+const TROUBLE_FROM = 3;
+const VISITS_IN_TROUBLE = 4;
+/** Half of what a share may deliver at once: the other half is for receivers that answer. */
+const VISITS_IN_TROUBLE_PER_SHARE = 250;
+/** Receivers that failed last and that nobody visits are remembered, so many of them. */
+const REMEMBERED = 5_000;
+
+export function receivers(options: ReceiversOptions): Receivers {
+  const { posts, longestLine, hangsAfterMs = HANGS_AFTER_MS, onTrouble } = options;
+  const known = new Map<string, Receiver>();
+
+  function receiverOf(origin: string): Receiver {
+    const receiver = known.get(origin) ?? {
+      origin,
+      posts: gate({ slots: posts }),
+      visits: new Map(),
+      failuresInARow: 0,
+    };
+    known.set(origin, receiver);
+    return receiver;
+  }
+
+  function mayVisit(receiver: Receiver, share: string): boolean {
+    const visits = countOf(receiver);
+    if (!inTrouble(receiver)) return visits < posts + longestLine;
+    const troubled = [...known.values()].filter(inTrouble).map((each) => each.visits.get(share) ?? 0);
+    return visits < VISITS_IN_TROUBLE && sum(troubled) < VISITS_IN_TROUBLE_PER_SHARE;
+  }
+
+  function forget(receiver: Receiver): void {
+    if (isUsed(receiver) || known.get(receiver.origin) !== receiver) return;
+    known.delete(receiver.origin);
+    if (receiver.failuresInARow === 0) return;
+    // Put at the end: the oldest are the first to be forgotten.
+    known.set(receiver.origin, receiver);
+    if (known.size <= REMEMBERED) return;
+    for (const each of known.values()) {
+      if (isUsed(each)) continue;
+      known.delete(each.origin);
+      return;
+    }
+  }
+
+  function failed(receiver: Receiver): void {
+    receiver.failuresInARow += 1;
+    if (receiver.failuresInARow !== TROUBLE_FROM) return;
+    onTrouble?.(receiver.origin, true);
+    receiver.sendAway?.abort(new Busy(`${receiver.origin} does not take callbacks now`));
+    receiver.sendAway = undefined;
+  }
+
+  function gotThrough(receiver: Receiver): void {
+    if (inTrouble(receiver)) onTrouble?.(receiver.origin, false);
+    receiver.failuresInARow = 0;
+  }
+
+  function postPlace(receiver: Receiver, leave: Leave): PostPlace {
+    let counted = false;
+    const fail = (): void => {
+      if (!counted) failed(receiver);
+      counted = true;
+    };
+    const hangs = setTimeout(fail, hangsAfterMs);
+    hangs.unref();
+    return {
+      ended(delivered) {
+        clearTimeout(hangs);
+        if (delivered) gotThrough(receiver);
+        else fail();
+      },
+      leave() {
+        clearTimeout(hangs);
+        leave();
+        forget(receiver);
+      },
+    };
+  }
+
+  async function enter(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<PostPlace> {
+    signal.throwIfAborted();
+    return postPlace(receiver, receiver.posts.tryEnter() ?? (await waitInLine(receiver, first, signal)));
+  }
+
+  async function waitInLine(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<Leave> {
+    if (!first) return receiver.posts.enter(signal);
+    receiver.sendAway ??= new AbortController();
+    using either = firstOf([signal, receiver.sendAway.signal]);
+    return await receiver.posts.enter(either.signal);
+  }
+
+  return {
+    visit(origin, share) {
+      const receiver = receiverOf(origin);
+      if (!mayVisit(receiver, share)) throw new Busy(`too many callbacks wait for ${origin}`);
+      receiver.visits.set(share, (receiver.visits.get(share) ?? 0) + 1);
+      let first = true;
+      return {
+        enter(signal) {
+          const entering = enter(receiver, first, signal);
+          first = false;
+          return entering;
+        },
+        [Symbol.dispose]() {
+          const left = (receiver.visits.get(share) ?? 0) - 1;
+          if (left > 0) receiver.visits.set(share, left);
+          else receiver.visits.delete(share);
+          forget(receiver);
+        },
+      };
+    },
+  };
+}
+
+function inTrouble({ failuresInARow }: Receiver): boolean {
+  return failuresInARow >= TROUBLE_FROM;
+}
+
+/** A connection may outlast the invocation it was for. */
+function isUsed(receiver: Receiver): boolean {
+  return receiver.posts.inside > 0 || countOf(receiver) > 0;
+}
+
+function countOf({ visits }: Receiver): number {
+  return sum([...visits.values()]);
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
+}

@@ -1,0 +1,55 @@
+import type { Job, JobSource, ObjectAction } from "./job.ts";
+import type { Report } from "./report.ts";
+import type { ObjectRef } from "./source.ts";
+import { withoutQuery } from "./source.ts";
+
+/**
+ * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,
+ * or may be.
+ */
+export interface JobCard {
+  traceId?: string;
+  source: SourceCard;
+  callback?: { url: string; headerNames: readonly string[] };
+  customDataLength?: number;
+  report?: Report;
+  action?: ObjectAction;
+  failedDownloads: number;
+  failedScans: number;
+  failedActions: number;
+  failedCallbacks: number;
+  failedRuns: number;
+}
+
+type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
+
+export function jobCard(job: Job): JobCard {
+  const { traceId, customData, callback, report, action } = job;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns } = job;
+  return {
+    ...(traceId !== undefined && { traceId }),
+    source: sourceCard(job.source),
+    ...(callback && { callback: { url: withoutQuery(callback.url), headerNames: Object.keys(callback.headers) } }),
+    ...(customData !== undefined && { customDataLength: customData.length }),
+    ...(report && { report }),
+    ...(action && { action }),
+    failedDownloads,
+    failedScans,
+    failedActions,
+    failedCallbacks,
+    failedRuns,
+  };
+}
+
+/** A job's source in one word, for the log. */
+export function sourceWord(source: JobSource): string {
+  return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
+}
+
+function sourceCard(source: JobSource): SourceCard {
+  if (source.kind === "object") {
+    const { kind, bucket, key, version } = source;
+    return { kind, bucket, key, ...(version !== undefined && { version }) };
+  }
+  return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
+}

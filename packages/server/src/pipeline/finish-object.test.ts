@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { sampleJob } from "../../test/contracts/sample-job.ts";
+import type { ObjectScan } from "../deliver/render.ts";
+import { log } from "../log.ts";
+import { QueueUnavailable } from "../model/faults.ts";
+import type { Report } from "../model/report.ts";
+import {
+  type FinishedScan,
+  finishGuardedObject,
+  finishJobObject,
+  finishScanNow,
+  type ObjectSteps,
+  type ObjectStepsOptions,
+  objectSteps,
+} from "./finish-object.ts";
+
+const object = { bucket: "uploads", key: "bad.exe" };
+const seen = { ...object, mark: "abc" };
+const infected: Report = {
+  verdict: { kind: "infected", finding: "Test" },
+  sizeBytes: 68,
+  downloadSeconds: 0,
+  scanSeconds: 0,
+  object: seen,
+};
+const clean: Report = { ...infected, verdict: { kind: "clean" } };
+const never = new AbortController().signal;
+
+/** A store and a topic that say what was done to them, in order. */
+function tried(replaced: { objects?: Partial<ObjectStepsOptions["objects"]>; announce?: () => Promise<void> } = {}) {
+  const done: string[] = [];
+  const announced: ObjectScan[] = [];
+  const steps: ObjectSteps = objectSteps({
+    objects: {
+      async open() {
+        done.push("open");
+        return { bytes: (async function* () {})(), object: seen };
+      },
+      async delete() {
+        done.push("delete");
+        return "done";
+      },
+      async tag(_, { value, over }) {
+        done.push(`tag ${value}${over === undefined ? "" : ` over ${over}`}`);
+        return "done";
+      },
+      ...replaced.objects,
+    },
+    announcer: {
+      async objectScan(scan) {
+        await replaced.announce?.();
+        announced.push(scan);
+        done.push(`announce ${scan.report.verdict.kind} ${scan.action}`);
+      },
+    },
+    policy: { deleteInfectedFiles: true, tagFiles: true, tagKey: "scan" },
+    log: log({ level: "error", format: "json", write: () => {} }),
+  });
+  return { done, announced, steps };
+}
+
+const failing = (done: string[], what: string) => (): Promise<never> => {
+  done.push(`${what} fails`);
+  return Promise.reject(new Error(`cannot ${what} the object`));
+};
+
+describe("a scan that is no job", () => {
+  test("announces a delete before it deletes, and does not announce it twice", async () => {
+    const { done, steps } = tried();
+    const { report, action } = await finishScanNow(object, infected, steps);
+    assert.deepEqual([report, action], [infected, "delete"]);
+    assert.deepEqual(done, ["announce infected delete", "delete"]);
+  });
+
+  test("deletes nothing when the delete cannot be announced", async () => {
+    const { done, steps } = tried({ announce: () => Promise.reject(new Error("the topic is away")) });
+    await assert.rejects(finishScanNow(object, infected, steps), /the topic is away/);
+    assert.deepEqual(done, []);
+  });
+
+  test("announces a tag after it is set", async () => {
+    const { done, announced, steps } = tried();
+    await finishScanNow(object, clean, steps);
+    assert.deepEqual(done, ["tag clean", "announce clean tag"]);
+    assert.doesNotMatch(announced[0]?.id ?? "", /corrected/);
+  });
+
+  test("tries a delete three times, then tags, and corrects what was announced under an id of its own", async () => {
+    const { done, announced, steps } = tried({ objects: { delete: () => failing(done, "delete")() } });
+    const { action } = await finishScanNow(object, infected, steps);
+    assert.equal(action, "tag");
+    const fails = ["delete fails", "delete fails", "delete fails"];
+    assert.deepEqual(done, ["announce infected delete", ...fails, "tag infected", "announce infected tag"]);
+    assert.equal(announced[1]?.id, `${announced[0]?.id} corrected`);
+  });
+
+  test("announces an object that was replaced meanwhile as not scanned, not as clean", async () => {
+    const { announced, steps } = tried({ objects: { tag: async () => "changed" } });
+    const { report, action } = await finishScanNow(object, clean, steps);
+    assert.deepEqual([report.verdict.kind, action], ["unscannable", "no"]);
+    assert.deepEqual([announced.length, announced[0]?.report], [1, report]);
+  });
+
+  test("whose version is not known deletes the one that is there, and announces it afterwards", async () => {
+    const { object: _, ...given } = infected;
+    const { done, steps } = tried();
+    await finishScanNow(object, given, steps);
+    assert.deepEqual(done, ["open", "delete", "announce infected delete"]);
+  });
+});
+
+describe("an object of a guarded bucket", () => {
+  test("is announced and acted on in the order of a scan that is no job", async () => {
+    const { done, steps } = tried();
+    const sleep = async (): Promise<void> => assert.fail("nothing to wait for");
+    await finishGuardedObject(object, infected, { steps, sleep }, never);
+    assert.deepEqual(done, ["announce infected delete", "delete"]);
+  });
+
+  test("waits for a database that is locked, and deletes nothing before it is announced", async () => {
+    let locked = 2;
+    const { done, steps } = tried({
+      async announce() {
+        if (--locked >= 0) throw new QueueUnavailable("the database is locked");
+      },
+    });
+    const waits: string[] = [];
+    const sleep = async (ms: number): Promise<void> => void waits.push(`${ms} ms`);
+    const onQueueAway = ({ message }: Error): void => void waits.push(message);
+    await finishGuardedObject(object, infected, { steps, sleep, onQueueAway }, never);
+    assert.deepEqual(waits, ["the database is locked", "5000 ms", "the database is locked", "5000 ms"]);
+    assert.deepEqual(done, ["announce infected delete", "delete"]);
+  });
+
+  test("ends with what is no matter of waiting", async () => {
+    const { steps } = tried({ announce: () => Promise.reject(new Error("a bug")) });
+    await assert.rejects(finishGuardedObject(object, infected, { steps, sleep: async () => {} }, never), /a bug/);
+  });
+});
+
+describe("an object of a job", () => {
+  const source = { kind: "object", ...object } as const;
+  const job = { ...sampleJob({ source }), source };
+
+  /** Its report is saved by then. */
+  function finished(report: Report, tries: ReturnType<typeof tried>, { stale = false } = {}) {
+    return finishJobObject({ ...job, report }, tries.steps, {
+      stale,
+      onFailedAction: () => void tries.done.push("noted"),
+      beforeAnnouncing: async ({ action }: FinishedScan) => void tries.done.push(`keep ${action}`),
+    });
+  }
+
+  test("is deleted, then its result is kept, then it is announced: once, under the job's id, with its words", async () => {
+    const tries = tried();
+    await finished(infected, tries);
+    assert.deepEqual(tries.done, ["delete", "keep delete", "announce infected delete"]);
+    const { id, traceId, customData } = job;
+    assert.deepEqual(tries.announced, [
+      { id, traceId, customData, object: source, report: infected, action: "delete" },
+    ]);
+  });
+
+  test("is not announced when its result cannot be kept", async () => {
+    const tries = tried();
+    const keeping = finishJobObject({ ...job, report: clean }, tries.steps, {
+      stale: false,
+      onFailedAction: () => {},
+      beforeAnnouncing: () => Promise.reject(new Error("the disk is full")),
+    });
+    await assert.rejects(keeping, /the disk is full/);
+    assert.deepEqual(tries.done, ["tag clean"]);
+  });
+
+  test("whose delete fails is put off and neither kept nor announced, then tagged instead", async () => {
+    const tries = tried({ objects: { delete: () => failing(tries.done, "delete")() } });
+    const next = await finished(infected, tries);
+    assert.ok(next.kind === "again");
+    assert.deepEqual([next.afterSeconds, next.job.failedActions, next.job.report], [5, 1, infected]);
+    assert.deepEqual(tries.done, ["delete fails", "noted"]);
+
+    const last = tried({ objects: { delete: () => failing(last.done, "delete")() } });
+    await finishJobObject({ ...job, report: infected, failedActions: 3 }, last.steps, {
+      stale: true,
+      onFailedAction: () => {},
+      beforeAnnouncing: async () => {},
+    });
+    assert.deepEqual(last.done, ["delete fails", "tag infected", "announce infected tag"]);
+  });
+
+  test("takes the place of no later finding when its report is old", async () => {
+    const tries = tried();
+    await finished(clean, tries, { stale: true });
+    assert.deepEqual(tries.done, ["tag clean over clean", "keep tag", "announce clean tag"]);
+  });
+});

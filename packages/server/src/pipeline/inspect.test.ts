@@ -1,0 +1,124 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EngineUnavailable } from "../model/faults.ts";
+import { type OpenedSource, SourceFailed, type UploadSource } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { Admitted } from "../scan/admission.ts";
+import type { Engine } from "../scan/engine.ts";
+import { inspect, type Stages } from "./inspect.ts";
+
+const never = new AbortController().signal;
+
+async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text);
+}
+
+/** An engine that reads everything, or only so many chunks, and then says what it is told to. */
+function engine(verdict: Verdict, readsChunks = Number.POSITIVE_INFINITY): Engine {
+  return {
+    async scan(bytes) {
+      let read = 0;
+      for await (const _ of bytes) if (++read >= readsChunks) break;
+      return verdict;
+    },
+    health: async () => ({ ready: true, checks: [] }),
+    close: async () => {},
+  };
+}
+
+function look(opened: OpenedSource, verdict: Verdict, options: { readsChunks?: number; maxBytes?: number } = {}) {
+  const stages: Stages = { open: async () => opened, engine: engine(verdict, options.readsChunks), now: () => 0 };
+  const source: UploadSource = { kind: "upload", ...opened };
+  return inspect(source, stages, { maxBytes: options.maxBytes ?? 100, signal: never });
+}
+
+const clean: Verdict = { kind: "clean" };
+
+test("a file that the engine read to its end gets the engine's verdict", async () => {
+  const report = await look({ bytes: chunks("one", "two"), announcedBytes: 6 }, clean);
+  assert.deepEqual([report.verdict, report.sizeBytes], [clean, 6]);
+});
+
+test("never reports clean when the engine stopped before the last byte", async () => {
+  await assert.rejects(look({ bytes: chunks("one", "two") }, clean, { readsChunks: 1 }), EngineUnavailable);
+});
+
+test("never reports clean when the engine stopped before the last byte of a file that was received before", async () => {
+  const admit = async (bytes: AsyncIterable<Uint8Array>): Promise<Admitted> => {
+    const all = await Array.fromAsync(bytes);
+    return {
+      bytes: (async function* () {
+        yield* all;
+      })(),
+      leave: () => {
+        left += 1;
+      },
+    };
+  };
+  let left = 0;
+  for (const readsChunks of [1, Number.POSITIVE_INFINITY]) {
+    const source: UploadSource = { kind: "upload", bytes: chunks("one", "two") };
+    const stages: Stages = { open: async () => source, engine: engine(clean, readsChunks), now: () => 0 };
+    const outcome = inspect(source, stages, { maxBytes: 100, signal: never, admit });
+    if (readsChunks === 1) await assert.rejects(outcome, EngineUnavailable);
+    else assert.deepEqual((await outcome).verdict, clean);
+  }
+  assert.equal(left, 2);
+});
+
+test("an engine that fails before it reads leaves no source open", async () => {
+  let closed = false;
+  const endless = (async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield Buffer.from("x");
+    } finally {
+      closed = true;
+    }
+  })();
+  await endless.next();
+  const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
+  const source: UploadSource = { kind: "upload", bytes: endless };
+  const stages: Stages = { open: async () => source, engine: failing, now: () => 0 };
+  await assert.rejects(inspect(source, stages, { maxBytes: 100, signal: never }), EngineUnavailable);
+  await new Promise(setImmediate);
+  assert.equal(closed, true);
+});
+
+test("never reports clean when fewer or more bytes came than were announced", async () => {
+  for (const announcedBytes of [5, 7]) {
+    const report = await look({ bytes: chunks("one", "two"), announcedBytes }, clean);
+    assert.deepEqual([report.verdict.kind, report.failure?.code], ["unscannable", "wrong_length"]);
+  }
+});
+
+test("a file of exactly the limit is scanned, one byte more is too big", async () => {
+  assert.equal((await look({ bytes: chunks("12345") }, clean, { maxBytes: 5 })).verdict.kind, "clean");
+  for (const opened of [{ bytes: chunks("123456") }, { bytes: chunks(), announcedBytes: 6 }]) {
+    const report = await look(opened, clean, { maxBytes: 5 });
+    assert.deepEqual(report.verdict, { kind: "unscannable", finding: "scanner:too-big" });
+  }
+});
+
+test("a source that breaks in mid-stream becomes a report, a fault does not", async () => {
+  async function* broken(error: Error): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("half");
+    throw error;
+  }
+  const failure = { finding: "scanner:download-failed", code: "ECONNRESET", message: "it broke", passing: true };
+  const report = await look({ bytes: broken(new SourceFailed(failure)) }, clean);
+  assert.deepEqual([report.verdict.kind, report.failure], ["unscannable", failure]);
+  await assert.rejects(look({ bytes: broken(new Error("a bug")) }, clean), /a bug/);
+});
+
+test("reading ends when the signal aborts, also while the source is silent", async () => {
+  const stop = new AbortController();
+  async function* silent(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from("x");
+    await new Promise(() => {});
+  }
+  const opened = { bytes: silent() };
+  const stages: Stages = { open: async () => opened, engine: engine(clean), now: () => 0 };
+  const report = inspect({ kind: "upload", ...opened }, stages, { maxBytes: 100, signal: stop.signal });
+  setImmediate(() => stop.abort(new Error("given up")));
+  await assert.rejects(report, /given up/);
+});

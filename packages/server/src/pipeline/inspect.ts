@@ -1,0 +1,165 @@
+import { findings } from "@lazaret/contract";
+import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
+import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
+import { timeLimit } from "../flow/time-limit.ts";
+import { EngineUnavailable } from "../model/faults.ts";
+import type { Report } from "../model/report.ts";
+import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
+import type { Admitted } from "../scan/admission.ts";
+import type { Engine } from "../scan/engine.ts";
+import { type Again, afterEngineFault, afterFailedDownload, type ScanCounts } from "./retry-policy.ts";
+
+/** What the middle of every scan needs. */
+export interface Stages {
+  /** Opens a source. Throws `SourceFailed` when it cannot be read. */
+  open(source: Source, signal: AbortSignal): Promise<OpenedSource>;
+  engine: Engine;
+  now(): number;
+  /** Bytes per second that a source must bring for a scan with a `place`; 0 for any. */
+  minRate?: number;
+  /** Called for every scan that came to a report in time. */
+  onScanned?(): void;
+}
+
+export interface InspectOptions {
+  maxBytes: number;
+  /** What is not done by then is reported as not scannable. */
+  maxSeconds?: number;
+  signal: AbortSignal;
+  /** Lets the bytes through when they may be scanned; at once when there is no such thing. */
+  admit?(bytes: AsyncIterable<Uint8Array>): Promise<Admitted>;
+  /** Left to others while the source is slow. */
+  place?: SteadyOptions["place"] | undefined;
+}
+
+/**
+ * From a source to its report: the middle of every scan. A file that cannot be read or scanned, or not in time, is a report
+ * too; only faults are thrown.
+ */
+export async function inspect(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
+  const { maxSeconds = Number.POSITIVE_INFINITY, signal } = options;
+  using limit = Number.isFinite(maxSeconds) ? timeLimit(maxSeconds * 1000, signal) : undefined;
+  try {
+    const report = await inspectBytes(source, stages, { ...options, signal: limit?.signal ?? signal });
+    stages.onScanned?.();
+    return report;
+  } catch (error) {
+    if (limit?.expired && !signal.aborted) return tookTooLong(maxSeconds);
+    throw error;
+  }
+}
+
+async function inspectBytes(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
+  const { maxBytes, place, signal } = options;
+  let admitted: Admitted | undefined;
+  const started = stages.now();
+  let opened: OpenedSource | undefined;
+  let openedAt: number | undefined;
+  let bytes: MeasuredBytes | undefined;
+
+  const open = (until: AbortSignal): Promise<OpenedSource> => stages.open(source, until);
+  const report = (verdict: Verdict): Report => {
+    const ended = stages.now();
+    const downloadMs = (openedAt ?? ended) - started + (bytes?.waitedMs ?? 0);
+    const sizeBytes = (opened?.object && opened.announcedBytes) ?? bytes?.sizeBytes ?? 0;
+    return {
+      verdict,
+      sizeBytes,
+      ...(opened?.object && { object: opened.object }),
+      downloadSeconds: downloadMs / 1000,
+      scanSeconds: Math.max(0, ended - started - downloadMs) / 1000,
+    };
+  };
+
+  try {
+    opened = await (place
+      ? steadySource(open, { place, minRate: stages.minRate ?? 0, maxBytes }, signal)
+      : open(signal));
+    openedAt = stages.now();
+    bytes = measured(opened, { maxBytes, now: stages.now, signal });
+    admitted = await options.admit?.(bytes);
+    const shown = toTheEnd(admitted?.bytes ?? bytes);
+    const verdict = await stages.engine.scan(shown.bytes, signal);
+    // All of them have arrived, and it has seen all that arrived.
+    if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
+      throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileLooking: true });
+    }
+    return report(verdict);
+  } catch (error) {
+    if (!(error instanceof SourceFailed)) throw error;
+    const { failure } = error;
+    const failed = report({ kind: "unscannable", finding: failure.finding });
+    return { ...failed, sizeBytes: failure.announcedBytes ?? failed.sizeBytes, failure };
+  } finally {
+    admitted?.leave();
+    // An engine that fails before it reads leaves the source open. Not awaited: one that hangs would not come back.
+    if (!bytes?.complete)
+      void opened?.bytes[Symbol.asyncIterator]()
+        .return?.()
+        .catch(() => {});
+  }
+}
+
+/** The same bytes, and whether they were read to their end. */
+function toTheEnd(bytes: AsyncIterable<Uint8Array>): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
+  let complete = false;
+  async function* read(): AsyncGenerator<Uint8Array> {
+    yield* bytes;
+    complete = true;
+  }
+  return {
+    bytes: read(),
+    get complete() {
+      return complete;
+    },
+  };
+}
+
+export interface TryOptions {
+  inspect(): Promise<Report>;
+  /** Called when the engine failed, whatever follows. */
+  onEngineFault(error: EngineUnavailable): void;
+  /** Called with every report, also with one that is tried again. */
+  onReport?(report: Report): void;
+  /** What `inspect` ends with. */
+  signal: AbortSignal;
+}
+
+/**
+ * One try of a scan that may be tried again: a source that is away for a moment, an engine that is down, and a file that the
+ * engine failed over. Answers the report that stands, or when to try again, with what has failed by then.
+ */
+export async function tryToInspect<Counts extends ScanCounts>(
+  counts: Counts,
+  { inspect, onEngineFault, onReport, signal }: TryOptions,
+): Promise<{ kind: "scanned"; report: Report } | Again<Counts>> {
+  let report: Report;
+  try {
+    report = await inspect();
+  } catch (error) {
+    // What fails because we stop says nothing about the engine.
+    if (signal.aborted || !(error instanceof EngineUnavailable)) throw error;
+    onEngineFault(error);
+    const next = afterEngineFault(counts, error);
+    if (next.kind === "again") return next;
+    report = engineFailed;
+  }
+  // …nor about the source.
+  if (signal.aborted && report.failure) throw signal.reason;
+  onReport?.(report);
+  const next = afterFailedDownload(counts, report);
+  return next.kind === "again" ? next : { kind: "scanned", report };
+}
+
+const engineFailed: Report = {
+  verdict: { kind: "unscannable", finding: findings.engineError },
+  sizeBytes: 0,
+  downloadSeconds: 0,
+  scanSeconds: 0,
+};
+
+function tookTooLong(seconds: number): Report {
+  const verdict = { kind: "unscannable", finding: findings.timeout, detail: `not done within ${seconds} s` } as const;
+  return { verdict, sizeBytes: 0, downloadSeconds: seconds, scanSeconds: 0 };
+}

@@ -1,0 +1,77 @@
+import { SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+
+/**
+ * How much, how many and how long: the numbers that are ours to choose. Those of the spec are in the contract package, those
+ * of a retry stand in retry-policy.ts.
+ */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** A queued job, and every scan that is made by its rules. */
+export function jobLimits(settings: { jobMaxMib: number; jobTimeoutSeconds: number }): {
+  maxBytes: number;
+  maxSeconds: number;
+} {
+  return { maxBytes: settings.jobMaxMib * MIB, maxSeconds: settings.jobTimeoutSeconds };
+}
+
+/** Places for jobs of other shares, besides those that one share may hold. */
+const SPARE = 1 / 4;
+
+/** Files that are scanned at once: for the synchronous API, for the jobs of one share, and for those of the others besides. */
+export interface ScansAtOnce {
+  concurrency: number;
+  jobsAtOnce: number;
+  spareJobs: number;
+}
+
+export function scansAtOnce(settings: { concurrency: number; workers: number }, byEngine: number): ScansAtOnce {
+  const concurrency = settings.concurrency || byEngine;
+  const jobsAtOnce = settings.workers || concurrency;
+  return { concurrency, jobsAtOnce, spareJobs: Math.ceil(jobsAtOnce * SPARE) };
+}
+
+/** Deliveries cost a socket and a timer each; far more of them than scans can be under way. */
+export const DELIVERIES_AT_ONCE = 750;
+export const DELIVERIES_PER_SHARE = 500;
+/** Jobs that wait for a slow source have a socket and up to 256 KiB each. */
+export const SLOW_AT_ONCE = 128;
+export const SLOW_PER_SHARE = 64;
+/** So many POSTs wait for one receiver in this process; the jobs of the rest wait in the queue. */
+export const LONGEST_LINE = 32;
+/** How long a job is put back for when there is no room for it. */
+export const BUSY_SECONDS = 15;
+/** How often an engine that could not be reached is asked whether it is back. */
+export const ENGINE_PAUSE_MS = 2000;
+
+/** A synchronous request. */
+export const SYNC_TIMEOUT_MS: number = SYNC_TIMEOUT_SECONDS * 1000;
+/** What is larger is held on disk while it comes slowly. */
+export const IN_MEMORY_BYTES: number = 64 * KIB;
+
+/** Synchronous requests that wait for a slot. */
+export function longestLine(settings: { waitingLine: number }, concurrency: number): number {
+  return settings.waitingLine || concurrency * WAITING_PER_SLOT;
+}
+
+/** An object whose version is not known is opened for it. */
+export const OPEN_TIMEOUT_MS = 15_000;
+
+/** An engine that does not answer is not ready. */
+export const HEALTH_TIMEOUT_MS = 5_000;
+/** A queue that does not answer is not ready, and whoever asks has an answer within two seconds. */
+export const QUEUE_ANSWER_MS = 1500;
+/** Anybody may ask for readiness, any number of times. */
+export const READINESS_MS = 500;
+/** …and for the metrics. */
+export const COUNTS_MS = 1000;
+/** Alarms on signatures that grow old wait for this line. */
+export const SIGNATURE_AGE_EVERY_MS = 600_000;
+
+/** API keys and signing keys that were exchanged are in use from then on at the latest. */
+export const KEYS_EVERY_MS = 60_000;
+/** Counted scans are written down this often. */
+export const USAGE_EVERY_MS = 5000;
+
+/** Between SIGTERM and the end. */
+export const GRACE_MS = 25_000;

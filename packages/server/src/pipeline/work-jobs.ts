@@ -1,0 +1,82 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "../log.ts";
+import { Busy, EngineUnavailable } from "../model/faults.ts";
+import type { JobQueue } from "../queue/job-queue.ts";
+import { startWorker, type Worker } from "../queue/worker.ts";
+import {
+  BUSY_SECONDS,
+  DELIVERIES_AT_ONCE,
+  DELIVERIES_PER_SHARE,
+  ENGINE_PAUSE_MS,
+  type ScansAtOnce,
+  SLOW_AT_ONCE,
+  SLOW_PER_SHARE,
+} from "./limits.ts";
+import { type JobStages, runJob } from "./run-job.ts";
+
+export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs"> {
+  queue: JobQueue;
+  stages: JobStages;
+  /** Never throws. */
+  engineReady(): Promise<boolean>;
+  log: Log;
+}
+
+/**
+ * Works off the queue. While the engine is down jobs stay in it, as each would be downloaded in vain; a job for which there
+ * is no room is put back as far as it got, and no try is counted.
+ */
+export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
+  const { queue, stages, engineReady, jobsAtOnce, spareJobs, log } = options;
+  const closing = new AbortController();
+  let engineDown = false;
+
+  async function waitForEngine(): Promise<void> {
+    if (engineDown) return;
+    engineDown = true;
+    while (!closing.signal.aborted && !(await engineReady())) {
+      await pause(ENGINE_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {});
+    }
+    engineDown = false;
+  }
+
+  const watched: JobStages = {
+    ...stages,
+    async inspect(source, place, signal) {
+      try {
+        return await stages.inspect(source, place, signal);
+      } catch (error) {
+        if (error instanceof EngineUnavailable && !error.whileLooking) void waitForEngine();
+        throw error;
+      }
+    },
+  };
+
+  const worker = startWorker({
+    queue,
+    jobsAtOnce,
+    spareJobs,
+    deliveriesAtOnce: DELIVERIES_AT_ONCE,
+    deliveriesPerShare: DELIVERIES_PER_SHARE,
+    slowAtOnce: SLOW_AT_ONCE,
+    slowPerShare: SLOW_PER_SHARE,
+    mayTake: () => !engineDown,
+    log,
+    async run(run, signal) {
+      try {
+        return await runJob(run, watched, signal);
+      } catch (error) {
+        // Thrown while the source was slow or before the first POST.
+        if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
+        throw error;
+      }
+    },
+  });
+
+  return {
+    async stop(graceMs) {
+      closing.abort();
+      await worker.stop(graceMs);
+    },
+  };
+}

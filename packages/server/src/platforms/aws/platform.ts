@@ -1,0 +1,151 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import type { CallbackFailures } from "../../deliver/callback-failures.ts";
+import { messageId } from "../../deliver/event-bus.ts";
+import type { ResultStore } from "../../deliver/result-store.ts";
+import { alarm } from "../../flow/alarm.ts";
+import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
+import type { UsageMeter } from "../../scan/usage-meter.ts";
+import type { Platform } from "../platform.ts";
+import type { Sealer } from "../shared/sealed.ts";
+import { tableCallbackFailures } from "./callback-failures.ts";
+import { type AwsOptions, queueConfig, tableConfig } from "./clients.ts";
+import { sqsDeadLetters } from "./dead-letters.ts";
+import { eventBridge } from "./event-bus.ts";
+import { snsTopic } from "./findings-topic.ts";
+import { itemBrowser, tableBrowser } from "./job-browser.ts";
+import { jobItems } from "./job-items.ts";
+import { type JobMessages, jobMessages } from "./job-message.ts";
+import { sqsQueue } from "./job-queue.ts";
+import { addedClock } from "./job-state.ts";
+import type { StoreParts } from "./job-store.ts";
+import { messageQueue } from "./message-queue.ts";
+import type { RawChecks } from "./raw-messages.ts";
+import { tableResults } from "./results.ts";
+import { sealingKey } from "./secrets.ts";
+import { secretKeys } from "./signing-keys.ts";
+import { table } from "./table.ts";
+import { tableUsage } from "./usage.ts";
+
+export interface AwsPlatformOptions extends AwsOptions {
+  stackName: string;
+  queueUrl: string;
+  deadLettersUrl: string;
+  tableName: string;
+  topicArn: string;
+  busName: string;
+  signingSecret: string;
+  /** Of the key that seals what clients sent. */
+  sealingSecret: string;
+  /** What messages of other producers on the queue have to pass. */
+  checks: RawChecks;
+  now: () => number;
+}
+
+/** Everything in the services of one AWS account and region. Any number of processes may be at it. */
+export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform> {
+  const { endpoint, region, queueUrl, deadLettersUrl, tableName, checks, now } = options;
+  const services = { endpoint, region };
+  const sealing = sealingKey({ ...services, secretName: options.sealingSecret });
+  const store = openJobStore({
+    sealer: sealing.sealer,
+    region,
+    endpoints: { sqs: endpoint, dynamodb: endpoint },
+    queueUrl,
+    deadLetterQueueUrl: deadLettersUrl,
+    tableName,
+    checks,
+    now,
+  });
+  const topic = snsTopic({ ...services, topicArn: options.topicArn });
+  const eventBus = eventBridge({ ...services, busName: options.busName });
+  const signingKeys = secretKeys({ ...services, secretName: options.signingSecret, stackName: options.stackName });
+  const [, , , regionOfTopic = "", account = ""] = options.topicArn.split(":");
+  return {
+    ...store,
+    signingKeys,
+    topic,
+    eventBus,
+    tenantId: messageId(queueUrl, "tenant"),
+    account,
+    region: regionOfTopic,
+    async close() {
+      await store.close();
+      await eventBus.close();
+      topic.close();
+      signingKeys.close();
+      sealing.close();
+    },
+  };
+}
+
+/** Jobs in SQS, their states and results in DynamoDB. Any number of processes may use them at once. */
+export interface JobStore {
+  queue: JobQueue;
+  results: ResultStore;
+  deadLetters: DeadLetters;
+  browser: JobBrowser;
+  callbackFailures: CallbackFailures;
+  usage: UsageMeter;
+  /** Ends all waiting and drops the connections. What is under way should be over. */
+  close(): Promise<void>;
+}
+
+export interface JobStoreOptions {
+  region?: string | undefined;
+  endpoints?: { sqs?: string | undefined; dynamodb?: string | undefined };
+  /** From a request to its answer, for each try. */
+  requestTimeoutMs?: number;
+  queueUrl: string;
+  deadLetterQueueUrl: string;
+  tableName: string;
+  checks: RawChecks;
+  /** Seals what clients sent. Throws `QueueUnavailable` while that cannot be. */
+  sealer(): Promise<Sealer>;
+  now?: () => number;
+  leaseSeconds?: number;
+}
+
+/** Nothing is asked before it is needed: a store that cannot be reached says so then. */
+export function openJobStore(options: JobStoreOptions): JobStore {
+  const { queueUrl, deadLetterQueueUrl, tableName, checks, now = Date.now, leaseSeconds = LEASE_SECONDS } = options;
+  const { region, endpoints = {}, requestTimeoutMs } = options;
+  const sqs = new SQSClient(queueConfig({ region, requestTimeoutMs, endpoint: endpoints.sqs }));
+  const dynamodb = new DynamoDBClient(tableConfig({ region, requestTimeoutMs, endpoint: endpoints.dynamodb }));
+  const items = table(dynamodb, tableName);
+  const { results, expectations } = tableResults(items, now);
+  let made: { sealer: Sealer; messages: JobMessages } | undefined;
+  const messages = async (): Promise<JobMessages> => {
+    const sealer = await options.sealer();
+    if (made?.sealer !== sealer) made = { sealer, messages: jobMessages(sealer) };
+    return made.messages;
+  };
+  const parts: StoreParts = {
+    jobs: messageQueue(sqs, queueUrl, "job queue"),
+    deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
+    items: jobItems(items),
+    messages,
+    browser: itemBrowser(items),
+    expectations,
+    alarm: alarm(),
+    nextAdded: addedClock(now),
+    checks,
+    leaseSeconds,
+    now,
+  };
+  const queue = sqsQueue(parts);
+  return {
+    queue,
+    results,
+    deadLetters: sqsDeadLetters(parts),
+    browser: tableBrowser(parts),
+    callbackFailures: tableCallbackFailures(items, now),
+    usage: tableUsage(items, now),
+    async close() {
+      parts.alarm.stop();
+      await queue.close();
+      sqs.destroy();
+      dynamodb.destroy();
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { BlockList, isIP } from "node:net";
+import type { LogFields } from "../../log.ts";
+import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../exchange.ts";
+
+/** A request as node:http parsed it. Its body is read only when somebody asks for it. */
+export function incomingRequest(
+  message: IncomingMessage,
+  response: ServerResponse,
+  context: { signal: AbortSignal; notes: Record<string, LogFields[string]>; remote: string },
+): ApiRequest {
+  const { path, query } = requestTarget(message.url ?? "/");
+  // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
+  if (hasRepeated(message.rawHeaders)) delete message.headers.host;
+  const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
+
+  let bodyBegun = false;
+  const begin = (): void => {
+    bodyBegun = true;
+    if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
+  };
+
+  return {
+    id: requestId(message.headers["x-request-id"]),
+    method: message.method ?? "",
+    remote: context.remote,
+    path,
+    query: new URLSearchParams(query),
+    headers: message.headers as ApiRequest["headers"],
+    contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
+    body: bodyChunks(message, begin),
+    get bodyBegun() {
+      return bodyBegun;
+    },
+    get bodyArrived() {
+      return !hasBody || message.complete;
+    },
+    signal: context.signal,
+    note: (fields) => void Object.assign(context.notes, fields),
+  };
+}
+
+/**
+ * A request's body, chunk by chunk, only as fast as it is read. Unlike the stream's own iterator it leaves the stream
+ * alive when the reader stops early: the answer is still to be sent on the same connection. Throws when the client goes
+ * away before the end. `begin` is called at the first read.
+ */
+async function* bodyChunks(message: IncomingMessage, begin: () => void): AsyncGenerator<Uint8Array> {
+  begin();
+  let wake: (() => void) | undefined;
+  const onChange = (): void => wake?.();
+  message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);
+  try {
+    for (;;) {
+      const chunk: Buffer | null = message.read();
+      if (chunk !== null) yield chunk;
+      else if (message.readableEnded) return;
+      else if (message.errored) throw message.errored;
+      else if (message.destroyed) throw new Error("the connection closed before the body had arrived");
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    message.off("readable", onChange).off("end", onChange).off("close", onChange).off("error", onChange);
+  }
+}
+
+function hasRepeated(rawHeaders: readonly string[]): boolean {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase() ?? "";
+    if (!ONCE_ONLY.has(name)) continue;
+    if (seen.has(name)) return true;
+    seen.add(name);
+  }
+  return false;
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}
+
+/** Who asks, by the address of the connection and the header X-Forwarded-For. */
+export type ClientAddress = (peer: string | undefined, forwarded: string | undefined) => string;
+
+/**
+ * The header is believed as far as trusted proxies (CIDR blocks) wrote it: each adds the address it was asked from at the end,
+ * so the last that is not a trusted proxy itself is the client. What stands before it the client may have made up.
+ */
+export function clientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const trusted = new BlockList();
+  for (const network of trustedProxies) {
+    const [address = "", bits] = network.split("/");
+    trusted.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+  }
+  const isTrusted = (address: string): boolean => trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+
+  return (peer = "", forwarded = "") => {
+    let client = plain(peer) ?? peer;
+    if (trustedProxies.length === 0) return client;
+    const addresses = forwarded.split(",").map(plain);
+    while (addresses.length > 0 && isIP(client) !== 0 && isTrusted(client)) {
+      const before = addresses.pop();
+      if (before === undefined) break;
+      client = before;
+    }
+    return client;
+  };
+}
+
+/** Without port and brackets, and IPv4 as such; undefined when it is no address. */
+function plain(text: string): string | undefined {
+  const bare = text
+    .trim()
+    .replace(/^\[([^\]]*)\](:\d+)?$/, "$1")
+    .replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, "$1")
+    .replace(/^::ffff:(?=\d+\.)/i, "");
+  return isIP(bare) === 0 ? undefined : bare;
+}
+
+export function forwardedFor({ headers }: IncomingMessage): string | undefined {
+  const header = headers["x-forwarded-for"];
+  return Array.isArray(header) ? header.join(",") : header;
+}

@@ -1,0 +1,118 @@
+import { asyncEndpoints, RESULT_PATH } from "./async-routes.ts";
+import { aliases, dialectOf } from "./dialect.ts";
+import { renderedOnce } from "./exchange.ts";
+import { familyEndpoints } from "./family-routes.ts";
+import { keyEndpoints } from "./key-routes.ts";
+import { objectLinkEndpoints } from "./object-link-routes.ts";
+import { docsPage } from "./reference/docs-page.ts";
+import { openApi } from "./reference/openapi.ts";
+import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
+import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
+import { syncEndpoints } from "./sync-routes.ts";
+
+/**
+ * Every route of the service. `open` answers without an API key; `api` is not there on a worker. `scans` is there where files are
+ * scanned while the request waits (not in a function), `folders` where buckets are folders of this installation. Those under
+ * /api/v1/ have other names, too: dialect.ts adds them.
+ */
+// biome-ignore format: a table
+const table: readonly Line[] = [
+  // method  path                                          key     role   where         endpoint
+  ["POST", "/api/v1/scan/async/download",                 "key",  "api", "everywhere", "asyncDownload"],
+  ["POST", "/api/v1/scan/async/objstore",                 "key",  "api", "everywhere", "asyncObject"],
+  ["GET",  RESULT_PATH,                                   "key",  "api", "everywhere", "asyncResult"],
+  ["POST", "/api/v1/scan/sync/download",                  "key",  "api", "scans",      "syncDownload"],
+  ["POST", "/api/v1/scan/sync/binary",                    "key",  "api", "scans",      "syncBinary"],
+  ["POST", "/api/v1/scan/sync/form",                      "key",  "api", "scans",      "syncForm"],
+  ["POST", "/api/v1/scan/sync/objstore",                  "key",  "api", "scans",      "syncObject"],
+  ["GET",  "/v1/whoami",                                  "key",  "api", "everywhere", "whoami"],
+  ["GET",  "/v1/usage",                                   "key",  "api", "everywhere", "usage"],
+  ["GET",  "/v1/callback/failures",                       "key",  "api", "everywhere", "callbackFailures"],
+  ["GET",  "/.well-known/lazaret/callback-key.pem",       "open", "api", "everywhere", "callbackKey"],
+  ["GET",  "/.well-known/lazaret/callback-key.pkcs1.pem", "open", "api", "everywhere", "callbackKeyPkcs1"],
+  ["GET",  "/objects/*",                                  "open", "api", "folders",    "objectLink"],
+  ["GET",  "/version",                                    "open", "any", "everywhere", "version"],
+  ["GET",  "/api/v1/test",                                "key",  "any", "everywhere", "test"],
+  ["GET",  "/healthz",                                    "open", "any", "everywhere", "healthz"],
+  ["GET",  "/livez",                                      "open", "any", "everywhere", "livez"],
+  ["GET",  "/readyz",                                     "open", "any", "everywhere", "readyz"],
+  ["GET",  "/metrics",                                    "open", "any", "everywhere", "metrics"],
+  ["GET",  "/openapi.json",                               "open", "any", "everywhere", "openapi"],
+  ["GET",  "/docs",                                       "open", "any", "everywhere", "docs"],
+];
+
+type Line = readonly [
+  method: "GET" | "POST",
+  path: string,
+  key: "key" | "open",
+  role: "api" | "any",
+  where: "everywhere" | "scans" | "folders",
+  name: EndpointName,
+];
+
+/** Those that serve the document are not described in it. */
+const endpoints = {
+  ...asyncEndpoints,
+  ...syncEndpoints,
+  ...familyEndpoints,
+  ...keyEndpoints,
+  ...objectLinkEndpoints,
+  ...versionEndpoints,
+  ...serviceEndpoints,
+  openapi: {},
+  docs: {},
+} satisfies Record<string, Endpoint>;
+
+type EndpointName = keyof typeof endpoints;
+
+/** What the process is that serves the routes. */
+export interface Serving {
+  role: "all" | "api" | "worker";
+  scans: boolean;
+  folders: boolean;
+}
+
+/** What answers. There must be one for each route that is served. */
+export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" | "docs">, Handle>>>;
+
+/** The routes of a server or a function. */
+export function routes(serving: Serving, handlers: Handlers, { version }: { version: string }): Route[] {
+  const placed = placedEndpoints(serving);
+  const document = renderedOnce({ status: 200, json: openApi(placed.filter(isDescribed), version) });
+  const page = renderedOnce(docsPage(placed.filter(isDescribed), version));
+  const all = { ...handlers, openapi: async () => document, docs: async () => page };
+  return placed.map(({ name, ...endpoint }) => {
+    const handle = all[name];
+    if (!handle) throw new Error(`nothing answers ${endpoint.method} ${endpoint.path}`);
+    return { ...endpoint, handle };
+  });
+}
+
+/** The API of such a process, as an OpenAPI document. */
+export function document(serving: Serving, { version }: { version: string }): Record<string, unknown> {
+  return openApi(placedEndpoints(serving).filter(isDescribed), version);
+}
+
+function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointName })[] {
+  const here = table.filter(
+    ([, , , role, where]) =>
+      (role === "any" || serving.role !== "worker") && (where === "everywhere" || serving[where]),
+  );
+  return here.flatMap(([method, path, key, , , name]) => {
+    const endpoint: Endpoint = endpoints[name];
+    const placed = {
+      ...endpoint,
+      name,
+      method,
+      path: path.replace(/\*$/, ""),
+      prefix: path.endsWith("*"),
+      open: key === "open",
+      dialect: dialectOf(path),
+    };
+    return [placed, ...aliases(placed)];
+  });
+}
+
+function isDescribed<Placed extends PlacedEndpoint>(endpoint: Placed): endpoint is Placed & DescribedEndpoint {
+  return endpoint.doc !== undefined;
+}

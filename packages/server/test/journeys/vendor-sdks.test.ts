@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { temporaryFolder } from "../support/leftovers.ts";
+import { runCli } from "../support/run-cli.ts";
+
+/** Says at the end which packages of npm the process has loaded. */
+const watcher = `
+  import { writeSync } from "node:fs";
+  import { registerHooks } from "node:module";
+  const loaded = new Set();
+  registerHooks({
+    load(url, context, next) {
+      const found = url.match(/.*\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)\\//);
+      if (found) loaded.add(found[1]);
+      return next(url, context);
+    },
+  });
+  process.on("exit", () => writeSync(2, "loaded: " + [...loaded].join(" ") + "\\n"));
+`;
+
+async function packagesLoaded(env: Record<string, string>): Promise<string[]> {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], {
+    cwd: folder.path,
+    env: {
+      LAZARET_API_KEYS: "key-of-the-sdk-test",
+      LAZARET_ENGINE: "P",
+      LAZARET_HOST: "127.0.0.1",
+      LAZARET_PORT: "0",
+      LAZARET_DRAIN_SECONDS: "0",
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(watcher)}`,
+      ...env,
+    },
+  });
+  await run.says(/"event":"listening"/);
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 0);
+  return [...run.stderr.matchAll(/^loaded: (.*)$/gm)].flatMap(([, names = ""]) => names.split(" "));
+}
+
+const ofVendors = (names: readonly string[]): string[] => names.filter((name) => /^@(aws-sdk|smithy)\//.test(name));
+
+test("the embedded service loads no SDK of a vendor", async () => {
+  const loaded = await packagesLoaded({});
+  assert.ok(loaded.includes("undici"), `only ${loaded} were seen`);
+  assert.deepEqual(ofVendors(loaded), []);
+});
+
+test("one that keeps objects on S3 loads the SDK of S3, and of no other service", async () => {
+  const loaded = ofVendors(await packagesLoaded({ LAZARET_S3_ENDPOINT: "http://127.0.0.1:1" }));
+  assert.deepEqual(
+    loaded.filter((name) => name.startsWith("@aws-sdk/client-")),
+    ["@aws-sdk/client-s3"],
+  );
+});
