@@ -3,7 +3,7 @@ import { startKeys } from "./compose/api-keys.ts";
 import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
-import { type Scanning, startScanning } from "./compose/scanning.ts";
+import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
 import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -32,6 +32,8 @@ export interface ServiceOptions {
   timer?: ScanNowOptions["timer"];
   /** Where LAZARET_CLAMD=auto searches, if not at the usual sockets. */
   clamdSockets?: readonly string[];
+  /** A platform of one's own, whatever the settings say: see docs/add-a-platform.md. */
+  openPlatform?: ScanningOptions["openPlatform"];
 }
 
 export interface RunningService {

@@ -44,6 +44,8 @@ export interface ScanningOptions {
   ownUrl: () => string;
   /** Where `auto` searches for clamd, if not at the usual sockets. */
   clamdSockets?: readonly string[] | undefined;
+  /** A platform of one's own, whatever the settings say. */
+  openPlatform?: typeof openPlatform | undefined;
 }
 
 /** Settings → platform, engine and stages. */
@@ -58,7 +60,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
+  const platform = await (options.openPlatform ?? openPlatform)(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const announces = announcer({
     topic: platform.topic,

@@ -1,20 +1,25 @@
-import { type Job, noFailures } from "../../src/model/job.ts";
+import { type Job, noFailures, shareOf } from "../../src/model/job.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
-import { type JobState, LEASE_SECONDS, MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
+import { type HeldShares, type JobState, LEASE_SECONDS, MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
 
 /** The queue as a plain list: what it should do, said as simply as possible. */
 export interface QueueModel {
   add(job: Job): void;
   /** The jobs that are leased, in order, each with the number of its lease. */
-  take(limit: number): { job: Job; attempt: number; lease: number }[];
+  take(limit: number, shares?: HeldShares): { job: Job; attempt: number; lease: number }[];
   /** Whether the lease is the newest of its job, which is then written. */
   extend(lease: number): boolean;
   save(lease: number, job: Job): boolean;
   settle(lease: number, settlement: Settlement): boolean;
   redrive(ids: readonly string[] | "all"): number;
-  purge(ids: readonly string[]): number;
+  purge(ids: readonly string[] | "all"): number;
   advance(ms: number): void;
   jobs(): Seen[];
+  /** In the order in which they were added. */
+  entries(): readonly QueueEntry[];
+  stateOf(entry: QueueEntry): JobState;
+  /** Those that may be taken now or later: the share that holds least first, then those due longest. */
+  open(shares?: HeldShares): QueueEntry[];
 }
 
 export interface Seen {
@@ -23,53 +28,79 @@ export interface Seen {
   attempts: number;
 }
 
-interface Entry {
+export interface QueueEntry {
   job: Job;
+  /** Grows from job to job. */
+  added: number;
   attempts: number;
   /** The wait for its turn, its delay or its lease: when it began and how long it lasts. */
   since: number;
   waitMs: number;
   lease: number | undefined;
   reason: string | undefined;
+  /** When that was, and a number that grows from dead letter to dead letter. */
+  buriedAt: number;
+  buried: number;
 }
 
-export function queueModel(): QueueModel {
-  let entries: Entry[] = [];
-  let now = 0;
-  let leases = 0;
+type Entry = QueueEntry;
 
-  const dueAt = (entry: Entry): number => entry.since + entry.waitMs;
+export const dueAt = (entry: QueueEntry): number => entry.since + entry.waitMs;
+
+const ALL: HeldShares = { held: new Map(), perShare: Number.POSITIVE_INFINITY };
+
+/** The clock is the model's own unless it is given one. */
+export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
+  let entries: Entry[] = [];
+  let leases = 0;
+  let numbers = 0;
+
+  const next = (): number => {
+    numbers += 1;
+    return numbers;
+  };
   const holding = (lease: number): Entry | undefined => entries.find((entry) => entry.lease === lease);
   const chosen = (ids: readonly string[] | "all"): Entry[] =>
     entries.filter((entry) => entry.reason !== undefined && (ids === "all" || ids.includes(entry.job.id)));
 
   function begin(entry: Entry, waitMs: number): void {
-    entry.since = now;
+    entry.since = clock.now;
     entry.waitMs = waitMs;
   }
 
   function bury(entry: Entry, reason: string): void {
     entry.lease = undefined;
     entry.reason = reason;
+    entry.buriedAt = clock.now;
+    entry.buried = next();
   }
 
   function stateOf(entry: Entry): JobState {
     if (entry.reason !== undefined) return "buried";
-    if (dueAt(entry) <= now) return "ready";
+    if (dueAt(entry) <= clock.now) return "ready";
     return entry.lease === undefined ? "delayed" : "leased";
+  }
+
+  function open({ held, perShare } = ALL): Entry[] {
+    const heldBy = ({ job }: Entry): number => held.get(shareOf(job)) ?? 0;
+    return entries
+      .filter((entry) => entry.reason === undefined && heldBy(entry) < perShare)
+      .sort((a, b) => heldBy(a) - heldBy(b) || dueAt(a) - dueAt(b));
   }
 
   return {
     add(job) {
-      entries.push({ job, attempts: 0, since: now, waitMs: 0, lease: undefined, reason: undefined });
+      const waiting = { attempts: 0, since: clock.now, waitMs: 0, lease: undefined };
+      entries.push({ job, added: next(), ...waiting, reason: undefined, buriedAt: 0, buried: 0 });
     },
 
-    take(limit) {
-      for (const entry of entries) if (entry.since > now) entry.since = now;
+    take(limit, { held, perShare } = ALL) {
+      for (const entry of entries) if (entry.since > clock.now) entry.since = clock.now;
+      const shares = { held: new Map(held), perShare };
       const taken: { job: Job; attempt: number; lease: number }[] = [];
-      const due = entries.filter((entry) => stateOf(entry) === "ready").sort((a, b) => dueAt(a) - dueAt(b));
-      for (const entry of due) {
-        if (taken.length === limit) break;
+      while (taken.length < limit) {
+        const entry = open(shares).find((each) => stateOf(each) === "ready");
+        if (!entry) break;
         if (entry.attempts === MAX_ATTEMPTS) {
           bury(entry, POISON);
           continue;
@@ -79,6 +110,7 @@ export function queueModel(): QueueModel {
         leases += 1;
         begin(entry, LEASE_SECONDS * 1000);
         taken.push({ job: entry.job, attempt: entry.attempts, lease: entry.lease });
+        shares.held.set(shareOf(entry.job), (shares.held.get(shareOf(entry.job)) ?? 0) + 1);
       }
       return taken;
     },
@@ -130,9 +162,12 @@ export function queueModel(): QueueModel {
     },
 
     advance(ms) {
-      now += ms;
+      clock.now += ms;
     },
 
     jobs: () => entries.map((entry) => ({ id: entry.job.id, state: stateOf(entry), attempts: entry.attempts })),
+    entries: () => entries,
+    stateOf,
+    open,
   };
 }

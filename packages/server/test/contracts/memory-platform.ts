@@ -1,0 +1,146 @@
+import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
+import type { CallbackFailures, FailedCallback } from "../../src/deliver/callback-failures.ts";
+import type { BusEvent } from "../../src/deliver/event-bus.ts";
+import type { ResultStore } from "../../src/deliver/result-store.ts";
+import * as signing from "../../src/deliver/signing-keys.ts";
+import { alarm } from "../../src/flow/alarm.ts";
+import { QueueUnavailable } from "../../src/model/faults.ts";
+import type { Report } from "../../src/model/report.ts";
+import type { Platform } from "../../src/platforms/platform.ts";
+import { emailText } from "../../src/platforms/shared/finding-text.ts";
+import { pageOf } from "../../src/platforms/shared/page.ts";
+import { monthOf, type UsageMeter } from "../../src/scan/usage-meter.ts";
+import { memoryBrowser, memoryDeadLetters, memoryQueue } from "./memory-queue.ts";
+import type { ReceivedFinding } from "./outputs.ts";
+import { queueModel } from "./queue-model.ts";
+
+/** What all processes of an installation share. */
+export function memoryStorage(clock: { now: number }) {
+  return {
+    model: queueModel(clock),
+    results: new Map<string, { jobId: string; report?: Report; until: number }>(),
+    scans: new Map<string, number>(),
+    failures: new Map<string, FailedCallback>(),
+    findings: [] as ReceivedFinding[],
+    events: [] as BusEvent[],
+    parameters: new Map<string, string>(),
+    privateKey: undefined as Promise<string> | undefined,
+    bell: alarm(),
+  };
+}
+
+export interface MemoryParts {
+  storage: ReturnType<typeof memoryStorage>;
+  now(): number;
+  /** Throws `QueueUnavailable` while nothing can be written. */
+  write(): void;
+}
+
+// #region platform
+/** Everything in plain maps: lost at the end of the process, and good for tests. */
+export function memoryPlatform(parts: MemoryParts, stackName: string): Platform {
+  return {
+    queue: memoryQueue(parts),
+    deadLetters: memoryDeadLetters(parts),
+    browser: memoryBrowser(parts),
+    results: memoryResults(parts),
+    callbackFailures: memoryFailures(parts),
+    usage: memoryUsage(parts),
+    signingKeys: memoryKeys(parts, stackName),
+    ...memoryOutputs(parts),
+    tenantId: "11111111-1111-8111-a111-111111111111",
+    account: "000000000000",
+    region: "memory",
+    tryToWrite: async () => parts.write(),
+    close: async () => parts.storage.bell.ring(),
+  };
+}
+// #endregion
+
+// #region adapter
+function memoryUsage({ storage: { scans }, now, write }: MemoryParts): UsageMeter {
+  return {
+    async add(count) {
+      write();
+      scans.set(monthOf(now()), (scans.get(monthOf(now())) ?? 0) + count);
+    },
+    thisMonth: async () => scans.get(monthOf(now())) ?? 0,
+  };
+}
+// #endregion
+
+function memoryResults({ storage: { results }, now, write }: MemoryParts): ResultStore {
+  return {
+    async keep({ traceId, jobId }, report) {
+      write();
+      const result = results.get(traceId);
+      if (result?.jobId !== jobId || result.report) return;
+      results.set(traceId, { jobId, report, until: now() + RESULT_RETENTION_HOURS * 3_600_000 });
+    },
+    async find(traceId) {
+      const { report, until = 0 } = results.get(traceId) ?? {};
+      return until > now() ? report : undefined;
+    },
+  };
+}
+
+function memoryFailures({ storage: { failures }, now, write }: MemoryParts): CallbackFailures {
+  return {
+    async record(failure) {
+      write();
+      if (!failures.has(failure.id)) failures.set(failure.id, failure);
+    },
+    async list({ callbackUrl, cursor = String(Number.MAX_SAFE_INTEGER), limit }) {
+      if (!/^\d{1,16}$/.test(cursor)) return undefined;
+      const rows = [...failures.values()].map((failure, place) => ({ failure, place })).reverse();
+      const wanted = rows.filter(
+        ({ failure, place }) =>
+          place < Number(cursor) &&
+          failure.failedAt > now() - 30 * 86_400_000 &&
+          (callbackUrl === undefined || failure.callbackUrl === callbackUrl),
+      );
+      const entryOf = ({ failure }: (typeof rows)[number]): FailedCallback => failure;
+      const page = pageOf(wanted, { limit, entryOf, placeOf: ({ place }) => String(place) });
+      return { failures: page.entries, next: page.next };
+    },
+  };
+}
+
+function memoryKeys({ storage }: MemoryParts, stackName: string): signing.SigningKeys {
+  return {
+    async load() {
+      storage.privateKey ??= signing.makePrivatePem();
+      const pair = signing.signingKeyPair(await storage.privateKey);
+      for (const { name, value } of signing.publicKeyParameters(stackName, pair.publicKeys)) {
+        storage.parameters.set(name, value);
+      }
+      return pair;
+    },
+    published: () => signing.readPublicKeys(stackName, async (name) => storage.parameters.get(name)),
+  };
+}
+
+function memoryOutputs({ storage, write }: MemoryParts): Pick<Platform, "topic" | "eventBus"> {
+  return {
+    topic: {
+      async publish({ message, attributes, body }) {
+        write();
+        const text = body === "json" ? JSON.stringify(message) : emailText(message);
+        const values = Object.entries(attributes).map(([name, value]) => [name, String(value)]);
+        storage.findings.push({ text, attributes: Object.fromEntries(values) });
+      },
+    },
+    eventBus: {
+      async publish(event) {
+        write();
+        storage.events.push(event);
+      },
+      close: async () => {},
+    },
+  };
+}
+
+/** Stands for a disk that is full. */
+export function refuseToWrite(): never {
+  throw new QueueUnavailable("the memory takes no more");
+}

@@ -1,0 +1,109 @@
+import { jobCard } from "../../src/model/job-card.ts";
+import { pageOf } from "../../src/platforms/shared/page.ts";
+import type {
+  DeadLetter,
+  DeadLetters,
+  HeldShares,
+  JobBrowser,
+  JobEntry,
+  JobQueue,
+  Lease,
+} from "../../src/queue/job-queue.ts";
+import type { MemoryParts } from "./memory-platform.ts";
+import { dueAt, type QueueEntry } from "./queue-model.ts";
+
+/** The model of the queue behind the queue's ports. */
+export function memoryQueue({ storage, now, write }: MemoryParts): JobQueue {
+  const { model, results, bell } = storage;
+
+  async function changed<Value>(change: () => Value): Promise<Value> {
+    write();
+    const value = change();
+    bell.ring();
+    return value;
+  }
+
+  return {
+    add: (job) =>
+      changed(() => {
+        model.add(job);
+        if (job.traceId !== undefined) results.set(job.traceId, { jobId: job.id, until: 0 });
+      }),
+    async take(limit, shares) {
+      write();
+      return model.take(limit, shares).map(
+        ({ job, attempt, lease }): Lease => ({
+          job,
+          attempt,
+          extend: () => changed(() => model.extend(lease)),
+          save: (saved) => changed(() => model.save(lease, saved)),
+          settle: (settlement) => changed(() => model.settle(lease, settlement)),
+        }),
+      );
+    },
+    async wait(signal, shares?: HeldShares) {
+      const ms = Math.min(1000, ...model.open(shares).map((entry) => dueAt(entry) - now()));
+      if (ms > 0) await bell.sleep(ms, signal);
+    },
+    async counts() {
+      const counts = { ready: 0, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 };
+      for (const entry of model.entries()) {
+        const state = model.stateOf(entry);
+        counts[state] += 1;
+        if (state === "ready") counts.oldestSeconds = Math.max(counts.oldestSeconds, (now() - dueAt(entry)) / 1000);
+      }
+      return counts;
+    },
+  };
+}
+
+export function memoryDeadLetters({ storage: { model, bell }, write }: MemoryParts): DeadLetters {
+  const buried = (): QueueEntry[] => model.entries().filter(({ reason }) => reason !== undefined);
+  return {
+    async list({ limit, after = String(Number.MAX_SAFE_INTEGER) }) {
+      const rows = buried().filter((entry) => entry.buried < Number(after));
+      rows.sort((a, b) => b.buried - a.buried);
+      return pageOf(rows, { limit, entryOf: letterOf, placeOf: (entry) => String(entry.buried) });
+    },
+    show: async (id) =>
+      buried()
+        .filter(({ job }) => job.id === id)
+        .map(letterOf)[0],
+    async redrive(ids) {
+      write();
+      const count = model.redrive(ids);
+      bell.ring();
+      return count;
+    },
+    async purge(ids) {
+      write();
+      return model.purge(ids);
+    },
+  };
+}
+
+export function memoryBrowser({ storage: { model } }: MemoryParts): JobBrowser {
+  const entryOf = (entry: QueueEntry): JobEntry => ({
+    id: entry.job.id,
+    state: model.stateOf(entry),
+    submittedAt: entry.job.submittedAt,
+    attempts: entry.attempts,
+    dueAt: entry.reason === undefined ? dueAt(entry) : undefined,
+    job: jobCard(entry.job),
+  });
+  return {
+    async list({ limit, after = String(Number.MAX_SAFE_INTEGER), state }) {
+      const rows = model.entries().filter((entry) => state === undefined || model.stateOf(entry) === state);
+      const older = rows.filter(({ added }) => added < Number(after)).toReversed();
+      return pageOf(older, { limit, entryOf, placeOf: ({ added }) => String(added) });
+    },
+    async show(id) {
+      const entry = model.entries().find(({ job }) => job.id === id);
+      return entry && entryOf(entry);
+    },
+  };
+}
+
+function letterOf({ job, buriedAt, reason = "" }: QueueEntry): DeadLetter {
+  return { id: job.id, submittedAt: job.submittedAt, buriedAt, reason, job: jobCard(job) };
+}
