@@ -22,9 +22,14 @@ export {
   traceIdProblem,
   urlProblem,
 } from "./field-rules.ts";
-export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
+export type {
+  FindingsAttributes,
+  FindingsMessage,
+  FittedAttributes,
+  FittedMessage,
+  ObjectAction,
+} from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
-export type { FittedAttributes, FittedMessage } from "./findings-topic.ts";
 export {
   fitAsyncResult,
   fitAttributes,
