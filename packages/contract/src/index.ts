@@ -13,9 +13,14 @@ export type {
 export { DOWNLOAD_SCAN_RESULT, downloadScanResultSchema, EVENT_SOURCE, SCAN_RESULT } from "./events.ts";
 export type { EngineVariant, Feature, FeatureRow, Installation, Shortcoming, VersionAnswer } from "./features.ts";
 export { featuresOf, featureTable, latestAddOns, latestEngines, shortcoming, supports } from "./features.ts";
-export type { FindingsAttributes, FindingsMessage, ObjectAction } from "./findings-topic.ts";
+export type {
+  FindingsAttributes,
+  FindingsMessage,
+  FittedAttributes,
+  FittedMessage,
+  ObjectAction,
+} from "./findings-topic.ts";
 export { findingsMessageSchema } from "./findings-topic.ts";
-export type { FittedAttributes, FittedMessage } from "./findings-topic.ts";
 export {
   fitAsyncResult,
   fitAttributes,
