@@ -165,12 +165,16 @@ export interface UnpackerReport {
   type: string;
 }
 
-/** An archive decides how much 7-Zip has to say about it. More lines than this are not read, and mean nothing good. */
+/**
+ * An archive decides how much 7-Zip has to say about it. More lines than this are not read, and mean nothing good.
+ * @internal a test has 7-Zip say as much
+ */
 export const LINES_AT_MOST = 30_000;
 
 /**
  * Believes 7-Zip as far as it goes: names of members stand in its lines as they are, line breaks included, so a line may
  * be the archive's own. Such a line can make things look worse than they are, never better.
+ * @internal tested by table
  */
 export function unpackOutcome(report: UnpackerReport): UnpackOutcome {
   const { result, output, errors } = report;

@@ -208,6 +208,7 @@ const HEAD_BYTES = 4096;
 const ENTRY_BYTES = 64;
 const SECTIONS_AT_MOST = 96;
 
+/** @internal a test looks at real programs with it */
 export function readExecutable(content: Blob): Executable | undefined {
   const magic = content.bytes(0, 4);
   if (magic.length < 4) return undefined;
