@@ -50,6 +50,17 @@ describe("the places of a receiver", () => {
     (await visit.enter(never)).leave();
   });
 
+  it("stay taken when somebody leaves twice after the receiver was forgotten", async () => {
+    const places = two({ posts: 1, longestLine: 0 });
+    const before = places.visit("a", "mine");
+    const place = await before.enter(never);
+    place.leave();
+    before[Symbol.dispose]();
+    places.visit("a", "mine");
+    place.leave();
+    assert.throws(() => places.visit("a", "mine"), Busy);
+  });
+
   it("can be given up while waiting, and nobody is kept out by that", async () => {
     const places = two({ posts: 1 });
     const place = await places.visit("a", "mine").enter(never);

@@ -197,7 +197,8 @@ describe("the connection of a download", () => {
       dialStopped = true;
       throw signal.reason;
     };
-    await assert.rejects(downloader({ dial }).open(source(at(server)), stop.signal), isReason, "while connecting");
+    const patient = downloader({ dial, connectTimeoutMs: 600_000 });
+    await assert.rejects(patient.open(source(at(server)), stop.signal), isReason, "while connecting");
     await until("the connection is no longer tried", () => dialStopped);
     await until("the connections are closed", () => closed === 2);
   });
