@@ -13,7 +13,10 @@ export interface CallbackFailure {
   lastAttemptAt: number;
 }
 
-/** Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. */
+/**
+ * Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. Each adapter passes
+ * test/contracts/callback-failures.ts.
+ */
 export interface CallbackFailures {
   /** Durable when it resolves. The same job again changes nothing. Throws `QueueUnavailable`. */
   record(failure: FailedCallback): Promise<void>;

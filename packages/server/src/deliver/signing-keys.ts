@@ -6,7 +6,8 @@ import { promisify } from "node:util";
  *
  * The first call of all makes the pair; every later one, in this or another process, answers the same, also when
  * several are first at once. By the time it answers, the public keys can be read in the parameter store under the names
- * of `publicKeyParameters`. Throws when the key cannot be read or kept, and never replaces one that is there.
+ * of `publicKeyParameters`. Throws when the key cannot be read or kept, and never replaces one that is there. Each adapter
+ * passes test/contracts/signing-keys.ts.
  */
 export interface SigningKeys {
   load(): Promise<SigningKeyPair>;

@@ -4,8 +4,9 @@ import type { Verdict } from "../model/verdict.ts";
  * Looks into one stream of bytes, once. Called by the pipeline for every file.
  *
  * Answers for every stream it read to its end. When `bytes` throws, the engine stops, frees what it held and throws
- * that same error. Throws `EngineUnavailable` when the engine itself cannot be asked or fails to answer, so that
- * nothing is made up and the job runs again. Never answers clean for bytes it did not look at.
+ * that same error; it does so with `signal.reason`, at the latest, when the signal is aborted. Throws `EngineUnavailable`
+ * when the engine itself cannot be asked or fails to answer, so that nothing is made up and the job runs again. Never
+ * answers clean for bytes it did not look at. Each adapter passes test/contracts/engine.ts.
  */
 export interface Engine {
   scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict>;

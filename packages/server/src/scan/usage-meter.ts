@@ -1,4 +1,7 @@
-/** Files that were scanned, by calendar month (UTC): for people who want to know, not for bills. */
+/**
+ * Files that were scanned, by calendar month (UTC): for people who want to know, not for bills. Each adapter passes
+ * test/contracts/usage.ts.
+ */
 export interface UsageMeter {
   /** Adds to this month. May be lost in a crash. Throws `QueueUnavailable`. */
   add(scans: number): Promise<void>;

@@ -1,11 +1,13 @@
 import { startAws } from "../support/aws/aws-stores.ts";
 import { atTheEnd } from "../support/leftovers.ts";
+import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
 import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { resultStoreContract } from "./result-store.ts";
 import type { Platform } from "./stores.ts";
+import { usageContract } from "./usage.ts";
 
 const servers = await startAws();
 atTheEnd(() => servers[Symbol.asyncDispose]());
@@ -22,5 +24,8 @@ jobQueueContract(aws);
 jobQueueTimeContract(aws);
 deadLettersContract(aws);
 jobBrowserContract(aws);
-// Of results the service knows no time, and the clock is ours.
-resultStoreContract({ ...aws, toldClock: servers.toldClock });
+// Of these the service knows no time, and the clock is ours.
+const byOurClock = { ...aws, toldClock: servers.toldClock };
+resultStoreContract(byOurClock);
+usageContract(byOurClock);
+callbackFailuresContract(byOurClock);

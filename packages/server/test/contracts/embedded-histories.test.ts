@@ -31,10 +31,15 @@ function storesOn(open: OpenDatabase, clock: { now: number }): Stores {
   return {
     ...jobStore(directConnection(open), () => clock.now),
     leaseSeconds: LEASE_SECONDS,
+    now: () => clock.now,
     async advance(seconds) {
       clock.now += seconds * 1000;
     },
     another: async () => storesOn(open, clock),
+    async unwritable() {
+      open.db.exec("PRAGMA query_only = 1");
+      return storesOn(open, clock);
+    },
     [Symbol.asyncDispose]: async () => {},
   };
 }

@@ -1,12 +1,16 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
+import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
 import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { resultStoreContract } from "./result-store.ts";
 import type { Platform, Stores } from "./stores.ts";
+import { usageContract } from "./usage.ts";
 
 const embedded: Platform = {
   name: "the embedded platform",
@@ -26,15 +30,29 @@ const embedded: Platform = {
   },
 };
 
-async function open(dataDir: string, clock: { now: number }): Promise<Stores> {
-  const store = await openJobStore(dataDir, { now: () => clock.now });
+async function open(dataDir: string, clock: { now: number }, busyTimeoutMs = 5000): Promise<Stores> {
+  const now = (): number => clock.now;
+  const store = await openJobStore(dataDir, { now, busyTimeoutMs });
   return {
     ...store,
     leaseSeconds: LEASE_SECONDS,
+    now,
     async advance(seconds) {
       clock.now += seconds * 1000;
     },
     another: () => open(dataDir, clock),
+    async unwritable() {
+      const locked = await open(dataDir, clock, 1);
+      const lock = new DatabaseSync(join(dataDir, "jobs.db"), { timeout: 10_000 });
+      lock.exec("BEGIN IMMEDIATE");
+      return {
+        ...locked,
+        async [Symbol.asyncDispose]() {
+          lock.close();
+          await locked[Symbol.asyncDispose]();
+        },
+      };
+    },
     [Symbol.asyncDispose]: store.close,
   };
 }
@@ -44,3 +62,5 @@ jobQueueTimeContract(embedded);
 deadLettersContract(embedded);
 jobBrowserContract(embedded);
 resultStoreContract(embedded);
+usageContract(embedded);
+callbackFailuresContract(embedded);

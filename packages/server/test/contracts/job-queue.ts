@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Job } from "../../src/model/job.ts";
 import { done } from "../../src/model/settlement.ts";
 import { type Lease, MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
@@ -31,6 +32,16 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       const job = await added(stores);
       await using other = await stores.another();
       assert.deepEqual((await takeOne(other)).job, job);
+    });
+
+    test("a job that cannot be kept is refused with QueueUnavailable, and is not there afterwards", async () => {
+      await using stores = await make();
+      {
+        await using unwritable = await stores.unwritable();
+        await assert.rejects(added(unwritable), QueueUnavailable);
+        await assert.rejects(unwritable.queue.take(1), QueueUnavailable);
+      }
+      assert.deepEqual(await stores.queue.take(10), []);
     });
 
     test("two jobs with the same trace id are two jobs", async () => {

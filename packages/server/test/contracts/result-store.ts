@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Submission } from "../../src/deliver/result-store.ts";
+import { QueueUnavailable } from "../../src/model/faults.ts";
 import { cleanReport, failedReport, oddText, sampleJob } from "./sample-job.ts";
 import type { Platform, Stores } from "./stores.ts";
 
@@ -78,6 +79,17 @@ export function resultStoreContract({ name, make, toldClock }: Platform): void {
       await stores.results.keep(twice, { ...cleanReport, sizeBytes: 1 });
       await stores.results.keep(twice, { ...cleanReport, sizeBytes: 2 });
       assert.equal((await stores.results.find("a"))?.sizeBytes, 1);
+    });
+
+    test("a result that cannot be kept is refused with QueueUnavailable", async () => {
+      await using stores = await make();
+      const refused = submission("a");
+      await submitted(stores, refused);
+      {
+        await using unwritable = await stores.unwritable();
+        await assert.rejects(unwritable.results.keep(refused, cleanReport), QueueUnavailable);
+      }
+      assert.equal(await stores.results.find("a"), undefined);
     });
 
     if (!toldClock) return;

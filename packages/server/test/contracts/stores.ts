@@ -1,19 +1,20 @@
-import type { ResultStore } from "../../src/deliver/result-store.ts";
-import type { DeadLetters, JobBrowser, JobQueue } from "../../src/queue/job-queue.ts";
+import type { Platform as PlatformPorts } from "../../src/platforms/platform.ts";
 
 /** What a platform brings to its contract suites: the ports on one empty storage. */
-export interface Stores extends AsyncDisposable {
-  queue: JobQueue;
-  results: ResultStore;
-  deadLetters: DeadLetters;
-  browser: JobBrowser;
+export interface Stores extends AsyncDisposable, Pick<PlatformPorts, StoredPorts> {
   /** How long leases of this queue last; a platform that cannot be told the time may have short ones. */
   leaseSeconds: number;
+  /** Milliseconds since 1970, as the platform was told. */
+  now(): number;
   /** Lets time pass: by a told clock, or by waiting where time belongs to a service. */
   advance(seconds: number): Promise<void>;
   /** The same storage seen by another process. This one closed nothing, as if it was killed or stands still. */
   another(): Promise<Stores>;
+  /** The same storage while nothing can be written to it. */
+  unwritable(): Promise<Stores>;
 }
+
+type StoredPorts = "queue" | "results" | "deadLetters" | "browser" | "usage" | "callbackFailures";
 
 export interface Platform {
   name: string;

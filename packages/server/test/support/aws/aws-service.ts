@@ -1,8 +1,7 @@
-import { CreateTopicCommand, SNSClient, SubscribeCommand } from "@aws-sdk/client-sns";
-import { CreateQueueCommand, GetQueueAttributesCommand, ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import type { Settings } from "../../../src/settings.ts";
 import { type TestService, testService } from "../service.ts";
 import { type AwsStandIn, awsStandIn } from "./aws-stand-in.ts";
+import { findingsInbox } from "./findings-inbox.ts";
 
 /** An installation on AWS: everything its stack would have made, behind one address. */
 export interface AwsInstallation extends AsyncDisposable {
@@ -19,15 +18,7 @@ export async function awsInstallation(): Promise<AwsInstallation> {
   const { endpoint } = aws;
   const region = "us-east-1";
   process.env.AWS_REGION = region;
-  const sns = new SNSClient({ endpoint, region });
-  const sqs = new SQSClient({ endpoint, region, useQueueUrlAsEndpoint: false });
-  const [queues, table] = await Promise.all([aws.sqs.queues(), aws.dynamodb.table()]);
-  const { TopicArn = "" } = await sns.send(new CreateTopicCommand({ Name: "lazaret-findings" }));
-  const { QueueUrl: inbox = "" } = await sqs.send(new CreateQueueCommand({ QueueName: `inbox-${Date.now()}` }));
-  const { Attributes } = await sqs.send(
-    new GetQueueAttributesCommand({ QueueUrl: inbox, AttributeNames: ["QueueArn"] }),
-  );
-  await sns.send(new SubscribeCommand({ TopicArn, Protocol: "sqs", Endpoint: Attributes?.QueueArn ?? "" }));
+  const [queues, table, inbox] = await Promise.all([aws.sqs.queues(), aws.dynamodb.table(), findingsInbox(endpoint)]);
 
   const settings: Partial<Settings> = {
     platform: "aws",
@@ -35,7 +26,7 @@ export async function awsInstallation(): Promise<AwsInstallation> {
     awsQueueUrl: queues.queueUrl,
     awsDeadLettersUrl: queues.deadLetterQueueUrl,
     awsTable: table,
-    awsTopicArn: TopicArn,
+    awsTopicArn: inbox.topicArn,
     awsEventBus: "lazaret",
     engine: "P",
     clamd: "none",
@@ -45,19 +36,11 @@ export async function awsInstallation(): Promise<AwsInstallation> {
     aws,
     settings,
     async findings() {
-      const command = new ReceiveMessageCommand({ QueueUrl: inbox, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 });
-      const { Messages = [] } = await sqs.send(command);
-      return Messages.map(({ Body = "{}" }) => {
-        const { Message, MessageAttributes = {} } = JSON.parse(Body);
-        // SNS picks the text for the subscription's protocol; this stand-in passes them all on.
-        const { default: text, email } = JSON.parse(Message);
-        return { message: JSON.parse(text), email, attributes: MessageAttributes };
-      });
+      return (await inbox.receive()).map(({ text, ...rest }) => ({ message: JSON.parse(text), ...rest }));
     },
     service: (more = {}) => testService({ ...settings, ...more }, { keysMs: 50 }, { now: aws.sqs.now }),
     async [Symbol.asyncDispose]() {
-      sns.destroy();
-      sqs.destroy();
+      inbox[Symbol.dispose]();
       await aws[Symbol.asyncDispose]();
     },
   };

@@ -32,6 +32,9 @@ const SHORT_LEASE_SECONDS = 3;
 /** However slow the machine is: a send that is given up and tried again arrives twice. */
 const PATIENT_MS = 60_000;
 
+/** Nobody listens there. */
+const NOBODY = "http://127.0.0.1:1";
+
 /** Servers on loopback; or those at LAZARET_AWS_ENDPOINT, which only the contract suites are made for. */
 export async function startAws(): Promise<AwsServers> {
   const elsewhere = process.env.LAZARET_AWS_ENDPOINT;
@@ -46,8 +49,10 @@ export async function startAws(): Promise<AwsServers> {
       ...store,
       options,
       leaseSeconds,
+      now: sqs.now,
       advance: sqs.advance,
       another: async () => open(options),
+      unwritable: async () => open({ ...options, endpoints: { sqs: NOBODY, dynamodb: NOBODY } }),
       [Symbol.asyncDispose]: store.close,
     };
   }

@@ -10,6 +10,9 @@ export interface JsonServices extends AsyncDisposable {
   readonly events: readonly PutEvent[];
   /** Makes a secret, as a stack or an operator does; without a value it is empty. */
   putSecret(name: string, value?: string): void;
+  putParameter(name: string, value: string): void;
+  /** Deletes all parameters. */
+  forget(): void;
   /** Asked for each call by `Service.Operation`; what it answers is thrown as the service would. */
   fault: (operation: string) => ServiceError | undefined;
   /** Asked for each entry of PutEvents; a code refuses it. */
@@ -149,6 +152,8 @@ export async function jsonServices(): Promise<JsonServices> {
       const tokens = secrets.get(name)?.tokens ?? new Map();
       secrets.set(name, { value, tokens });
     },
+    putParameter: (name, value) => void parameters.set(name, value),
+    forget: () => parameters.clear(),
     fault: () => undefined,
     refuseEvent: () => undefined,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
