@@ -1,5 +1,5 @@
-import { firstOf, unlessAborted } from "../flow/time-limit.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { firstOf, unlessAborted } from "../flow/time-limit.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
