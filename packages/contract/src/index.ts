@@ -17,7 +17,6 @@ export {
   customDataProblem,
   isPlainHttp,
   objectProblem,
-  type SchemaProblem,
   schemaProblem,
   traceIdProblem,
   urlProblem,
@@ -39,7 +38,7 @@ export {
   fitSyncResult,
   topicBody,
 } from "./fit-messages.ts";
-export type { CheckedHeaders, HeaderMap } from "./header-rules.ts";
+export type { HeaderMap } from "./header-rules.ts";
 export { checkHeaders } from "./header-rules.ts";
 export type {
   AsyncDownloadRequest,

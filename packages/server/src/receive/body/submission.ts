@@ -2,6 +2,7 @@ import {
   type AsyncRequest,
   checkHeaders,
   customDataProblem,
+  type HeaderMap,
   isPlainHttp,
   objectProblem,
   type SyncDownloadRequest,
@@ -104,11 +105,8 @@ function checkCallbackUrl(url: string, { checkCallback, allowHttpCallbacks }: Re
   if (destination.kind === "blocked") throw blocked(destination.message, "LAZARET_ALLOW_CALLBACK");
 }
 
-function clientHeaders(
-  headers: Record<string, string> | undefined,
-  where: "download_headers" | "callback_headers",
-): Record<string, string> {
-  const checked = checkHeaders(headers ?? {}, where);
+function clientHeaders(headers: Record<string, string> = {}, where: HeaderMap): Record<string, string> {
+  const checked = checkHeaders(headers, where);
   if (checked.kind === "invalid") throw badRequest("invalid_header", checked.message, checked.hint);
   return checked.headers;
 }
