@@ -10,8 +10,11 @@ export interface Log {
   debug(event: LogEvent, fields?: LogFields): void;
 }
 
-/** Every event there is. docs/logs.md says what each means and which fields it has; a test holds the two together. */
 export type LogEvent = (typeof logEvents)[number];
+/**
+ * Every event there is. docs/logs.md says what each means and which fields it has.
+ * @internal a test holds the two together
+ */
 export const logEvents = [
   "listening",
   "engine",

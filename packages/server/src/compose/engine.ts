@@ -51,7 +51,10 @@ function cannotStartEngine(settings: Settings, error: Error): Error {
   );
 }
 
-/** Which engine the settings ask for. */
+/**
+ * Which engine the settings ask for.
+ * @internal tested by table
+ */
 export function engineParts(settings: Settings, concurrency: number, options: EnginePartsOptions): VariantParts {
   const { engine: variant, rulesDir, packedPrograms } = settings;
   const onEvent = (event: ThreadsEvent): void => logThreads(options.log, event);

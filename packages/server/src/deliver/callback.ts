@@ -184,13 +184,19 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   };
 }
 
-/** The wait before a retry inside an invocation, the first being 1: 0.25, 0.5, 1, 2, 4 s, each give or take a fifth. */
+/**
+ * The wait before a retry inside an invocation, the first being 1: 0.25, 0.5, 1, 2, 4 s, each give or take a fifth.
+ * @internal tested by property
+ */
 export function retryWaitMs(retry: number, random: () => number): number {
   const seconds = CALLBACK_RETRY_SECONDS * 2 ** (retry - 1);
   return Math.round(seconds * 1000 * (1 - JITTER + 2 * JITTER * random()));
 }
 
-/** X-Delivery-Attempt: the POSTs of a job are counted over its invocations. */
+/**
+ * X-Delivery-Attempt: the POSTs of a job are counted over its invocations.
+ * @internal tested by property
+ */
 export function attemptNumber(job: Job, retry: number): number {
   return job.failedCallbacks * POSTS_PER_INVOCATION + retry + 1;
 }

@@ -34,6 +34,7 @@ const kept: ReadonlySet<string> = new Set(["versionid"]);
  * A link without its secrets, for people and callbacks: who has it knows the object, and cannot get it. Of the query only
  * what is known to be harmless stays, so that no store's signature can be forgotten here. The path is left as it is: a
  * parser would resolve the dots in a key.
+ * @internal tested by table
  */
 export function linkAddress(link: string): string {
   const [address = "", query = ""] = splitOnce(link.split("#", 1)[0] ?? "", "?");
