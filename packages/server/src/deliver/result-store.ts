@@ -10,7 +10,7 @@ export interface ResultStore {
    * Keeps a result, unless there is a newer submission. May be called again: the first one stays, and no longer for
    * it. Durable when it resolves. Throws `QueueUnavailable`.
    */
-  keep(submission: Submission, report: Report): Promise<void>;
+  keep(job: TracedJob, report: Report): Promise<void>;
   /**
    * Undefined while unfinished, unknown, or older than 24 hours, whether or not anything swept it. Throws
    * `QueueUnavailable`.
@@ -18,7 +18,8 @@ export interface ResultStore {
   find(traceId: string): Promise<Report | undefined>;
 }
 
-export interface Submission {
+/** A job that is polled for. */
+export interface TracedJob {
   traceId: string;
   jobId: string;
   submittedAt: number;

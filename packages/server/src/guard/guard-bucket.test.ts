@@ -121,7 +121,7 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   const failure = { finding: "scanner:download-failed", code: "HTTP_503", message: "away", passing: true };
   const lost: Report = { ...clean, verdict: { kind: "unscannable", finding: failure.finding }, failure };
   const away = new EngineUnavailable("clamd is away");
-  const broken = new EngineUnavailable("clamd died over it", { whileLooking: true });
+  const broken = new EngineUnavailable("clamd died over it", { whileScanning: true });
 
   const objects: ObjectSteps = {
     planned: () => "tag",

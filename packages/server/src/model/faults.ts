@@ -1,12 +1,12 @@
 /** The engine could not be asked, or gave no verdict: no statement about the file. The job runs again. */
 export class EngineUnavailable extends Error {
   /** It had begun to look at the file, so the file itself may be the reason. */
-  readonly whileLooking: boolean;
+  readonly whileScanning: boolean;
 
-  constructor(message: string, options: ErrorOptions & { whileLooking?: boolean } = {}) {
+  constructor(message: string, options: ErrorOptions & { whileScanning?: boolean } = {}) {
     super(message, options);
     this.name = "EngineUnavailable";
-    this.whileLooking = options.whileLooking ?? false;
+    this.whileScanning = options.whileScanning ?? false;
   }
 }
 

@@ -167,7 +167,7 @@ describe("a try that ends because we stop", () => {
   const onEngineFault = (): void => assert.fail("the engine is not to blame");
 
   test("blames neither the engine nor the source", async () => {
-    const fault = () => Promise.reject(new EngineUnavailable("the connection was closed", { whileLooking: true }));
+    const fault = () => Promise.reject(new EngineUnavailable("the connection was closed", { whileScanning: true }));
     await assert.rejects(tryToInspect(counts, { inspect: fault, onEngineFault, signal: stopped }), EngineUnavailable);
     const failure = { finding: "scanner:download-failed", code: "HTTP_500", message: "it broke", passing: false };
     const verdict = { kind: "unscannable", finding: failure.finding } as const;

@@ -83,7 +83,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     const verdict = await stages.engine.scan(shown.bytes, signal);
     // All of them have arrived, and it has seen all that arrived.
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
-      throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileLooking: true });
+      throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });
     }
     return report(verdict);
   } catch (error) {

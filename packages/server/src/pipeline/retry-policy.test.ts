@@ -99,7 +99,7 @@ describe("after a scan without a verdict", () => {
   const job = jobFor("https://app.example.com/", {});
 
   it("a job waits for an engine that is down, however often", () => {
-    const next = afterEngineFault({ ...job, failedScans: 99 }, { whileLooking: false });
+    const next = afterEngineFault({ ...job, failedScans: 99 }, { whileScanning: false });
     assert.deepEqual(next, { kind: "again", afterSeconds: 5, job: { ...job, failedScans: 99 } });
   });
 
@@ -109,12 +109,12 @@ describe("after a scan without a verdict", () => {
     [2, 15],
   ] as const) {
     it(`an engine that failed while looking for the ${failedBefore + 1}. time is asked again after ${afterSeconds} s`, () => {
-      const next = afterEngineFault({ ...job, failedScans: failedBefore }, { whileLooking: true });
+      const next = afterEngineFault({ ...job, failedScans: failedBefore }, { whileScanning: true });
       assert.deepEqual(next, { kind: "again", afterSeconds, job: { ...job, failedScans: failedBefore + 1 } });
     });
   }
 
   it("a file that the engine fails at for the fourth time cannot be scanned", () => {
-    assert.deepEqual(afterEngineFault({ ...job, failedScans: 3 }, { whileLooking: true }), { kind: "unscannable" });
+    assert.deepEqual(afterEngineFault({ ...job, failedScans: 3 }, { whileScanning: true }), { kind: "unscannable" });
   });
 });

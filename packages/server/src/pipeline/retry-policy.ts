@@ -72,9 +72,9 @@ export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>
  */
 export function afterEngineFault<Counts extends Pick<Job, "failedScans">>(
   job: Counts,
-  fault: { whileLooking: boolean },
+  fault: { whileScanning: boolean },
 ): Again<Counts> | { kind: "unscannable" } {
-  if (!fault.whileLooking) return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS, job };
+  if (!fault.whileScanning) return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS, job };
   const failedScans = job.failedScans + 1;
   if (failedScans > ENGINE_RETRIES) return { kind: "unscannable" };
   return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS * failedScans, job: { ...job, failedScans } };

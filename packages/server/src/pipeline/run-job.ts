@@ -60,9 +60,9 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => inspect(job.source, stages.scan, { ...stages.limits, place, signal: scanSignal }),
-    onEngineFault({ message, whileLooking }) {
+    onEngineFault({ message, whileScanning }) {
       run.note({ error: message });
-      if (!whileLooking) stages.onEngineAway?.();
+      if (!whileScanning) stages.onEngineAway?.();
     },
     onReport: (made) => run.note(noteOf(made)),
     signal: scanSignal,

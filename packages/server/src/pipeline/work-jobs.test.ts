@@ -73,7 +73,7 @@ test("while the engine is down no job is taken; one that it failed over for anot
   let asked = 0;
   const faults = [
     new EngineUnavailable("cannot reach clamd"),
-    new EngineUnavailable("it died", { whileLooking: true }),
+    new EngineUnavailable("it died", { whileScanning: true }),
   ];
   const worker = work(queue, { scan: scanOf(() => faults.shift()) }, async () => {
     asked += 1;

@@ -88,11 +88,11 @@ describe("temporary files leave a part of the file system free", () => {
   test("the first byte that finds no room is nobody's fault, a later one may be the file's", () => {
     const full = disk(64 * MIB, 16 * MIB);
     const room = roomIn("/tmp/some", full);
-    assert.throws(() => room.claimSync(1), { whileLooking: false });
+    assert.throws(() => room.claimSync(1), { whileScanning: false });
     full.free += MIB;
     room.claimSync(MIB);
     full.free -= MIB;
-    assert.throws(() => room.claimSync(MIB), { whileLooking: true });
+    assert.throws(() => room.claimSync(MIB), { whileScanning: true });
   });
 
   test("a file system that does not tell its size is used as it is", () => {
@@ -101,7 +101,7 @@ describe("temporary files leave a part of the file system free", () => {
   });
 
   test("a folder whose space cannot be read is the engine's fault", async () => {
-    await assert.rejects(roomIn("/nonexistent/folder").claim(1), { name: "EngineUnavailable", whileLooking: false });
+    await assert.rejects(roomIn("/nonexistent/folder").claim(1), { name: "EngineUnavailable", whileScanning: false });
     assert.throws(() => roomIn("/nonexistent/folder").claimSync(1), { name: "EngineUnavailable" });
     assert.equal((await checkRoom("/nonexistent/folder")).ok, false);
   });

@@ -56,7 +56,7 @@ export function roomIn(folder: string, space: SpaceReader = operatingSystem): Ro
     const { floor, free } = shareOf(found);
     if (free - bytes < floor) {
       const words = `${inMib(free)} free, ${inMib(floor)} must stay free`;
-      throw new EngineUnavailable(`no room for temporary files in ${folder}: ${words}`, { whileLooking: claimed > 0 });
+      throw new EngineUnavailable(`no room for temporary files in ${folder}: ${words}`, { whileScanning: claimed > 0 });
     }
     granted = claimed + bytes + Math.min(CHECK_EVERY_BYTES, floor / WRITERS_AT_ONCE);
   }

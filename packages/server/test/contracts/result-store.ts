@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Submission } from "../../src/deliver/result-store.ts";
+import type { TracedJob } from "../../src/deliver/result-store.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import { cleanReport, failedReport, oddText, sampleJob } from "./sample-job.ts";
 import type { Platform, Stores } from "./stores.ts";
@@ -136,17 +136,17 @@ export function resultStoreContract({ name, make, toldClock }: Platform): void {
 
 let jobs = 0;
 
-function submission(traceId: string, submittedAt = 1_790_000_000_000): Submission {
+function submission(traceId: string, submittedAt = 1_790_000_000_000): TracedJob {
   jobs += 1;
   return { traceId, jobId: `job-${jobs}`, submittedAt };
 }
 
 /** The job of a submission is added to the queue. */
-async function submitted(stores: Stores, { traceId, jobId, submittedAt }: Submission): Promise<void> {
+async function submitted(stores: Stores, { traceId, jobId, submittedAt }: TracedJob): Promise<void> {
   await stores.queue.add(sampleJob({ id: jobId, traceId, submittedAt }));
 }
 
-async function finished(stores: Stores, traceId: string, sizeBytes: number): Promise<Submission> {
+async function finished(stores: Stores, traceId: string, sizeBytes: number): Promise<TracedJob> {
   const expected = submission(traceId);
   await submitted(stores, expected);
   await stores.results.keep(expected, { ...cleanReport, sizeBytes });

@@ -74,7 +74,7 @@ export function localScanner(local: LocalScan): Scanner {
         // What the file system says about the file.
         if (error instanceof Error && "syscall" in error) return unreadable(error);
         if (!(error instanceof EngineUnavailable)) throw error;
-        if (error.whileLooking) return { status: "no", finding: "scanner:engine-error", message: error.message };
+        if (error.whileScanning) return { status: "no", finding: "scanner:engine-error", message: error.message };
         throw new CommandFailed(exitCodes.unreachable, error.message, {
           hint: "start clamd, or say where it listens with --clamd; lazaret doctor tells more",
           cause: error,

@@ -136,7 +136,7 @@ export function clamd(options: ClamdOptions): Clamd {
         const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd }), signal);
         if (reply.kind === "failure") {
           distrust();
-          throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
+          throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileScanning: true });
         }
         if (reply.verdict.kind === "clean") await believe(signal);
         return reply.verdict;

@@ -46,7 +46,7 @@ interface Pending {
 }
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
-const LOOKING = { whileLooking: true };
+const LOOKING = { whileScanning: true };
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
@@ -94,7 +94,7 @@ export async function openSession(
   );
   socket.on("drain", () => onDrain?.());
   socket.on("error", (cause) =>
-    die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileLooking: true })),
+    die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileScanning: true })),
   );
   socket.on("close", () =>
     die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`, LOOKING)),

@@ -64,7 +64,7 @@ export async function showMembers(members: readonly ShownMember[], options: Show
       return session.scan(stream, { signal, beforeEnd });
     });
     if (reply.kind === "verdict") return reply.verdict;
-    throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileLooking: true });
+    throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileScanning: true });
   }
 
   async function show(parcel: Parcel): Promise<void> {

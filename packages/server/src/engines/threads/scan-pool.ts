@@ -202,7 +202,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     if (closed) task.fail(new EngineUnavailable("the rules engine is closed"));
     else if (task.signal.aborted) task.fail(task.signal.reason);
     else if (reply.kind === "no-answer") {
-      task.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`, { whileLooking: true }));
+      task.fail(new EngineUnavailable(`a scan thread gave up: ${reply.message}`, { whileScanning: true }));
     } else if (reply.kind === "fault") task.fail(reply.error);
     else if (slot.lane === "small" && isTooMuch(reply)) {
       line.putBack(Object.assign(task, { small: false }));

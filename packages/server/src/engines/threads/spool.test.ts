@@ -85,7 +85,7 @@ describe("when the disk gets full", () => {
     await assert.rejects(spool(pieces(MIB), options, never), {
       name: "EngineUnavailable",
       message: `no room for temporary files in ${folder.path}: 16 MiB free, 16 MiB must stay free`,
-      whileLooking: false,
+      whileScanning: false,
     });
   });
 
@@ -100,7 +100,7 @@ describe("when the disk gets full", () => {
       }
     }
     const options = { folder: folder.path, memoryBytes: 5, space: readings(18, 17, 16.5) };
-    await assert.rejects(spool(long(), options, never), { name: "EngineUnavailable", whileLooking: true });
+    await assert.rejects(spool(long(), options, never), { name: "EngineUnavailable", whileScanning: true });
     assert.equal(stopped, true);
     assert.ok(!openFiles().some((path) => path.startsWith(folder.path)));
   });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
-import type { ResultStore, Submission } from "../../deliver/result-store.ts";
+import type { ResultStore, TracedJob } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
 import type { Attributes, Table } from "./table.ts";
 
@@ -26,7 +26,7 @@ export function tableResults(table: Table, now: () => number): { results: Result
     });
   }
 
-  function expect({ traceId, jobId }: Submission): Expectation {
+  function expect({ traceId, jobId }: TracedJob): Expectation {
     const key = keyOf(traceId);
     const item = { ...key, job_id: { S: jobId }, expires_at: seconds(now() + EXPECTED_MS) };
     // What is its own already is left alone: the answer to a first try was lost, or the job was faster.
@@ -86,7 +86,7 @@ interface Expectation {
  * one that could not be sent takes its expectation back, so that it does not hide the result of the submission before it.
  */
 export interface Expectations {
-  expect(submission: Submission): Expectation;
+  expect(submission: TracedJob): Expectation;
   /** For a job that waits longer than expectations are kept. */
   prolong(job: Job): Promise<void>;
 }
