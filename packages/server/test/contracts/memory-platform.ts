@@ -5,12 +5,17 @@ import type { ResultStore } from "../../src/deliver/result-store.ts";
 import * as signing from "../../src/deliver/signing-keys.ts";
 import { alarm } from "../../src/flow/alarm.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
-import type { Report } from "../../src/model/report.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
 import { monthOf, type UsageMeter } from "../../src/scan/usage-meter.ts";
-import { memoryBrowser, memoryDeadLetters, memoryQueue } from "./memory-queue.ts";
+import {
+  type KeptResult,
+  type MemoryQueueParts,
+  memoryBrowser,
+  memoryDeadLetters,
+  memoryQueue,
+} from "./memory-queue.ts";
 import type { ReceivedFinding } from "./outputs.ts";
 import { queueModel } from "./queue-model.ts";
 
@@ -18,7 +23,7 @@ import { queueModel } from "./queue-model.ts";
 export function memoryStorage(clock: { now: number }) {
   return {
     model: queueModel(clock),
-    results: new Map<string, { jobId: string; report?: Report; until: number }>(),
+    results: new Map<string, KeptResult>(),
     scans: new Map<string, number>(),
     failures: new Map<string, FailedCallback>(),
     findings: [] as ReceivedFinding[],
@@ -29,11 +34,8 @@ export function memoryStorage(clock: { now: number }) {
   };
 }
 
-export interface MemoryParts {
+interface MemoryParts extends MemoryQueueParts {
   storage: ReturnType<typeof memoryStorage>;
-  now(): number;
-  /** Throws `QueueUnavailable` while nothing can be written. */
-  write(): void;
 }
 
 // #region platform

@@ -1,4 +1,6 @@
+import type { Alarm } from "../../src/flow/alarm.ts";
 import { jobCard } from "../../src/model/job-card.ts";
+import type { Report } from "../../src/model/report.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
 import type {
   DeadLetter,
@@ -9,11 +11,24 @@ import type {
   JobQueue,
   Lease,
 } from "../../src/queue/job-queue.ts";
-import type { MemoryParts } from "./memory-platform.ts";
-import { dueAt, type QueueEntry } from "./queue-model.ts";
+import { dueAt, type QueueEntry, type QueueModel } from "./queue-model.ts";
+
+export interface MemoryQueueParts {
+  storage: { model: QueueModel; results: Map<string, KeptResult>; bell: Alarm };
+  now(): number;
+  /** Throws `QueueUnavailable` while nothing can be written. */
+  write(): void;
+}
+
+/** Of the newest submission of a trace id. */
+export interface KeptResult {
+  jobId: string;
+  report?: Report;
+  until: number;
+}
 
 /** The model of the queue behind the queue's ports. */
-export function memoryQueue({ storage, now, write }: MemoryParts): JobQueue {
+export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue {
   const { model, results, bell } = storage;
 
   async function changed<Value>(change: () => Value): Promise<Value> {
@@ -57,7 +72,7 @@ export function memoryQueue({ storage, now, write }: MemoryParts): JobQueue {
   };
 }
 
-export function memoryDeadLetters({ storage: { model, bell }, write }: MemoryParts): DeadLetters {
+export function memoryDeadLetters({ storage: { model, bell }, write }: MemoryQueueParts): DeadLetters {
   const buried = (): QueueEntry[] => model.entries().filter(({ reason }) => reason !== undefined);
   return {
     async list({ limit, after = String(Number.MAX_SAFE_INTEGER) }) {
@@ -82,7 +97,7 @@ export function memoryDeadLetters({ storage: { model, bell }, write }: MemoryPar
   };
 }
 
-export function memoryBrowser({ storage: { model } }: MemoryParts): JobBrowser {
+export function memoryBrowser({ storage: { model } }: MemoryQueueParts): JobBrowser {
   const entryOf = (entry: QueueEntry): JobEntry => ({
     id: entry.job.id,
     state: model.stateOf(entry),
