@@ -28,7 +28,7 @@ export interface ServiceOptions {
   allowShortKeys?: boolean;
   /** Between the tries of a callback. */
   sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Ends a synchronous scan that takes too long: see scan-now.ts. */
+  /** Ends a synchronous scan that takes too long: see sync-routes.ts. */
   timer?: ScanNowOptions["timer"];
   /** Where LAZARET_CLAMD=auto searches, if not at the usual sockets. */
   clamdSockets?: readonly string[];

@@ -110,7 +110,7 @@ test("receivers that hang hold up their own callbacks only, however many there a
   for (let round = 0; round < 40; round += 1) {
     await Promise.all(hanging.map(({ origin }) => submitMany(service, 1, { callback_url: `${origin}/${round}` })));
   }
-  await until("all are scanned", () => cleanAsked() === askedBefore + 520);
+  await until("all are scanned", () => cleanAsked() === askedBefore + 520, { limitMs: 60_000 });
   for (const traceId of ["first", "second", "third"])
     await calledBack(service, { key: modest, receiver: healthy }, traceId);
   // Until it is seen that the others hang, they have all the places of their own key.

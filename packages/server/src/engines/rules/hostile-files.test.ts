@@ -12,7 +12,8 @@ import { rulesEngine, verdictOf } from "../../../test/support/rules-engine.ts";
 
 const folder = temporaryFolder();
 atTheEnd(() => folder[Symbol.dispose]());
-const engine = await rulesEngine({ temporaryFolder: folder.path, threads: 1 });
+// It is about the limits of size and number: on a busy machine the limit of time would be met first.
+const engine = await rulesEngine({ temporaryFolder: folder.path, threads: 1, timeLimitMs: 150_000 });
 atTheEnd(() => engine.close());
 
 /** As xz writes it down, and as a zip of a Unix system does. */
