@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { test } from "node:test";
 import { EVENT_SOURCE, findings } from "@lazaret/contract";
 import { publicKeyParameters } from "../../src/deliver/signing-keys.ts";
 import { logEvents } from "../../src/log.ts";
+import { noteOf } from "../../src/model/report.ts";
 import { envName, settingNames } from "../../src/settings/read-settings.ts";
 import { settingsPage } from "../../src/settings/settings-page.ts";
 import { settingsTable } from "../../src/settings.ts";
@@ -26,17 +27,75 @@ test("docs/settings.md is what the settings table says", () => {
   assert.equal(read("docs/settings.md"), settingsPage());
 });
 
+/** The rows of the table in docs/logs.md, and the names of the events in each. */
+function logRows(): { row: string; events: string[] }[] {
+  const lines = read("docs/logs.md").split("\n");
+  return lines
+    .slice(lines.indexOf("| event | level | when | fields |") + 2)
+    .filter((line) => line.startsWith("| `"))
+    .map((row) => ({ row, events: (row.split("|")[1] ?? "").match(/\w+/g) ?? [] }));
+}
+
 test("docs/logs.md has every event of the log, and no other", () => {
-  const rows = read("docs/logs.md")
-    .split("\n")
-    .slice(read("docs/logs.md").split("\n").indexOf("| event | level | when | fields |") + 2)
-    .filter((line) => line.startsWith("| `"));
-  const named = rows.flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name));
-  assert.deepEqual(named.toSorted(), logEvents.toSorted());
+  assert.deepEqual(
+    logRows()
+      .flatMap(({ events }) => events)
+      .toSorted(),
+    logEvents.toSorted(),
+  );
   assert.deepEqual(
     logEvents.filter((name) => !/^[a-z]+(?:_[a-z]+)*$/.test(name)),
     [],
   );
+});
+
+test("docs/logs.md has every field that is written with an event, in its row", () => {
+  const src = "packages/server/src";
+  const clean = { verdict: { kind: "clean" }, sizeBytes: 0, downloadSeconds: 0, scanSeconds: 0 } as const;
+  const sources = readdirSync(join(root, src), { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  );
+  const ofFiles = /^\| `verdict`.*$/m.exec(read("docs/logs.md"))?.[0] ?? "";
+  const ofReports = Object.keys(noteOf(clean)).filter((field) => !ofFiles.includes(`\`${field}\``));
+  const written = [
+    ...sources.flatMap((name) => loggedFields(read(join(src, name)))),
+    ...["request", "job"].flatMap((event) => ofReports.map((field) => [event, field] as const)),
+  ];
+  assert.ok(written.length > 70, `only ${written.length} fields`);
+  const missing = written.filter(([event, field]) =>
+    logRows().some(({ row, events }) => events.includes(event) && !row.includes(`\`${field}\``)),
+  );
+  assert.deepEqual(missing, []);
+  const call = 'log.error("queue", { error: why(a, { b }), ...more, hint }); say("request", fields);';
+  assert.deepEqual(loggedFields(call), [
+    ["queue", "error"],
+    ["queue", "hint"],
+  ]);
+});
+
+/** Events that are logged with fields that stand there, and each of these. */
+function loggedFields(source: string): [event: string, field: string][] {
+  return [...source.matchAll(/(?<!\brun)\(\s*"(\w+)",\s*\{/g)].flatMap(({ 0: start, 1: event = "", index }) => {
+    if (!logEvents.some((name) => name === event)) return [];
+    let fields = "";
+    for (let at = index + start.length, depth = 1; depth > 0; at += 1) {
+      const letter = source[at] ?? "}";
+      if ("{([".includes(letter)) depth += 1;
+      if ("})]".includes(letter)) depth -= 1;
+      if (depth === 1) fields += letter;
+    }
+    const lines = fields.replaceAll(/\/\/.*/g, "").split(",");
+    return lines.flatMap((line) => (/^\s*(\w+)/.exec(line) ?? []).slice(1).map((field) => [event, field] as const));
+  }) as [string, string][];
+}
+
+test("every event of the log that a page names is one", async () => {
+  const wrong: string[] = [];
+  for (const page of await markdown()) {
+    const named = read(page).matchAll(/(?:log line,?|logged as|lines?) `([\w -]+)`/g);
+    for (const [said, name] of named) if (!logEvents.some((event) => event === name)) wrong.push(`${page}: ${said}`);
+  }
+  assert.deepEqual(wrong, []);
 });
 
 test("every setting that the docs name is one", async () => {
