@@ -2,10 +2,10 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { promisify } from "node:util";
 
 /**
- * Where the key pair of an installation is kept. Called once at start, when callbacks are signed.
+ * Where the key pair of an installation is kept. Called at the start and every minute, when callbacks are signed.
  *
- * The first call of all makes the pair; every later one, in this or another process, answers the same, also when
- * several are first at once. By the time it answers, the public keys can be read in the parameter store under the names
+ * The first call of all makes the pair; every later one, in this or another process, answers the same until an operator
+ * exchanges it, also when several are first at once. By the time it answers, the public keys can be read in the parameter store under the names
  * of `publicKeyParameters`. Throws when the key cannot be read or kept, and never replaces one that is there. Each adapter
  * passes test/contracts/signing-keys.ts.
  */

@@ -10,7 +10,7 @@ export class EngineUnavailable extends Error {
   }
 }
 
-/** All slots are taken and the waiting line is full. */
+/** There is no room now: all slots are taken and the waiting line is full, or too many jobs wait or deliver already. */
 export class Busy extends Error {
   constructor(message: string) {
     super(message);
@@ -18,7 +18,7 @@ export class Busy extends Error {
   }
 }
 
-/** The queue could not keep a job: disk full, database gone. The job was not accepted. */
+/** The store of jobs, results and messages cannot be asked or written to: disk full, database gone. Nobody is to rely on it. */
 export class QueueUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -1,8 +1,8 @@
 import { SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
 
 /**
- * How much, how many and how long: the numbers that are ours to choose. Those of the spec are in the contract package, those
- * of a retry stand in retry-policy.ts.
+ * How much, how many and how long: the numbers that are ours to choose, and that stages are made with. Those of the spec are in
+ * the contract package, those of a retry in retry-policy.ts, and those that only one file knows stand in it.
  */
 const KIB = 1024;
 const MIB = 1024 * KIB;
