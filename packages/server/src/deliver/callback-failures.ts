@@ -14,7 +14,7 @@ export interface CallbackFailure {
 }
 
 /**
- * Callbacks that finally failed, for whoever asks what was not delivered. Kept 30 days. Each adapter passes
+ * Callbacks that finally failed, for whoever asks what was not delivered. Kept `FAILURES_KEPT_MS`. Each adapter passes
  * test/contracts/callback-failures.ts.
  */
 export interface CallbackFailures {
@@ -23,6 +23,9 @@ export interface CallbackFailures {
   /** Newest first. Undefined for a cursor that is none of ours. Throws `QueueUnavailable`. */
   list(options: FailuresQuery): Promise<FailedCallbacks | undefined>;
 }
+
+/** 30 days. */
+export const FAILURES_KEPT_MS: number = 30 * 86_400_000;
 
 export interface FailedCallback {
   /** The job's. */

@@ -27,7 +27,7 @@ export interface EngineParts {
  */
 export function unpackingEngine({ threads, clamd, fileType, notes = [] }: EngineParts): Engine {
   /** Rules and members, of a file that is here as a whole. `decrypted`: something in it was encrypted and has been opened. */
-  async function inspect(
+  async function unpackAndMatch(
     file: Spooled,
     ready: Ready,
     signal: AbortSignal,
@@ -72,7 +72,7 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     async function byThreads(): Promise<Verdict> {
       const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
       try {
-        const { verdict, decrypted = false } = await inspect(file, ready, signal);
+        const { verdict, decrypted = false } = await unpackAndMatch(file, ready, signal);
         const said = verdict.kind === "clean" ? await byClamd : undefined;
         // Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key.
         const apart =

@@ -29,5 +29,3 @@ export interface EngineCheck {
   /** Of the official signatures, where the part has some. */
   signatureAgeSeconds?: number;
 }
-
-export { EngineUnavailable } from "../model/faults.ts";

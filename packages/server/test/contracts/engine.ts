@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { EngineUnavailable } from "../../src/model/faults.ts";
 import type { Verdict } from "../../src/model/verdict.ts";
-import { type Engine, EngineUnavailable } from "../../src/scan/engine.ts";
+import type { Engine } from "../../src/scan/engine.ts";
 import { deflated, encrypted, stored, zip } from "../fixtures/zip-writer.ts";
 
 /** What an engine brings to this suite. */

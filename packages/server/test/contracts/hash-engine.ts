@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { EngineParts } from "../../src/engines/unpacking-engine.ts";
+import { EngineUnavailable } from "../../src/model/faults.ts";
 import type { Verdict } from "../../src/model/verdict.ts";
-import { EngineUnavailable } from "../../src/scan/engine.ts";
 
 // #region engine
 /** Knows contents by their SHA-256: digest → finding. */

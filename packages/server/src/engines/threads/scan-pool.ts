@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
-import { EngineUnavailable } from "../../scan/engine.ts";
+import { EngineUnavailable } from "../../model/faults.ts";
 import type { RuleSource } from "../rules/rule-files.ts";
 import {
   FULL_LIMITS,

@@ -82,7 +82,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
  */
 export function awsUnavailable(error: unknown, attempt: string): unknown {
   if (error instanceof QueueUnavailable || !(error instanceof Error)) return error;
-  const status = statusOf(error);
+  const status = answeredStatus(error);
   const code = codeOf(error);
   if (error.message === "Region is missing") {
     return new AwsUnavailable(`cannot ${attempt}: no region is set`, { hint: "set AWS_REGION", code: "no region" });
@@ -113,7 +113,8 @@ function codeOf(error: Error): string | undefined {
   return undefined;
 }
 
-function statusOf(error: Error): number | undefined {
+/** The status of the answer that an error of the SDK stands for; undefined when there was none. */
+export function answeredStatus(error: Error): number | undefined {
   if (!("$metadata" in error) || typeof error.$metadata !== "object" || error.$metadata === null) return undefined;
   const metadata = error.$metadata;
   return "httpStatusCode" in metadata && typeof metadata.httpStatusCode === "number"

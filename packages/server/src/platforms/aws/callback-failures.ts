@@ -1,7 +1,6 @@
-import type { CallbackFailures, FailedCallback } from "../../deliver/callback-failures.ts";
+import { type CallbackFailures, FAILURES_KEPT_MS, type FailedCallback } from "../../deliver/callback-failures.ts";
 import type { Attributes, Table } from "./table.ts";
 
-const KEPT_MS = 30 * 86_400_000;
 const PARTITION = "callback-failures";
 /** Where the time and the job's id are parted in a sort key; times sort as texts because all have the same length. */
 const TIME_DIGITS = 15;
@@ -12,7 +11,7 @@ export function tableCallbackFailures(table: Table, now: () => number): Callback
     async record(failure) {
       const { id, failedAt } = failure;
       // The id has an item of its own, so that the same job is recorded once, whenever that is.
-      const expires_at = { N: String(Math.ceil((failedAt + KEPT_MS) / 1000)) };
+      const expires_at = { N: String(Math.ceil((failedAt + FAILURES_KEPT_MS) / 1000)) };
       const first = await table.put(
         { pk: { S: `${PARTITION}#${id}` }, sk: { S: "recorded" }, failed_at: { N: String(failedAt) }, expires_at },
         { if: "attribute_not_exists(pk) OR failed_at = :at", values: { ":at": { N: String(failedAt) } } },
@@ -37,7 +36,7 @@ export function tableCallbackFailures(table: Table, now: () => number): Callback
         for (const { sk, content } of page.items) {
           const failure = JSON.parse(content?.S ?? "{}") as FailedCallback;
           const wanted = callbackUrl === undefined || failure.callbackUrl === callbackUrl;
-          if (wanted && failure.failedAt > now() - KEPT_MS) failures.push({ failure, sk: sk?.S ?? "" });
+          if (wanted && failure.failedAt > now() - FAILURES_KEPT_MS) failures.push({ failure, sk: sk?.S ?? "" });
         }
         after = page.next;
       } while (after && failures.length <= limit);

@@ -1,5 +1,6 @@
 import { findings } from "@lazaret/contract";
 import { SourceFailed, type SourceFailure } from "../../../model/source.ts";
+import { answeredStatus } from "../aws-unavailable.ts";
 
 interface Reason {
   finding: string;
@@ -64,7 +65,7 @@ const passingStatuses: readonly number[] = [408, 409, 425, 429];
 export function s3Failure(error: unknown, attempt: string): SourceFailure | undefined {
   if (error instanceof SourceFailed) return error.failure;
   if (!(error instanceof Error)) return undefined;
-  const statusCode = statusOf(error);
+  const statusCode = answeredStatus(error);
   const code = codeOf(error, statusCode);
   if (code === undefined) return undefined;
   const reason =
@@ -117,14 +118,6 @@ function codeOf(error: Error, statusCode: number | undefined): string | undefine
 /** Node's other codes with ERR_ are for mistakes in a program. */
 function isOfNetwork(code: string): boolean {
   return !code.startsWith("ERR_") || /^ERR_(TLS|SSL)_/.test(code);
-}
-
-function statusOf(error: Error): number | undefined {
-  if (!("$metadata" in error) || typeof error.$metadata !== "object" || error.$metadata === null) return undefined;
-  const metadata = error.$metadata;
-  return "httpStatusCode" in metadata && typeof metadata.httpStatusCode === "number"
-    ? metadata.httpStatusCode
-    : undefined;
 }
 
 /** Names that the SDK gives where the store gave none say less than the status. */

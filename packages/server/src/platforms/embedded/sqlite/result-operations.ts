@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { FAILURES_KEPT_MS } from "../../../deliver/callback-failures.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import { operation } from "./transaction.ts";
 
@@ -73,8 +74,6 @@ interface FailedQuery {
   callbackUrl?: string;
   limit: number;
 }
-
-const FAILURES_KEPT_MS = 30 * 86_400_000;
 
 export function callbackFailureOperations(db: DatabaseSync, sealer: Sealer) {
   const record = db.prepare(
