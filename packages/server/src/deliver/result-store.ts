@@ -3,7 +3,7 @@ import type { Report } from "../model/report.ts";
 /**
  * Results for polling, kept 24 hours. A trace id belongs to its newest submission: until that one is finished there is
  * no result, and an older job that finishes late changes nothing. The newest is the last that was added to the queue,
- * whatever the clock said.
+ * whatever the clock said. Each adapter passes test/contracts/result-store.ts.
  */
 export interface ResultStore {
   /**

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ListedObject } from "../fetch/object-lister.ts";
 import type { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
+import { noFailures } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectSource } from "../model/source.ts";
 import { finishGuardedObject, type ObjectSteps } from "../pipeline/finish-object.ts";
@@ -30,7 +31,7 @@ export function scanObject(
   return async (object, signal) => {
     const { bucket, key, version } = object;
     const source: ObjectSource = { kind: "object", bucket, key, ...(version !== undefined && { version }) };
-    let counts: ScanCounts = { failedDownloads: 0, failedScans: 0 };
+    let counts: ScanCounts = noFailures;
     for (;;) {
       const tried = await tryToInspect(counts, {
         inspect: () => inspect(source, signal),

@@ -25,6 +25,7 @@ import type { Settlement } from "../model/settlement.ts";
  *   invocation failed ──fewer than 3 re-queues──▶ again after 5, 10, 15 s ──▶ invocation (1 + 5 POSTs)
  *          └──else──▶ with ReportEventBus: an event, then done; without: buried
  */
+
 /** Again after a while, as `job`: a job, or the counts of a scan that is none. */
 export interface Again<Counts = Job> {
   kind: "again";

@@ -25,9 +25,9 @@ import { afterFailedCallback } from "./retry-policy.ts";
 export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   const scanned = await scan(run, stages);
   if (scanned.kind === "settled") return scanned.settlement;
-  const announced = await announce(run, scanned.job, stages);
-  if (announced.kind === "settled") return announced.settlement;
-  const { job } = announced;
+  const finished = await finish(run, scanned.job, stages);
+  if (finished.kind === "settled") return finished.settlement;
+  const { job } = finished;
   if (!job.callback) return done;
   return callBack(run, job, stages, signal);
 }
@@ -81,7 +81,7 @@ function withoutSecrets(source: JobSource): JobSource {
 }
 
 /** Acts on an object, keeps the result and announces it; then saves that this is done. */
-async function announce(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<Step> {
+async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<Step> {
   if (scanned.told) return { kind: "go on", job: scanned };
   const { source } = scanned;
   const announced: ScannedJob = { ...scanned, told: true };

@@ -14,7 +14,7 @@ import type { Settlement } from "../model/settlement.ts";
  *           └───────────────────────────────────────────────────┘
  *
  * Delays and leases are lengths of time. A clock that is set back makes nobody wait longer than the whole length once
- * more; one that is set forward only ends them early.
+ * more; one that is set forward only ends them early. Each adapter passes test/contracts/job-queue.ts and job-queue-time.ts.
  */
 export interface JobQueue {
   /**
@@ -75,7 +75,10 @@ export interface QueueCounts {
   oldestSeconds: number;
 }
 
-/** What an operator sees of dead letters and does with them, and what time does. */
+/**
+ * What an operator sees of dead letters and does with them, and what time does. Each adapter passes
+ * test/contracts/dead-letters.ts.
+ */
 export interface DeadLetters {
   /** Newest first. */
   list(options: PageOptions): Promise<Page<DeadLetter>>;
@@ -106,8 +109,8 @@ export interface DeadLetter {
 }
 
 /**
- * What an operator sees of all jobs that are not done. Used by the command line only; a platform whose queue cannot be
- * read has none.
+ * What an operator sees of all jobs that are not done. Used by the command line only. Each adapter passes
+ * test/contracts/job-browser.ts.
  */
 export interface JobBrowser {
   /** Newest first; of one state, or all. */
