@@ -51,7 +51,7 @@ const mayImport: Record<string, readonly string[]> = {
   scan: ["model", "flow"],
   deliver: ["model", "net", "flow", "log.ts"],
   unpack: ["model"],
-  engines: ["model", "flow", "scan", "unpack"],
+  engines: ["model", "flow", "scan", "unpack", "log.ts"],
   "platforms/platform.ts": [...ports, "platforms/shared"],
   "platforms/shared": below,
   "platforms/embedded": [...below, "platforms/platform.ts", "platforms/shared"],
@@ -95,6 +95,8 @@ const mayImport: Record<string, readonly string[]> = {
     "queue",
     "scan",
     "guard",
+    "deliver",
+    "pipeline",
     "model",
     "flow",
     "settings",
@@ -218,11 +220,12 @@ test("what puts the service together has no time limits, waits or reports of its
   );
   assert.equal(decides("using limit = timeLimit(15_000);"), true);
   assert.equal(decides('const verdict = { kind: "unscannable", finding } as const;'), true);
+  assert.equal(decides("const timer = setInterval(check, everyMs);"), true);
   assert.equal(decides("const WAIT_SECONDS = 5;"), true);
 });
 
 function decides(text: string): boolean {
-  return /\b(?:timeLimit|setTimeout)\(|kind: "(?:clean|unscannable|again|buried)"|const \w+_(?:MS|SECONDS|BYTES|AT_ONCE)\b/.test(
+  return /\b(?:timeLimit|setTimeout|setInterval)\(|kind: "(?:clean|unscannable|again|buried)"|const \w+_(?:MS|SECONDS|BYTES|AT_ONCE)\b/.test(
     text,
   );
 }

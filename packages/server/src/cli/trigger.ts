@@ -1,5 +1,6 @@
 import { Argument, Command } from "commander";
 import { timeLimit } from "../flow/time-limit.ts";
+import { version } from "../version.ts";
 import { DATA_DIR, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { CommandFailed, exitCodes, reasonOf, wrongUsage } from "./exit-codes.ts";
@@ -44,7 +45,7 @@ async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw wrongUsage(`${url} is no URL`, "--to http://localhost:3000/…");
   const { privateKey } = (await localKeys(flags)).pair;
-  const { sampleCallback } = await import("../compose/sample-callback.ts");
+  const { sampleCallback } = await import("../deliver/sample-callback.ts");
   const { headers, body } = await sampleCallback({
     status,
     url,
@@ -53,6 +54,7 @@ async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
     ...(tenantId !== undefined && { tenantId }),
     privateKey,
     now: Date.now(),
+    version,
   });
   using limit = timeLimit(TIMEOUT_MS);
   const response = await fetch(url, {

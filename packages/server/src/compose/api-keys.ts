@@ -1,6 +1,6 @@
 import type { Log } from "../log.ts";
-import { KEYS_EVERY_MS } from "../pipeline/limits.ts";
-import { type BearerAuth, bearerAuth } from "../receive/bearer-auth.ts";
+import { KEYS_EVERY_MS, SHORTEST_KEY } from "../pipeline/limits.ts";
+import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { awsServices } from "./platform.ts";
@@ -10,9 +10,6 @@ export interface Keys extends Disposable {
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
-
-/** What is shorter can be guessed. `dev` takes it all the same. */
-export const SHORTEST_KEY = 16;
 
 export interface KeysOptions {
   reloadEveryMs?: number | undefined;
@@ -50,26 +47,18 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     return parsed.value;
   }
 
-  const auth = bearerAuth(
-    await read().catch((error: Error) => {
-      secret.close();
-      throw new CannotStart(error.message, "put the API keys into the secret, comma-separated");
-    }),
-  );
-  const timer = setInterval(() => {
-    // The keys we have still hold.
-    read().then(auth.change, (error: Error) => log.error("api_keys", { error: error.message }));
-  }, reloadEveryMs);
-  timer.unref();
+  const reloaded = await reloadedAuth(read, {
+    everyMs: reloadEveryMs,
+    onFailure: (error) => log.error("api_keys", { error: error.message }),
+  }).catch((error: Error) => {
+    secret.close();
+    throw new CannotStart(error.message, "put the API keys into the secret, comma-separated");
+  });
   return {
-    auth,
-    async change() {
-      const keys = await read();
-      auth.change(keys);
-      return keys.length;
-    },
+    auth: reloaded.auth,
+    change: reloaded.reload,
     [Symbol.dispose]() {
-      clearInterval(timer);
+      reloaded[Symbol.dispose]();
       secret.close();
     },
   };

@@ -1,6 +1,5 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../engines/clamd/address.ts";
+import { forgetClamd, rememberClamd, rememberedClamd } from "../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../engines/clamd/own-clamd.ts";
 import { temporaryFolder, withTemporaryFolder } from "../engines/temporary-folder.ts";
 import type { ThreadsEvent } from "../engines/threads/scan-threads.ts";
@@ -114,36 +113,6 @@ function whyRequired({ requireClamd, dataDir }: Settings, stays: boolean): strin
   if (requireClamd) return `${NO_SOCKET}, and LAZARET_REQUIRE_CLAMD is true`;
   const before = stays ? rememberedClamd(dataDir) : undefined;
   return before && `clamd was in use at ${before} and is gone: start it, or set LAZARET_CLAMD=none to go on without`;
-}
-
-const SEEN = "clamd-seen";
-
-/** Where `auto` has found clamd in an earlier run, on this data folder. */
-export function rememberedClamd(dataDir: string): string | undefined {
-  try {
-    return readFileSync(join(dataDir, SEEN), "utf8").trim() || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function rememberClamd(dataDir: string, address: ClamdAddress, log: Log): void {
-  const text = describeAddress(address);
-  if (rememberedClamd(dataDir) === text) return;
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    writeFileSync(join(dataDir, SEEN), `${text}\n`, { mode: 0o600 });
-  } catch (error) {
-    log.error("clamd_not_remembered", { error: (error as Error).message });
-  }
-}
-
-function forgetClamd(dataDir: string, log: Log): void {
-  try {
-    rmSync(join(dataDir, SEEN), { force: true });
-  } catch (error) {
-    log.error("clamd_not_forgotten", { error: (error as Error).message });
-  }
 }
 
 function logThreads(log: Log, event: ThreadsEvent): void {

@@ -1,7 +1,7 @@
 import { fitCallback, supports } from "@lazaret/contract";
 import { callbackSender } from "../deliver/callback.ts";
-import { callbackSigner, type SignCallback } from "../deliver/signature.ts";
-import type { PublicKeys, SigningKeys } from "../deliver/signing-keys.ts";
+import { startSigning } from "../deliver/signature.ts";
+import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
 import { jobLimits, KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
@@ -36,7 +36,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const { platform, callbackGuard: guard, announcer } = scanning;
   const installation = installationOf(settings);
   const signing = settings.signCallbackInvocations
-    ? await startSigning(platform.signingKeys, log, options.keysMs)
+    ? await startSigning(platform.signingKeys, log, options.keysMs ?? KEYS_EVERY_MS)
     : undefined;
   const callbacks = callbackSender({
     connector: (signal) => guardedConnector({ guard }, signal),
@@ -74,37 +74,5 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
       await callbacks.close();
       signing?.[Symbol.dispose]();
     },
-  };
-}
-
-/** Signs callbacks with the key as it is now: it may be exchanged while the service runs. */
-interface Signing extends Disposable {
-  sign: SignCallback;
-  publicKeys(): PublicKeys;
-}
-
-async function startSigning(keys: SigningKeys, log: Log, reloadEveryMs: number = KEYS_EVERY_MS): Promise<Signing> {
-  let pair = await keys.load();
-  let sign = callbackSigner(pair.privateKey);
-
-  async function reload(): Promise<void> {
-    try {
-      const next = await keys.load();
-      if (next.publicKeys.x509 === pair.publicKeys.x509) return;
-      pair = next;
-      sign = callbackSigner(next.privateKey);
-      log("signing_key", { changed: true });
-    } catch (error) {
-      // The one we have still signs.
-      log.error("signing_key", { error: error instanceof Error ? error.message : String(error) });
-    }
-  }
-
-  const timer = setInterval(() => void reload(), reloadEveryMs);
-  timer.unref();
-  return {
-    sign: (parts) => sign(parts),
-    publicKeys: () => pair.publicKeys,
-    [Symbol.dispose]: () => clearInterval(timer),
   };
 }

@@ -1,5 +1,7 @@
 import { type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
+import type { Log } from "../log.ts";
+import type { PublicKeys, SigningKeys } from "./signing-keys.ts";
 
 /** What a signature is over. */
 interface SignedParts {
@@ -32,4 +34,36 @@ export function callbackSigner(privateKey: KeyObject): SignCallback {
 function signedBytes({ timestamp, tenantId, url, body }: SignedParts): Uint8Array {
   const head = tenantId === undefined ? [timestamp, url] : [timestamp, tenantId, url];
   return Buffer.concat([Buffer.from(`${head.join(".")}.`), body]);
+}
+
+/** Signs callbacks with the key as it is now: it may be exchanged while the service runs. */
+export interface Signing extends Disposable {
+  sign: SignCallback;
+  publicKeys(): PublicKeys;
+}
+
+export async function startSigning(keys: SigningKeys, log: Log, reloadEveryMs: number): Promise<Signing> {
+  let pair = await keys.load();
+  let sign = callbackSigner(pair.privateKey);
+
+  async function reload(): Promise<void> {
+    try {
+      const next = await keys.load();
+      if (next.publicKeys.x509 === pair.publicKeys.x509) return;
+      pair = next;
+      sign = callbackSigner(next.privateKey);
+      log("signing_key", { changed: true });
+    } catch (error) {
+      // The one we have still signs.
+      log.error("signing_key", { error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  const timer = setInterval(() => void reload(), reloadEveryMs);
+  timer.unref();
+  return {
+    sign: (parts) => sign(parts),
+    publicKeys: () => pair.publicKeys,
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }

@@ -68,6 +68,8 @@ export const COUNTS_MS = 1000;
 /** Alarms on signatures that grow old wait for this line. */
 export const SIGNATURE_AGE_EVERY_MS = 600_000;
 
+/** A key that is shorter can be guessed. `dev` takes it all the same. */
+export const SHORTEST_KEY = 16;
 /** API keys and signing keys that were exchanged are in use from then on at the latest. */
 export const KEYS_EVERY_MS = 60_000;
 /** Counted scans are written down this often. */

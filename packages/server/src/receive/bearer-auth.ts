@@ -39,6 +39,31 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
   };
 }
 
+export interface ReloadedAuth extends Disposable {
+  auth: BearerAuth;
+  /** Reads them now. Answers how many there are; the old ones stay when it throws. */
+  reload(): Promise<number>;
+}
+
+/** Accepts the keys that `read` answers, and reads them again every so often. Those that it has still hold when that fails. */
+export async function reloadedAuth(
+  read: () => Promise<readonly string[]>,
+  { everyMs, onFailure }: { everyMs: number; onFailure(error: Error): void },
+): Promise<ReloadedAuth> {
+  const auth = bearerAuth(await read());
+  const timer = setInterval(() => void read().then(auth.change, onFailure), everyMs);
+  timer.unref();
+  return {
+    auth,
+    async reload() {
+      const keys = await read();
+      auth.change(keys);
+      return keys.length;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
+
 function digest(key: string): Buffer {
   return hash("sha256", key, "buffer");
 }

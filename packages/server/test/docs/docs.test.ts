@@ -31,7 +31,7 @@ test("docs/settings.md is what the settings table says", () => {
 function logRows(): { row: string; events: string[] }[] {
   const lines = read("docs/logs.md").split("\n");
   return lines
-    .slice(lines.indexOf("| event | level | when | fields |") + 2)
+    .slice(lines.indexOf("| event | level | when | fields |") + 2, lines.indexOf("## Metrics"))
     .filter((line) => line.startsWith("| `"))
     .map((row) => ({ row, events: (row.split("|")[1] ?? "").match(/\w+/g) ?? [] }));
 }
@@ -96,6 +96,23 @@ test("every event of the log that a page names is one", async () => {
     for (const [said, name] of named) if (!logEvents.some((event) => event === name)) wrong.push(`${page}: ${said}`);
   }
   assert.deepEqual(wrong, []);
+});
+
+test("docs/logs.md has every metric, and no other", async () => {
+  const sources = (await readdir(join(root, "packages/server/src"), { recursive: true }))
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map((name) => read(join("packages/server/src", name)));
+  const made = new Set(sources.flatMap((text) => text.match(/(?<=")lazaret_(?!at\b)\w+(?=")/g) ?? []));
+  assert.ok(made.size > 10, `only ${made.size} metrics`);
+  const rows = read("docs/logs.md")
+    .split("\n")
+    .filter((line) => line.startsWith("| `lazaret_"));
+  const named = rows.flatMap((row) => {
+    const [first = "", ...others] = [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name);
+    const family = first.match(/^lazaret_(?:queue|dead_letters|outbox)/)?.[0] ?? "";
+    return [first, ...others.map((name) => `${family}${name}`)];
+  });
+  assert.deepEqual(named.toSorted(), [...made].toSorted());
 });
 
 test("every setting that the docs name is one", async () => {

@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
-import { rememberedClamd } from "../../compose/engine.ts";
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
+import { rememberedClamd } from "../../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../../engines/clamd/own-clamd.ts";
 import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/temporary-folder.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";

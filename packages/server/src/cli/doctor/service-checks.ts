@@ -1,5 +1,5 @@
-import { SHORTEST_KEY } from "../../compose/api-keys.ts";
 import { timeLimit } from "../../flow/time-limit.ts";
+import { SHORTEST_KEY } from "../../pipeline/limits.ts";
 import type { ReadSettings } from "../../settings/read-settings.ts";
 import type { Settings } from "../../settings.ts";
 import { type Check, fail, ok, warn } from "./check.ts";

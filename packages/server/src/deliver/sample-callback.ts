@@ -1,7 +1,6 @@
 import { type KeyObject, randomUUID } from "node:crypto";
 import { type CallbackPayload, findings, callbackHeaderNames as names } from "@lazaret/contract";
-import { callbackSigner } from "../deliver/signature.ts";
-import { version } from "../version.ts";
+import { callbackSigner } from "./signature.ts";
 
 export interface SampleOptions {
   status: CallbackPayload["status"];
@@ -13,13 +12,15 @@ export interface SampleOptions {
   tenantId?: string;
   privateKey: KeyObject;
   now: number;
+  /** Sent as `lazaret/<version>`. */
+  version: string;
 }
 
 /** A callback as a job would send it, about a file that does not exist. */
 export async function sampleCallback(
   options: SampleOptions,
 ): Promise<{ headers: Record<string, string>; body: string }> {
-  const { status, url, traceId, customData, tenantId, now } = options;
+  const { status, url, traceId, customData, tenantId, now, version } = options;
   const payload: CallbackPayload = {
     status,
     ...sampleFindings[status],
