@@ -1,7 +1,7 @@
 import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../engines/clamd/address.ts";
 import { forgetClamd, rememberClamd, rememberedClamd } from "../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../engines/clamd/own-clamd.ts";
-import { temporaryFolder, withTemporaryFolder } from "../engines/temporary-folder.ts";
+import { runFolder, withRunFolder } from "../engines/run-folder.ts";
 import type { ThreadsEvent } from "../engines/threads/scan-threads.ts";
 import { type ClamdSearch, startEngine, type VariantParts } from "../engines/variants.ts";
 import type { Log } from "../log.ts";
@@ -31,8 +31,8 @@ export async function startEngineOf(
 ): Promise<StartedEngine> {
   await using undo = new AsyncDisposableStack();
   const parts = engineParts(settings, concurrency, options);
-  const { path } = undo.use(await temporaryFolder());
-  const engine = await startEngine(withTemporaryFolder(parts, path)).catch((error: Error) => {
+  const { path } = undo.use(await runFolder());
+  const engine = await startEngine(withRunFolder(parts, path)).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());

@@ -1,7 +1,7 @@
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
 import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
-import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
+import type { Answer, ApiRequest } from "./request-answer.ts";
 import type { Route } from "./route.ts";
 
 export interface ApiOptions {

@@ -25,9 +25,9 @@ import {
   urlSource,
 } from "./body/submission.ts";
 import { pathIn } from "./dialect.ts";
-import type { Answer, ApiRequest, Dialect } from "./exchange.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
+import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
 import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
 export interface AsyncHandlersOptions extends ReplyRules {

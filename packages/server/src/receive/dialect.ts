@@ -1,4 +1,4 @@
-import type { Dialect } from "./exchange.ts";
+import type { Dialect } from "./request-answer.ts";
 import type { PlacedEndpoint } from "./route.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { type Answer, renderedOnce } from "./exchange.ts";
 import { Problem } from "./problem.ts";
+import { type Answer, renderedOnce } from "./request-answer.ts";
 import type { Endpoint, Handle } from "./route.ts";
 
 export interface KeyHandlersOptions {

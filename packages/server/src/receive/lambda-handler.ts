@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Log, LogFields } from "../log.ts";
-import { type Answer, type ApiRequest, answerBody, ONCE_ONLY, requestId, requestTarget } from "./exchange.ts";
+import { type Answer, type ApiRequest, answerBody, ONCE_ONLY, requestId, requestTarget } from "./request-answer.ts";
 
 export interface LambdaHandlerOptions {
   /** Answers every request; never throws. */

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { ErrorBody } from "@lazaret/contract";
-import type { Answer } from "./exchange.ts";
+import type { Answer } from "./request-answer.ts";
 
 export interface ProblemOptions {
   hint?: string;

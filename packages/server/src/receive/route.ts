@@ -1,5 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
-import type { Answer, ApiRequest, Dialect } from "./exchange.ts";
+import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
 
 /** What an endpoint says of itself. Where it is, and where there is one, is in routes.ts. */
 export interface Endpoint {

@@ -1,11 +1,11 @@
 import { asyncEndpoints, RESULT_PATH } from "./async-routes.ts";
 import { aliases, dialectOf } from "./dialect.ts";
-import { renderedOnce } from "./exchange.ts";
 import { familyEndpoints } from "./family-routes.ts";
 import { keyEndpoints } from "./key-routes.ts";
 import { objectLinkEndpoints } from "./object-link-routes.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
+import { renderedOnce } from "./request-answer.ts";
 import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
 import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
 import { syncEndpoints } from "./sync-routes.ts";

@@ -1,6 +1,6 @@
 import { type Feature, featuresOf, type Installation, type VersionAnswer } from "@lazaret/contract";
-import { type Answer, renderedOnce } from "./exchange.ts";
 import { tryLater } from "./problem.ts";
+import { type Answer, renderedOnce } from "./request-answer.ts";
 import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
 export interface ReadinessCheck {

@@ -19,9 +19,9 @@ import {
   urlSource,
 } from "./body/submission.ts";
 import { binaryUpload, formUpload, tooBig } from "./body/upload.ts";
-import type { Answer, ApiRequest } from "./exchange.ts";
 import { Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
+import type { Answer, ApiRequest } from "./request-answer.ts";
 import type { Endpoint, Handle, RouteDoc } from "./route.ts";
 
 export interface SyncHandlersOptions {

@@ -4,10 +4,10 @@ import { type ClamdAddress, describeAddress } from "./address.ts";
 import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
+import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
 import { orAborted, type SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
-import { freeIn, type RoomWatch, temporaryFolder } from "./temporary-folder.ts";
 import { askVersion, type ClamdVersion, signatureAge } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
@@ -47,7 +47,7 @@ export function clamd(options: ClamdOptions): Clamd {
   const { address, concurrency, now = Date.now } = options;
   // A configuration of this machine says nothing about a clamd on another one.
   const found = address.kind === "unix" ? findClamdConf(address)?.temporaryDir : undefined;
-  const folder = temporaryFolder(options.temporaryDir ?? found, { sure: options.temporaryDir !== undefined });
+  const folder = clamdFolder(options.temporaryDir ?? found, { sure: options.temporaryDir !== undefined });
   const closing = new AbortController();
   let learning: NodeJS.Timeout | undefined;
   let version: string | undefined;

@@ -6,7 +6,7 @@ import { createConnection } from "node:net";
 import { delimiter, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { timeLimit } from "../../flow/time-limit.ts";
-import { sweepLeftovers } from "./temporary-folder.ts";
+import { sweepLeftovers } from "./clamd-folder.ts";
 
 /** Loading the official signatures takes 10 to 60 seconds; clamd answers nothing before that. */
 const START_LIMIT_MS = 180_000;

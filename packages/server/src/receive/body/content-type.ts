@@ -1,5 +1,5 @@
-import type { ApiRequest } from "../exchange.ts";
 import { Problem } from "../problem.ts";
+import type { ApiRequest } from "../request-answer.ts";
 
 export interface ContentType {
   /** In lower case, without parameters. */

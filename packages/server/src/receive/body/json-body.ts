@@ -1,6 +1,6 @@
 import { JSON_MAX_BYTES, type ObjectSchema, type Schema, schemaProblem } from "@lazaret/contract";
-import type { ApiRequest } from "../exchange.ts";
 import { badRequest, Problem } from "../problem.ts";
+import type { ApiRequest } from "../request-answer.ts";
 import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -11,8 +11,8 @@ import {
 } from "@lazaret/contract";
 import type { Submission } from "../../model/job.ts";
 import type { ObjectSource, UrlSource } from "../../model/source.ts";
-import type { Dialect } from "../exchange.ts";
 import { badRequest, Problem } from "../problem.ts";
+import type { Dialect } from "../request-answer.ts";
 
 /**
  * From the fields of a checked body to what is to be scanned and where the result goes. The rules of the fields are the

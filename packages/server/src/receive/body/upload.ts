@@ -1,7 +1,7 @@
 import { findings, SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import type { UploadSource } from "../../model/source.ts";
-import type { ApiRequest } from "../exchange.ts";
 import { badRequest, Problem } from "../problem.ts";
+import type { ApiRequest } from "../request-answer.ts";
 import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
 import { onlyFile } from "./multipart.ts";
 

@@ -8,7 +8,7 @@ import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { selfSigned } from "../../../test/support/self-signed.ts";
 import { until } from "../../../test/support/until.ts";
 import { log } from "../../log.ts";
-import type { Answer, ApiRequest } from "../exchange.ts";
+import type { Answer, ApiRequest } from "../request-answer.ts";
 import { type HttpServerOptions, type RunningServer, startHttpServer } from "./http-server.ts";
 
 const silent = log({ level: "silent", format: "json", write() {} });

@@ -11,8 +11,8 @@ import {
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Log, LogFields } from "../../log.ts";
-import type { Answer, ApiRequest } from "../exchange.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
+import type { Answer, ApiRequest } from "../request-answer.ts";
 import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { sendAnswer } from "./send-answer.ts";

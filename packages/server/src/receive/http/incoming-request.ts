@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BlockList, isIP } from "node:net";
 import type { LogFields } from "../../log.ts";
-import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../exchange.ts";
+import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../request-answer.ts";
 
 /** A request as node:http parsed it. Its body is read only when somebody asks for it. */
 export function incomingRequest(

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type Answer, answerBody } from "../exchange.ts";
+import { type Answer, answerBody } from "../request-answer.ts";
 
 export interface SendOptions {
   requestId: string;

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { findings, type ObjectSchema, type Schema } from "@lazaret/contract";
-import type { Answer } from "../exchange.ts";
+import type { Answer } from "../request-answer.ts";
 import type { DescribedEndpoint } from "../route.ts";
 
 /**

@@ -10,7 +10,7 @@ import { until } from "../../../test/support/until.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { canaryFiles } from "./canary-files.ts";
 import { type Clamd, type ClamdOptions, clamd } from "./clamd.ts";
-import { leftoversIn, roomOf, sweepLeftovers, temporaryFolder } from "./temporary-folder.ts";
+import { clamdFolder, leftoversIn, roomOf, sweepLeftovers } from "./clamd-folder.ts";
 
 const never = new AbortController().signal;
 const MIB = 1024 * 1024;
@@ -163,17 +163,17 @@ test("a folder counts as seen once clamd was at work in it, or somebody who know
   const nothing = async (): Promise<void> => undefined;
   const work = async (): Promise<void> => writeFileSync(join(folder.path, `clamav-${"0a".repeat(16)}.tmp`), "");
   const other = async (): Promise<void> => writeFileSync(join(folder.path, "other.tmp"), "");
-  const found = temporaryFolder(folder.path, { sure: false });
+  const found = clamdFolder(folder.path, { sure: false });
   assert.equal(found.room(), "unseen");
   await found.observe(work);
   assert.notEqual(found.room(), "unseen");
   await found.observe(other);
   assert.equal(found.room(), "unseen");
-  const known = temporaryFolder(folder.path, { sure: true });
+  const known = clamdFolder(folder.path, { sure: true });
   await known.observe(nothing);
   assert.notEqual(known.room(), "unseen");
-  assert.equal(temporaryFolder(join(folder.path, "gone"), { sure: true }).room(), "unseen");
-  assert.equal(temporaryFolder(undefined, { sure: false }).room(), "unseen");
+  assert.equal(clamdFolder(join(folder.path, "gone"), { sure: true }).room(), "unseen");
+  assert.equal(clamdFolder(undefined, { sure: false }).room(), "unseen");
 });
 
 test("what dead clamds left is known by name and age, and swept without touching anything else", async () => {

@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
  * clamd writes every stream and everything it unpacks into its temporary folder. When it cannot make a folder for a
  * scan there, it answers OK to anything, plain malware too (ClamAV issue 1353). So an OK counts only if there was room.
  */
-export interface TemporaryFolder {
+export interface ClamdFolder {
   readonly path: string | undefined;
   /** How it is now. */
   room(): Room;
@@ -53,7 +53,7 @@ export interface Free {
 }
 
 /** `sure`: somebody who knows has said that it is clamd's; otherwise clamd has to be seen at work in it first. */
-export function temporaryFolder(path: string | undefined, { sure }: { sure: boolean }): TemporaryFolder {
+export function clamdFolder(path: string | undefined, { sure }: { sure: boolean }): ClamdFolder {
   const watches = new Set<{ worst: Room }>();
   let seen = sure;
   let timer: NodeJS.Timeout | undefined;

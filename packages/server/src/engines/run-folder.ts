@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { VariantParts } from "./variants.ts";
 
 /** A folder of this process, removed when it is disposed of. */
-type TemporaryFolder = { path: string } & AsyncDisposable;
+type RunFolder = { path: string } & AsyncDisposable;
 
 const PREFIX = "lazaret-run-";
 const ALIVE = "alive";
@@ -18,7 +18,7 @@ const LONGEST_SOCKET_PATH = 100;
  * would not tell that, as they come again, and mean something else in another container on the same disk. A folder without a
  * socket is left alone.
  */
-export async function temporaryFolder(parent: string = tmpdir()): Promise<TemporaryFolder> {
+export async function runFolder(parent: string = tmpdir()): Promise<RunFolder> {
   const path = await mkdtemp(join(parent, PREFIX));
   await chmod(path, 0o700);
   const server = await listening(path);
@@ -33,7 +33,7 @@ export async function temporaryFolder(parent: string = tmpdir()): Promise<Tempor
 }
 
 /** The same engine, with its temporary files in this folder. */
-export function withTemporaryFolder(parts: VariantParts, temporaryFolder: string): VariantParts {
+export function withRunFolder(parts: VariantParts, temporaryFolder: string): VariantParts {
   if (parts.variant === "P") return { ...parts, rules: { ...parts.rules, temporaryFolder } };
   return { ...parts, unpacking: { ...parts.unpacking, temporaryFolder } };
 }

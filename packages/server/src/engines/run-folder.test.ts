@@ -5,13 +5,13 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder as testFolder, watchChild } from "../../test/support/leftovers.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { runFolder } from "./run-folder.ts";
 
 /** Another process that makes a folder in `parent`, and says which. */
 async function other(parent: string) {
   const program = `
-    import { temporaryFolder } from ${JSON.stringify(new URL("./temporary-folder.ts", import.meta.url).href)};
-    console.log((await temporaryFolder(process.argv[1])).path);
+    import { runFolder } from ${JSON.stringify(new URL("./run-folder.ts", import.meta.url).href)};
+    console.log((await runFolder(process.argv[1])).path);
     setInterval(() => {}, 1000);
   `;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", program, parent], {
@@ -37,9 +37,9 @@ test("the folder of a killed process is removed by the next one, those of living
   await killed.kill();
   assert.ok(existsSync(killed.path));
   {
-    await using own = await temporaryFolder(parent.path);
+    await using own = await runFolder(parent.path);
     assert.deepEqual([existsSync(killed.path), existsSync(living.path), existsSync(strangers)], [false, true, true]);
-    await using _second = await temporaryFolder(parent.path);
+    await using _second = await runFolder(parent.path);
     assert.ok(existsSync(own.path), "nor does a process remove its own");
   }
   assert.equal(readdirSync(parent.path).length, 2);
