@@ -41,7 +41,6 @@ const setOnCallbacks: ReadonlySet<string> = new Set([
  * message: it may be a credential.
  */
 export function checkHeaders(headers: Readonly<Record<string, unknown>>, where: HeaderMap): CheckedHeaders {
-  if (!areStrings(headers)) return invalid(`${where} has a value that is not a string`);
   const entries = Object.entries(headers);
   if (entries.length > HEADERS_MAX_COUNT) return invalid(`${where} has over ${HEADERS_MAX_COUNT} names`);
 
@@ -53,6 +52,7 @@ export function checkHeaders(headers: Readonly<Record<string, unknown>>, where: 
     if (!isToken(name)) return invalid(`${where} has a name that is not a valid header name`);
     if (seen.has(key)) return invalid(`${where} has ${name} twice, in different cases`);
     seen.add(key);
+    if (typeof value !== "string") return invalid(`${name} in ${where} is not a string`);
     if (!isFieldValue(value)) return invalid(`${name} in ${where} has characters that a header cannot hold`);
     bytes += name.length + value.length;
     if (bytes > HEADERS_MAX_BYTES) return invalid(`${where} has over ${HEADERS_MAX_BYTES} bytes`);
@@ -62,10 +62,6 @@ export function checkHeaders(headers: Readonly<Record<string, unknown>>, where: 
     kept.push([name, value]);
   }
   return { kind: "ok", headers: Object.fromEntries(kept) };
-}
-
-function areStrings(headers: Readonly<Record<string, unknown>>): headers is Record<string, string> {
-  return Object.values(headers).every((value) => typeof value === "string");
 }
 
 /** RFC 9110, 5.1. `__proto__` would be one; no server asks for it, and no object should be given it. */

@@ -204,6 +204,11 @@ describe("messages of other producers", () => {
       download({ download_headers: { "X-A": "b\r\nc: d" } }),
       /download_headers that are refused/,
     ],
+    [
+      "a header whose value is a number",
+      download({ download_headers: { "X-A": 1 } }),
+      /download_headers that are refused: X-A in download_headers is not a string/,
+    ],
     ["a header of the connection", download({ download_headers: { Host: "x" } }), /download_headers that are refused/],
   ] as const) {
     test(`is told what is wrong with ${name}`, () => {
