@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { promisify } from "node:util";
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import "../../test/support/leftovers.ts";
 import { httpServer, rawServer } from "../../test/support/loopback-server.ts";
@@ -86,6 +88,15 @@ describe("the connection of a download", () => {
     const early = "HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n";
     await using server = await rawAnswer(`${early}${early}${head}Content-Length: 5\r\n\r\nhello`);
     assert.equal(`${await read(at(server))}`, "hello");
+  });
+
+  it("takes headers as large as Node was started for", async () => {
+    await using server = await rawAnswer(`${head}X: ${"x".repeat(20_000)}\r\nContent-Length: 5\r\n\r\nhello`);
+    const support = new URL("../../test/support/try-download.ts", import.meta.url);
+    const script = `const { read } = await import("${support}"); console.log(String(await read("${at(server)}")));`;
+    const args = ["--max-http-header-size=65536", "--input-type=module", "--eval", script];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    assert.equal(stdout, "hello\n");
   });
 
   it("fails when a body without a length ends in a reset", async () => {

@@ -27,6 +27,8 @@ export interface ConnectionOptions {
   headersTimeoutMs?: number;
   /** Between two pieces of the body, while we are waiting for one; any time by default. */
   idleTimeoutMs?: number;
+  /** Of the answer's headers; Node's own limit by default, which `--max-http-header-size` sets. */
+  headMaxBytes?: number;
   onDisconnect?(): void;
 }
 
@@ -42,12 +44,11 @@ export interface Answer {
 
 /** Idle connections are closed after this, or sooner when the other side says so. */
 const IDLE_MS = 4_000;
-const HEAD_MAX_BYTES = 16 * 1024;
 /** So much may lie here unread before the connection has to wait. */
 const UNREAD_BYTES = 64 * 1024;
 
 export function openConnection(origin: string, options: ConnectionOptions): Connection {
-  const { connector, headersTimeoutMs = 0, idleTimeoutMs = 0, onDisconnect } = options;
+  const { connector, headersTimeoutMs = 0, idleTimeoutMs = 0, headMaxBytes, onDisconnect } = options;
   const dialling = new AbortController();
   const dial = connector(dialling.signal);
   let dials = 0;
@@ -70,7 +71,7 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
       });
     },
     allowH2: false,
-    maxHeaderSize: HEAD_MAX_BYTES,
+    ...(headMaxBytes !== undefined && { maxHeaderSize: headMaxBytes }),
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: IDLE_MS,
     headersTimeout: headersTimeoutMs,

@@ -35,6 +35,7 @@ interface Kept {
 
 /** How long the rest of an answer is waited for. Nobody needs it; the connection can be used again if it is short. */
 const REST_MS = 1_000;
+const HEAD_MAX_BYTES = 16 * 1024;
 
 export function keptConnections(connector: ConnectorFactory): KeptConnections {
   const open = new Set<Kept>();
@@ -45,7 +46,8 @@ export function keptConnections(connector: ConnectorFactory): KeptConnections {
     const onDisconnect = (): void => {
       if (forget(kept)) void drop(kept);
     };
-    const kept: Kept = { origin, connection: openConnection(origin, { connector, onDisconnect }) };
+    const options = { connector, headMaxBytes: HEAD_MAX_BYTES, onDisconnect };
+    const kept: Kept = { origin, connection: openConnection(origin, options) };
     open.add(kept);
     return kept;
   }
