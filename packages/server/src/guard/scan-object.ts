@@ -39,13 +39,8 @@ export function scanObject(
         signal,
       });
       if (tried.kind === "scanned") {
-        const manner = { onQueueAway, sleep };
-        const { report, action } = await finishGuardedObject(
-          source,
-          tried.report,
-          { steps: objects, ...manner },
-          signal,
-        );
+        const manner = { steps: objects, onQueueAway, sleep };
+        const { report, action } = await finishGuardedObject(source, tried.report, manner, signal);
         return { object, report, action };
       }
       counts = tried.job;
