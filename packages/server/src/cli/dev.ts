@@ -6,13 +6,14 @@ import { Command } from "commander";
 import { findClamd } from "../engines/clamd/address.ts";
 import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd.ts";
 import { log } from "../log.ts";
+import { engineHealth } from "../pipeline/health.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
-import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 /** What `dev` has in place of the table's defaults. */
 const DEFAULTS = {
@@ -52,7 +53,9 @@ export function devCommand(): Command {
         logger,
         { allowShortKeys: true },
       );
-      process.stdout.write(banner({ settings, port: service.port, ownKey, checks: await engineChecks(service) }));
+      process.stdout.write(
+        banner({ settings, port: service.port, ownKey, checks: (await engineHealth(service.engine)).checks }),
+      );
       await runUntilSignal(service, {
         until,
         hangUps: signals,

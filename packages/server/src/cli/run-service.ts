@@ -1,11 +1,8 @@
 import type { RunningService } from "../app.ts";
-import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
-import type { EngineCheck } from "../scan/engine.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
 const SAME_SIGNAL_MS = 1000;
-const FIRST_CHECKS_MS = 5000;
 
 /** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {
@@ -33,12 +30,6 @@ export function hangUps(): HangUps {
       if (early) given();
     },
   };
-}
-
-/** What the engine can do, to be shown at the start. */
-export async function engineChecks({ engine }: RunningService): Promise<readonly EngineCheck[]> {
-  using limit = timeLimit(FIRST_CHECKS_MS);
-  return (await engine.health(limit.signal)).checks;
 }
 
 export interface RunOptions {

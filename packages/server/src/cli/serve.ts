@@ -1,11 +1,12 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { buffered, log } from "../log.ts";
+import { engineHealth } from "../pipeline/health.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
-import { engineChecks, hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -26,7 +27,7 @@ export function serveCommand(): Command {
       const signals = hangUps();
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger);
-      const checks = await engineChecks(service);
+      const checks = (await engineHealth(service.engine)).checks;
       logger("listening", {
         version,
         role: settings.role,
