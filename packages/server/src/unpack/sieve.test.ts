@@ -3,11 +3,12 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import fc from "fast-check";
 import { ar, arj, cab, compound, cpio, iso, packedBy7z, rpm } from "../../test/fixtures/archives.ts";
 import { stored, zip } from "../../test/fixtures/zip-writer.ts";
 import { memoryBlob } from "./blob.ts";
 import { containersIn } from "./openers.ts";
-import { mayHoldMembers } from "./sieve.ts";
+import { holdsText, mayHoldMembers } from "./sieve.ts";
 
 const content = Buffer.from("a payload of some length, and a little more of it\n".repeat(10));
 
@@ -51,4 +52,32 @@ test("noise and nothing do not, and no opener thinks so either", () => {
     assert.equal(mayHoldMembers(memoryBlob(bytes)), false);
     assert.deepEqual(containersIn(memoryBlob(bytes)), []);
   }
+});
+
+test("wherever text stands in noise it is found, and no shorter stretch is", () => {
+  /** Byte by byte. */
+  const plainly = (bytes: Uint8Array): boolean => {
+    let length = 0;
+    for (const byte of bytes) {
+      if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) length += 1;
+      else if (byte !== 0) length = 0;
+      if (length >= 24) return true;
+    }
+    return false;
+  };
+  const stretch = fc.oneof(
+    fc.tuple(fc.constantFrom(0x41, 0x20, 0x7e, 0x09, 0x0a, 0x0d), fc.integer({ min: 1, max: 26 })),
+    fc.tuple(fc.constant(0), fc.integer({ min: 1, max: 30 })),
+    fc.tuple(fc.constantFrom(0x7f, 0x80, 0xff, 0x1f, 0x01), fc.constant(1)),
+  );
+  let found = 0;
+  fc.assert(
+    fc.property(fc.array(stretch, { maxLength: 12 }), (stretches) => {
+      const bytes = Buffer.concat(stretches.map(([byte, count]) => Buffer.alloc(count, byte)));
+      assert.equal(holdsText(bytes), plainly(bytes));
+      if (holdsText(bytes)) found += 1;
+    }),
+    { numRuns: 5000 },
+  );
+  assert.ok(found > 500 && found < 4500);
 });

@@ -33,7 +33,7 @@ export function mayHoldMembers(file: Blob): boolean {
   if (!file.inMemory) return true;
   const head = headOf(file);
   if (isProgram(head) || mayBeLzma(head) || isWorkbook(head) || holdsText(file.bytes(0, file.size))) return true;
-  if (BY_HEAD.some((opener) => opener.find(file).length > 0)) return true;
+  for (const opener of byFirstByte(head[0] as number)) if (opener.find(file).length > 0) return true;
   const found = [...signaturesIn(file).keys()];
   return found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0);
 }
@@ -65,21 +65,51 @@ const BY_HEAD: readonly Opener[] = [
   ...unopenedKinds,
 ];
 
+const asked: (readonly Opener[] | undefined)[] = [];
+
+/** Those that may know a content which begins so: most know it by its first byte. */
+function byFirstByte(first: number): readonly Opener[] {
+  const found = asked[first] ?? BY_HEAD.filter(({ beginnings }) => !beginnings || beginnings[first] === 1);
+  asked[first] = found;
+  return found;
+}
+
 /** The shortest line by which an encoded file is known: `=ybegin line=128 size=60`. */
 const TEXT_BYTES = 24;
 
-/** Whether there is any stretch of letters, digits and the like: noise has none, most pictures have none. */
-function holdsText(bytes: Buffer): boolean {
-  let length = 0;
-  for (const byte of bytes) {
-    const printable = (byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d;
-    // Text of two bytes a character has a zero in every second place.
-    if (printable) length += 1;
-    else if (byte !== 0) length = 0;
-    if (length >= TEXT_BYTES) return true;
+/**
+ * Whether there is any stretch of letters, digits and the like: noise has none, most pictures have none. Text of two bytes a
+ * character has a zero in every second place, so zeros are passed over.
+ * @internal a test compares it with the plain way to look
+ */
+export function holdsText(bytes: Uint8Array): boolean {
+  let start = 0;
+  for (let end = TEXT_BYTES - 1; end < bytes.length; end = start + TEXT_BYTES - 1) {
+    // From the back: what no stretch goes across need not be looked at before that.
+    let at = end;
+    while (at >= start && MAY_BE_TEXT[bytes[at] as number] !== 0) at -= 1;
+    if (at >= start) {
+      start = at + 1;
+      continue;
+    }
+    let length = 0;
+    for (at = start; at < bytes.length; at += 1) {
+      const kind = MAY_BE_TEXT[bytes[at] as number];
+      if (kind === 0) break;
+      if (kind === PRINTABLE) length += 1;
+      if (length >= TEXT_BYTES) return true;
+    }
+    start = at + 1;
   }
   return false;
 }
+
+const PRINTABLE = 1;
+/** For each byte, whether it is in text by itself, in between, or not at all. */
+const MAY_BE_TEXT: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => {
+  if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) return PRINTABLE;
+  return byte === 0 ? 2 : 0;
+});
 
 /** Packers and installers are looked for in programs. */
 function isProgram(head: Buffer): boolean {
