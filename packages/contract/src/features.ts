@@ -130,8 +130,15 @@ function needed(part: string, bound: Bound): string {
 }
 
 export function supports(installation: Installation, feature: Feature): boolean {
-  return shortcoming(installation, feature) === undefined;
+  const known = answered.get(installation) ?? new Map<Feature, boolean>();
+  answered.set(installation, known);
+  const answer = known.get(feature) ?? shortcoming(installation, feature) === undefined;
+  known.set(feature, answer);
+  return answer;
 }
+
+/** Asked for every message, and an installation stays as it is. */
+const answered = new WeakMap<Readonly<Installation>, Map<Feature, boolean>>();
 
 export function featuresOf(installation: Installation): Readonly<Record<Feature, boolean>> {
   const names = Object.keys(featureTable) as Feature[];

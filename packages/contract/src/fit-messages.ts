@@ -67,7 +67,7 @@ function fit<Fields extends object>(
   const fitted = { ...fields };
   for (const field of Object.keys(needs) as OptionalField<Fields>[]) {
     const feature = needs[field];
-    if (feature && !supports(installation, feature)) delete fitted[field];
+    if (feature && field in fitted && !supports(installation, feature)) delete fitted[field];
   }
   return fitted;
 }

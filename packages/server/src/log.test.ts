@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { type LogLevel, log } from "./log.ts";
 
@@ -29,3 +30,26 @@ test("level error leaves out what went well, silent leaves out everything", () =
   silent.say.error("engine");
   assert.deepEqual(silent.written, []);
 });
+
+const ends: Record<string, string> = {
+  "by itself": "",
+  "by process.exit": "process.exit(3)",
+  "with an error that nobody caught": "throw new Error('not caught')",
+  "with a rejection that nobody caught": "Promise.reject(new Error('not caught'))",
+};
+for (const [how, end] of Object.entries(ends)) {
+  test(`no line is lost when the process ends ${how}`, () => {
+    // More than a pipe holds.
+    const program = `
+      import { buffered, log } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
+      const say = log({ level: "info", format: "json", write: buffered(process.stdout) });
+      for (let at = 0; at < 5000; at += 1) say("request", { at });
+      ${end}`;
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" });
+    const written = stdout.trimEnd().split("\n");
+    assert.deepEqual(
+      written.map((line) => JSON.parse(line).at),
+      Array.from({ length: 5000 }, (_, at) => at),
+    );
+  });
+}

@@ -1,3 +1,5 @@
+import { writeSync } from "node:fs";
+
 /**
  * One wide line per thing that happened: a request, a job run, a callback try, a start or a stop. No narration, and
  * never a secret: whoever logs passes fields, not objects that hold keys, headers or file contents.
@@ -61,25 +63,45 @@ export interface LogOptions {
 export function log(options: LogOptions): Log {
   const { level, format, write, now = Date.now } = options;
   const line = format === "json" ? jsonLine : textLine;
-  const at =
-    (severity: "debug" | "info" | "error") =>
-    (event: LogEvent, fields: LogFields = {}): void => {
-      if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return;
-      write(`${line({ time: new Date(now()).toISOString(), level: severity, event, ...fields })}\n`);
-    };
+  const timeOf = timeText();
+  const at = (severity: "debug" | "info" | "error"): Log["error"] => {
+    if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return () => {};
+    return (event, fields = {}) => write(line({ time: timeOf(now()), severity, event }, fields));
+  };
   return Object.assign(at("info"), { error: at("error"), debug: at("debug") });
 }
 
-function jsonLine(fields: LogFields): string {
-  return JSON.stringify(fields);
+/** What every line begins with. */
+interface LineHead {
+  time: string;
+  severity: string;
+  event: LogEvent;
 }
 
-function textLine({ time, event, level, ...fields }: LogFields): string {
+/** The head needs no escapes, so that the fields alone are left to JSON. */
+function jsonLine({ time, severity, event }: LineHead, fields: LogFields): string {
+  const rest = JSON.stringify(fields);
+  return `{"time":"${time}","level":"${severity}","event":"${event}"${rest === "{}" ? "}" : `,${rest.slice(1)}`}\n`;
+}
+
+/** Many lines have the same millisecond, and to spell it takes longer than the rest of the line. */
+function timeText(): (now: number) => string {
+  let last = Number.NaN;
+  let text = "";
+  return (now) => {
+    if (now === last) return text;
+    last = now;
+    text = new Date(now).toISOString();
+    return text;
+  };
+}
+
+function textLine({ time, severity, event }: LineHead, fields: LogFields): string {
   const words = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${plain(value)}`);
-  const mark = level === "error" ? "ERROR " : "";
-  return [String(time).slice(11, 19), `${mark}${event}`, ...words].join(" ");
+  const mark = severity === "error" ? "ERROR " : "";
+  return `${[time.slice(11, 19), `${mark}${event}`, ...words].join(" ")}\n`;
 }
 
 /** Control characters of a client never reach a terminal. */
@@ -92,18 +114,37 @@ function plain(value: unknown): string {
 const BUFFER_MS = 10;
 
 /** Buffers lines for a moment before they are written, and writes what is left when the process ends. */
-export function buffered(write: (text: string) => void): (line: string) => void {
+export function buffered(stdout: typeof process.stdout): (line: string) => void {
   let lines = "";
   let timer: NodeJS.Timeout | undefined;
-  const flush = (): void => {
+  const flush = (write: (text: string) => void): void => {
     clearTimeout(timer);
     timer = undefined;
     if (lines !== "") write(lines);
     lines = "";
   };
-  process.once("exit", flush);
+  const toStream = (text: string): void => void stdout.write(text);
+  // What a stream cannot write at once it never writes when the process ends.
+  process.once("exit", () => flush(stdout.writableLength === 0 ? (text) => writeAtEnd(stdout.fd, text) : toStream));
   return (line) => {
     lines += line;
-    timer ??= setTimeout(flush, BUFFER_MS);
+    timer ??= setTimeout(flush, BUFFER_MS, toStream);
   };
+}
+
+/** A reader that does not read must not keep us from ending. */
+const LAST_WRITES = 200;
+const LAST_PAUSE_MS = 5;
+
+function writeAtEnd(descriptor: number, text: string): void {
+  let rest = Buffer.from(text);
+  for (let tries = 0; rest.length > 0 && tries < LAST_WRITES; tries += 1) {
+    try {
+      rest = rest.subarray(writeSync(descriptor, rest));
+    } catch (error) {
+      // The pipe is full. Nobody reads it any more in all other cases.
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_PAUSE_MS);
+    }
+  }
 }

@@ -45,22 +45,23 @@ const METHODS = ["GET", "HEAD", "POST"];
 
 export function metrics(): Metrics {
   const gauges: Gauge[] = [];
-  const counts = new Map<string, Map<string, number>>();
+  const counts = new Map(Object.keys(counters).map((event) => [event, nothingCounted()]));
 
   function count(event: string, fields: LogFields = {}): void {
-    const counter = Object.hasOwn(counters, event) ? counters[event as keyof typeof counters] : undefined;
-    if (!counter) return;
-    const labels = Object.fromEntries(
-      counter.labels.flatMap((name) => {
-        const value = fields[name];
-        if (value === undefined) return [];
-        return [[name, name === "method" && !METHODS.includes(String(value)) ? "other" : value]];
-      }),
-    );
-    const values = counts.get(counter.name) ?? new Map<string, number>();
-    counts.set(counter.name, values);
-    const key = labelText(labels);
-    values.set(key, (values.get(key) ?? 0) + 1);
+    let counted = counts.get(event);
+    if (!counted) return;
+    for (const name of counters[event as keyof typeof counters].labels) {
+      const field = fields[name];
+      const given = field === undefined ? undefined : String(field);
+      const value = name === "method" && given !== undefined && !METHODS.includes(given) ? "other" : given;
+      let next: Counted | undefined = counted.further.get(value);
+      if (!next) {
+        next = nothingCounted();
+        counted.further.set(value, next);
+      }
+      counted = next;
+    }
+    counted.count += 1;
   }
 
   return {
@@ -77,8 +78,8 @@ export function metrics(): Metrics {
     watch: (more) => void gauges.push(...more),
 
     async text() {
-      const blocks = Object.values(counters).map(({ name, help }) => {
-        const lines = [...(counts.get(name) ?? [])].map(([labels, value]) => `${name}${labels} ${value}`);
+      const blocks = Object.entries(counters).map(([event, { name, help, labels }]) => {
+        const lines = [...countsBy(labels, counts.get(event))].map(([found, value]) => `${name}${found} ${value}`);
         return block({ name, help, type: "counter" }, lines);
       });
       const asked = await Promise.all(
@@ -93,6 +94,27 @@ export function metrics(): Metrics {
       return [...blocks, ...asked].join("");
     },
   };
+}
+
+/** Those of an event with the same values of the labels so far, and those among them with one value of the next. */
+interface Counted {
+  count: number;
+  further: Map<string | undefined, Counted>;
+}
+
+function nothingCounted(): Counted {
+  return { count: 0, further: new Map() };
+}
+
+function* countsBy(
+  names: readonly string[],
+  counted: Counted | undefined,
+  labels: Labels = {},
+): Generator<[labels: string, count: number]> {
+  if (counted && counted.count > 0) yield [labelText(labels), counted.count];
+  const [name = "", ...others] = names;
+  for (const [value, next] of counted?.further ?? [])
+    yield* countsBy(others, next, value === undefined ? labels : { ...labels, [name]: value });
 }
 
 function block({ name, help, type }: Pick<Gauge, "name" | "help" | "type">, lines: readonly string[]): string {

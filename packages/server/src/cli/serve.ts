@@ -21,7 +21,7 @@ export function serveCommand(): Command {
       const logger = log({
         level: settings.logLevel,
         format: "json",
-        write: buffered((text) => process.stdout.write(text)),
+        write: buffered(process.stdout),
       });
       const until = stopSignal();
       const signals = hangUps();

@@ -20,8 +20,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   const prefixes = routes.filter((route) => route.prefix);
 
   function routeOf(request: ApiRequest): Route {
-    const under = prefixes.filter((route) => request.path.startsWith(route.path));
-    const candidates = byPath.get(request.path) ?? under;
+    const candidates = byPath.get(request.path) ?? prefixes.filter((route) => request.path.startsWith(route.path));
     if (candidates.length === 0) {
       throw new Problem(404, "not_found", {
         message: "there is nothing at this path",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wrongKeys } from "./bearer-auth.ts";
+import { bearerAuth, wrongKeys } from "./bearer-auth.ts";
 import { Problem } from "./problem.ts";
 
 const never = new AbortController().signal;
@@ -92,4 +92,24 @@ test("answers that are held back are bounded: beyond that 429 comes at once", as
     ["held", "refused"].map((each) => outcomes.filter((outcome) => outcome === each).length),
     [500, 500],
   );
+});
+
+test("a key is accepted again and again, and no longer when it is taken away", () => {
+  const auth = bearerAuth(["first-of-the-keys", "second-of-the-keys"]);
+  const first = { authorization: "Bearer first-of-the-keys" };
+  const digests = Array.from({ length: 3 }, () => auth.check(first));
+  assert.equal(new Set(digests).size, 1);
+  assert.notEqual(auth.check({ authorization: "Bearer second-of-the-keys" }), digests[0]);
+  assert.equal(auth.check({ "x-api-key": "first-of-the-keys" }), digests[0]);
+  for (const authorization of ["Bearer first-of-the-key", "Bearer first-of-the-keys2", "first-of-the-keys", ""])
+    assert.throws(() => auth.check({ authorization }), Problem);
+  auth.change(["second-of-the-keys"]);
+  assert.throws(() => auth.check(first), Problem);
+  assert.ok(auth.check({ authorization: "bearer  second-of-the-keys" }));
+});
+
+test("however many spellings of a right key come, few are remembered, and all are accepted", () => {
+  const auth = bearerAuth(["one-of-the-keys"]);
+  for (let spaces = 1; spaces < 1000; spaces += 1)
+    assert.ok(auth.check({ authorization: `Bearer${" ".repeat(spaces)}one-of-the-keys` }));
 });

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { Problem } from "./problem.ts";
 
-/** Keys are kept as digests and every one is compared in full, so that timing gives nothing away. */
+/** An offered key's digest is compared with every accepted one, and in full, so that timing gives nothing away. */
 export interface BearerAuth {
   /**
    * The digest of the accepted secret that the request carries, in hex: as `Authorization: Bearer`, or as `x-api-key` in the
@@ -13,8 +13,16 @@ export interface BearerAuth {
   change(apiKeys: readonly string[]): void;
 }
 
+/** Headers that are remembered: one client writes its key in one way. */
+const MOST_REMEMBERED = 256;
+
 export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
   let accepted = apiKeys.map(digest);
+  /**
+   * Headers with a right key, and its digest. To find one takes as long for every wrong key: it is looked up by a hash with a
+   * seed of this process, and compared with a header of the same hash only. Wrong ones are not remembered.
+   */
+  const remembered = new Map<string, string>();
 
   function isAccepted(offered: Buffer): boolean {
     let matches = 0;
@@ -24,10 +32,16 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
 
   return {
     check({ authorization, "x-api-key": apiKey }) {
+      const known = apiKey === undefined && authorization !== undefined ? remembered.get(authorization) : undefined;
+      if (known !== undefined) return known;
       const bearer = /^bearer +([\x21-\x7e]+)$/i.exec(authorization?.trim() ?? "")?.[1];
       const offered = [bearer, apiKey?.trim() || undefined].filter((key) => key !== undefined).map(digest);
-      const found = offered.find(isAccepted);
-      if (found) return found.toString("hex");
+      const found = offered.find(isAccepted)?.toString("hex");
+      if (found !== undefined) {
+        const isBearer = apiKey === undefined && authorization !== undefined;
+        if (isBearer && remembered.size < MOST_REMEMBERED) remembered.set(authorization, found);
+        return found;
+      }
       if (offered.length > 0) throw unauthorized("the bearer secret is not one of this installation's API keys");
       throw unauthorized(
         authorization === undefined ? "the Authorization header is missing" : "the Authorization header is malformed",
@@ -35,6 +49,7 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
     },
     change(keys) {
       accepted = keys.map(digest);
+      remembered.clear();
     },
   };
 }

@@ -72,8 +72,12 @@ export function renderedOnce(answer: Answer): Answer {
   return { status, headers, rendered: { type: body.type, content: Buffer.from(body.content) } };
 }
 
+/** As nearly all of them are. */
+const PLAIN_PATH = /^(?:\/[\w.-]+)+$/;
+
 /** `/path?query`, or the same after `http://host` as a proxy's client sends it. Slashes are collapsed. */
 export function requestTarget(target: string): { path: string; query: string } {
+  if (PLAIN_PATH.test(target)) return { path: target, query: "" };
   const local = target.replace(/^https?:\/\/[^/?#]*/i, "");
   const queryAt = local.indexOf("?");
   const path = queryAt === -1 ? local : local.slice(0, queryAt);

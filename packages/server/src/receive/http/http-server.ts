@@ -72,7 +72,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
     const connection = connections.get(socket);
-    await connection?.turn(message, response);
+    const othersFirst = connection?.turn(message, response);
+    if (othersFirst) await othersFirst;
     const started = performance.now();
     const gone = new AbortController();
     const notes: UnderWay["notes"] = {};
@@ -100,7 +101,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       remote,
       ...notes,
     });
-    await sent;
+    if (sent) await sent;
   }
 
   const serverOptions: ServerOptions = {

@@ -25,7 +25,9 @@ export function incomingRequest(
     method: message.method ?? "",
     remote: context.remote,
     path,
-    query: new URLSearchParams(query),
+    get query() {
+      return new URLSearchParams(query);
+    },
     headers: message.headers as ApiRequest["headers"],
     contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
     body: bodyChunks(message, begin),
@@ -69,15 +71,20 @@ async function* bodyChunks(message: IncomingMessage, begin: () => void): AsyncGe
 }
 
 function hasRepeated(rawHeaders: readonly string[]): boolean {
-  const seen = new Set<string>();
+  const seen: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]?.toLowerCase() ?? "";
-    if (!ONCE_ONLY.has(name)) continue;
-    if (seen.has(name)) return true;
-    seen.add(name);
+    const name = rawHeaders[at] as string;
+    // Most headers are none of these by their length alone.
+    if (!ONCE_ONLY_LENGTHS.has(name.length)) continue;
+    const plainName = name.toLowerCase();
+    if (!ONCE_ONLY.has(plainName)) continue;
+    if (seen.includes(plainName)) return true;
+    seen.push(plainName);
   }
   return false;
 }
+
+const ONCE_ONLY_LENGTHS: ReadonlySet<number> = new Set([...ONCE_ONLY].map((name) => name.length));
 
 function numberOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text);
@@ -98,8 +105,15 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
   }
   const isTrusted = (address: string): boolean => trusted.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
+  let last = { peer: "", client: "" };
+  const plainPeer = (peer: string): string => {
+    // Requests of one client come one after the other.
+    if (peer !== last.peer) last = { peer, client: plain(peer) ?? peer };
+    return last.client;
+  };
+
   return (peer = "", forwarded = "") => {
-    let client = plain(peer) ?? peer;
+    let client = plainPeer(peer);
     if (trustedProxies.length === 0) return client;
     const addresses = forwarded.split(",").map(plain);
     while (addresses.length > 0 && isIP(client) !== 0 && isTrusted(client)) {

@@ -8,8 +8,8 @@ import type { Socket } from "node:net";
  * before has left, and the rest waits with the socket not being read.
  */
 export interface Connection {
-  /** Resolves when every request before this one is answered; never, when the connection is gone by then. */
-  turn(message: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Resolves when every request before this one is answered; never, when the connection is gone by then. Undefined: it is now. */
+  turn(message: IncomingMessage, response: ServerResponse): Promise<void> | undefined;
   /** A request is being answered, or waits to be, or has begun to arrive after another. */
   readonly busy: boolean;
   /** There is more behind the request that is being answered. */
@@ -99,13 +99,15 @@ export function oneAtATime(socket: Socket): Connection {
       return waiting.length > 0 || rest !== undefined;
     },
     turn(message, response) {
+      if (!current && !following) {
+        take(message, response);
+        return undefined;
+      }
       return new Promise((resolve) => {
-        const begin = (): void => {
+        waiting.push(() => {
           take(message, response);
           resolve();
-        };
-        if (current || following) waiting.push(begin);
-        else begin();
+        });
       });
     },
   };

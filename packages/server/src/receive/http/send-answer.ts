@@ -16,31 +16,41 @@ export interface SendOptions {
 /** How much of an unwanted body is thrown away before the connection is cut. */
 const LINGER_BYTES = 1024 * 1024;
 
-export async function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> {
+/** Undefined where there is nothing to wait for. */
+export function sendAnswer(response: ServerResponse, answer: Answer, options: SendOptions): Promise<void> | undefined {
   const { stream } = answer;
-  // Of a connection that moves no byte, in either direction; ends with the answer.
-  response.setTimeout(options.unreadMs, () => response.destroy());
-  if (stream) return sendStream(response, { ...answer, stream }, options);
+  if (stream) {
+    cutIfUnread(response, options);
+    return sendStream(response, { ...answer, stream }, options);
+  }
   const body = answerBody(answer);
+  const length = body ? Buffer.byteLength(body.content) : 0;
   response.writeHead(answer.status, {
     "X-Request-Id": options.requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...(body && { "Content-Type": body.type }),
-    ...(answer.status !== 204 && { "Content-Length": body ? Buffer.byteLength(body.content) : 0 }),
+    ...(answer.status !== 204 && { "Content-Length": length }),
     ...(options.close && { Connection: "close" }),
     ...answer.headers,
   });
   if (!options.close || options.unread.complete) {
-    response.end(body?.content);
-    return;
+    // Head and body leave in one piece. What has as many bytes as characters needs no encoding.
+    response.end(body?.content, length === body?.content.length ? "latin1" : "utf8");
+    if (response.socket?.writableLength !== 0) cutIfUnread(response, options);
+    return undefined;
   }
+  cutIfUnread(response, options);
   // Closing while the client still sends would reset the connection and take the answer with it. So the answer leaves
   // whole, and what still comes is thrown away for a moment.
   if (body && options.unread.method !== "HEAD") response.write(body.content);
   else response.flushHeaders();
-  await thrownAway(options.unread, options.lingerMs);
-  response.end();
+  return thrownAway(options.unread, options.lingerMs).then(() => void response.end());
+}
+
+/** Of a connection that moves no byte, in either direction; ends with the answer. */
+function cutIfUnread(response: ServerResponse, { unreadMs }: SendOptions): void {
+  response.setTimeout(unreadMs, () => response.destroy());
 }
 
 async function sendStream(
