@@ -2,6 +2,7 @@ import { findings } from "@lazaret/contract";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
+import { isWhole, wholeBytes } from "../scan/whole-bytes.ts";
 import { fileBlob, memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
@@ -55,10 +56,14 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
   }
 
   async function scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
+    const content = isWhole(bytes) ? bytes.takeAll() : undefined;
+    // Nothing in it is for the threads, and clamd need not wait for them.
+    if (content && clamd && !threads.hasRules && !mayHoldMembers(memoryBlob(content)))
+      return clamd.scan(wholeBytes(content), signal);
     const ready = Promise.withResolvers<void>();
     // Nobody may be waiting for it.
     ready.promise.catch(() => {});
-    const [forThreads = bytes, forClamd = bytes] = clamd ? broadcast(bytes, 2) : [bytes];
+    const [forThreads = bytes, forClamd = bytes] = clamd && !content ? broadcast(bytes, 2) : [bytes];
     const stop = (reader: AsyncIterable<Uint8Array>) => (): void => {
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };
@@ -70,7 +75,9 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     let overruled = false;
 
     async function byThreads(): Promise<Verdict> {
-      const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
+      const file: Spooled = content
+        ? { kind: "memory", bytes: content }
+        : await threads.spool(forThreads, signal).finally(stop(forThreads));
       try {
         const { verdict, decrypted = false } = await unpackAndMatch(file, ready, signal);
         const said = verdict.kind === "clean" ? await byClamd : undefined;
@@ -164,7 +171,14 @@ function together(outcomes: readonly PromiseSettledResult<Verdict>[]): Verdict {
   return infected;
 }
 
-async function* sampled(bytes: AsyncIterable<Uint8Array>, sample: Sampler): AsyncGenerator<Uint8Array> {
+function sampled(bytes: AsyncIterable<Uint8Array>, sample: Sampler): AsyncIterable<Uint8Array> {
+  if (!isWhole(bytes)) return sampledChunks(bytes, sample);
+  const content = bytes.takeAll();
+  sample.see(content);
+  return wholeBytes(content);
+}
+
+async function* sampledChunks(bytes: AsyncIterable<Uint8Array>, sample: Sampler): AsyncGenerator<Uint8Array> {
   for await (const chunk of bytes) {
     sample.see(chunk);
     yield chunk;

@@ -27,27 +27,79 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
   let waitedMs = 0;
   let complete = false;
 
-  async function* read(): AsyncGenerator<Uint8Array> {
+  /** An iterator by hand: a generator would take three promises more for each chunk. */
+  function read(): AsyncIterator<Uint8Array> {
     const iterator = bytes[Symbol.asyncIterator]();
-    const reading = abortable(iterator, signal);
-    try {
+    let begun = false;
+    let ended = false;
+    let giveUp: ((reason: unknown) => void) | undefined;
+    const onAbort = (): void => giveUp?.(signal.reason);
+
+    function end(): IteratorReturnResult<undefined> {
+      if (!ended) {
+        ended = true;
+        signal.removeEventListener("abort", onAbort);
+        // Not awaited: a source that hangs in next() would never come back from return() either.
+        if (!complete) void iterator.return?.().catch(() => {});
+      }
+      return { done: true, value: undefined };
+    }
+
+    function begin(): void {
+      begun = true;
       if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
-      for (;;) {
-        const asked = now();
-        const next = await reading.next();
-        waitedMs += now() - asked;
-        if (next.done) break;
+      if (signal.aborted) throw signal.reason;
+      signal.addEventListener("abort", onAbort, { once: true });
+    }
+
+    function taken(next: IteratorResult<Uint8Array>): IteratorResult<Uint8Array> {
+      if (!next.done) {
         sizeBytes += next.value.byteLength;
         if (sizeBytes > maxBytes) throw tooBig(maxBytes);
-        if (next.value.byteLength > 0) yield next.value;
+        return next;
       }
       if (announcedBytes !== undefined && sizeBytes !== announcedBytes) throw wrongLength(sizeBytes, announcedBytes);
       complete = true;
-    } finally {
-      reading.forget();
-      // Not awaited: a source that hangs in next() would never come back from return() either.
-      if (!complete) void iterator.return?.().catch(() => {});
+      return end();
     }
+
+    return {
+      next() {
+        if (ended) return Promise.resolve({ done: true, value: undefined });
+        // Not Promise.race: that would keep every chunk alive.
+        return new Promise((resolve, reject) => {
+          const fail = (error: unknown): void => {
+            end();
+            reject(error);
+          };
+          const ask = (): void => {
+            const asked = now();
+            const take = (next: IteratorResult<Uint8Array>): void => {
+              waitedMs += now() - asked;
+              if (ended) return;
+              try {
+                const result = taken(next);
+                if (!result.done && result.value.byteLength === 0) ask();
+                else resolve(result);
+              } catch (error) {
+                fail(error);
+              }
+            };
+            iterator.next().then(take, fail);
+          };
+          try {
+            if (!begun) begin();
+            signal.throwIfAborted();
+          } catch (error) {
+            fail(error);
+            return;
+          }
+          giveUp = fail;
+          ask();
+        });
+      },
+      return: async () => end(),
+    };
   }
 
   return {
@@ -61,23 +113,6 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
     get complete() {
       return complete;
     },
-  };
-}
-
-/** An iterator whose waiting ends when the signal aborts. Not Promise.race: that would keep every chunk alive. */
-function abortable<T>(iterator: AsyncIterator<T>, signal: AbortSignal) {
-  let giveUp: ((reason: unknown) => void) | undefined;
-  const onAbort = (): void => giveUp?.(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  return {
-    next(): Promise<IteratorResult<T>> {
-      return new Promise((resolve, reject) => {
-        if (signal.aborted) reject(signal.reason);
-        giveUp = reject;
-        iterator.next().then(resolve, reject);
-      });
-    },
-    forget: () => signal.removeEventListener("abort", onAbort),
   };
 }
 

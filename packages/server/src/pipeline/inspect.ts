@@ -8,6 +8,7 @@ import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
 import type { Engine } from "../scan/engine.ts";
+import { isWhole, wholeBytes } from "../scan/whole-bytes.ts";
 import { type Again, afterEngineFault, afterFailedDownload, type ScanCounts } from "./retry-policy.ts";
 
 /** What the middle of every scan needs. */
@@ -104,14 +105,32 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
 /** The same bytes, and whether they were read to their end. */
 function toTheEnd(bytes: AsyncIterable<Uint8Array>): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
   let complete = false;
-  async function* read(): AsyncGenerator<Uint8Array> {
-    yield* bytes;
+  const atEnd = (): void => {
     complete = true;
-  }
+  };
   return {
-    bytes: read(),
+    bytes: isWhole(bytes) ? wholeBytes(bytes.takeAll(), atEnd) : watchedForEnd(bytes, atEnd),
     get complete() {
       return complete;
+    },
+  };
+}
+
+function watchedForEnd(bytes: AsyncIterable<Uint8Array>, atEnd: () => void): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = bytes[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const next = await iterator.next();
+          if (next.done) atEnd();
+          return next;
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { gate } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
+import { wholeBytes } from "./whole-bytes.ts";
 
 /**
  * Who may scan now, of those who wait for the result.
@@ -118,10 +119,12 @@ export function admission(options: AdmissionOptions): Admission {
       places.add(place);
 
       async function enter(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, release = (): void => {}) {
-        const leaveSlot = await door.enter(signal, key).catch((error) => {
-          release();
-          throw error;
-        });
+        const leaveSlot =
+          (signal.aborted ? undefined : door.tryEnter(key)) ??
+          (await door.enter(signal, key).catch((error) => {
+            release();
+            throw error;
+          }));
         place.inSlot = true;
         return {
           bytes,
@@ -137,7 +140,7 @@ export function admission(options: AdmissionOptions): Admission {
         async admit(bytes, signal) {
           const rest = bytes[Symbol.asyncIterator]();
           const { first, fast, done } = await beginningOf(rest, now);
-          if (done) return enter(allOf(first), signal);
+          if (done) return enter(wholeBytes(first[0] ?? new Uint8Array()), signal);
           if (fast) return enter(watched(first, rest, place), signal);
           const held = await hold(joined(first, rest), signal);
           return enter(held.read(), signal, held.release);

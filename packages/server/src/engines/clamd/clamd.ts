@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../flow/time-limit.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Engine, EngineCheck } from "../../scan/engine.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
@@ -5,7 +6,7 @@ import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
-import { orAborted, type SessionOptions } from "./session.ts";
+import type { SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
 import { askVersion, type ClamdVersion, signatureAge } from "./version.ts";
@@ -98,13 +99,16 @@ export function clamd(options: ClamdOptions): Clamd {
     let watch: RoomWatch | undefined;
     let doubt: unknown;
     return {
-      async beforeEnd(bytesSent) {
+      beforeEnd(bytesSent) {
         watch ??= folder.watch();
         const room = watch.measure();
+        if (room !== "unseen" && room !== "short") return;
         // The stream goes on whatever comes of it: what clamd finds counts all the same.
-        if (room === "unseen" || room === "short") await shown.prove(bytesSent).catch((error) => (doubt ??= error));
+        return shown.prove(bytesSent).catch((error) => {
+          doubt ??= error;
+        });
       },
-      async believe(signal) {
+      believe(signal) {
         const room = watch?.end() ?? folder.room();
         if (room === "full") {
           distrust();
@@ -114,8 +118,8 @@ export function clamd(options: ClamdOptions): Clamd {
         if (room === "short" && gaveSilentWays >= began) {
           throw new EngineUnavailable(`clamd's temporary folder ${folder.path} ran short of room while it looked`);
         }
-        await orAborted(shown.settle(), signal);
-        if (room !== "enough") await orAborted(shown.prove(0), signal);
+        if (shown.trusted && room === "enough") return undefined;
+        return unlessAborted(room === "enough" ? shown.settle() : shown.settle().then(() => shown.prove(0)), signal);
       },
       end: () => void watch?.end(),
     };
@@ -184,9 +188,10 @@ export function clamd(options: ClamdOptions): Clamd {
 }
 
 interface Witness {
-  beforeEnd(bytesSent: number): Promise<void>;
-  /** Throws when an OK does not count. */
-  believe(signal: AbortSignal): Promise<void>;
+  /** Undefined where there is nothing to wait for. */
+  beforeEnd(bytesSent: number): Promise<void> | undefined;
+  /** Throws when an OK does not count. Undefined: it does. */
+  believe(signal: AbortSignal): Promise<void> | undefined;
   end(): void;
 }
 

@@ -27,18 +27,23 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   const { address, idleMs, onOpened, onGone, onFault } = options;
   const slots = gate({ slots: options.slots });
   const open = new Set<Session>();
-  const idle = new Map<Session, NodeJS.Timeout>();
+  /** Those that wait for work, the most recently used last. */
+  const idle: Session[] = [];
+  /** One timer for each session, which is begun again each time it is given back. */
+  const timers = new Map<Session, NodeJS.Timeout>();
   let closed = false;
 
-  async function takeSession(signal: AbortSignal): Promise<Session> {
-    // The most recently used first, so that the others grow old and are dropped.
-    for (const [session, timer] of [...idle].reverse()) {
-      clearTimeout(timer);
-      idle.delete(session);
+  /** The most recently used first, so that the others grow old and are dropped. */
+  function takeIdle(): Session | undefined {
+    for (let session = idle.pop(); session; session = idle.pop()) {
       if (session.idle) return session;
-      open.delete(session);
+      drop(session);
       onGone();
     }
+    return undefined;
+  }
+
+  async function openAnother(signal: AbortSignal): Promise<Session> {
     const session = await openSession(address, options, signal);
     open.add(session);
     if (closed) drop(session);
@@ -51,15 +56,24 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
       drop(session);
       return;
     }
-    const timer = setTimeout(() => {
-      idle.delete(session);
-      drop(session);
-    }, idleMs).unref();
-    idle.set(session, timer);
+    idle.push(session);
+    const timer = timers.get(session);
+    if (timer) timer.refresh();
+    else timers.set(session, setTimeout(dropIdle, idleMs, session).unref());
+  }
+
+  function dropIdle(session: Session): void {
+    const at = idle.indexOf(session);
+    // Somebody uses it.
+    if (at === -1) return;
+    idle.splice(at, 1);
+    drop(session);
   }
 
   function drop(session: Session): void {
     open.delete(session);
+    clearTimeout(timers.get(session));
+    timers.delete(session);
     session.close();
   }
 
@@ -70,10 +84,11 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
 
     async use(work, signal) {
       if (closed) throw new EngineUnavailable("the engine is closed");
-      const leave = await slots.enter(signal);
+      signal.throwIfAborted();
+      const leave = slots.tryEnter() ?? (await slots.enter(signal));
       let session: Session;
       try {
-        session = await takeSession(signal);
+        session = takeIdle() ?? (await openAnother(signal));
       } catch (error) {
         leave();
         if (error instanceof EngineUnavailable) onFault();
@@ -86,19 +101,20 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
         throw error;
       } finally {
         // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.
-        void session.settled().then(() => {
+        const end = (): void => {
           giveBack(session);
           leave();
-        });
+        };
+        const settled = session.settled();
+        if (settled) void settled.then(end);
+        else end();
       }
     },
 
     close() {
       closed = true;
-      for (const timer of idle.values()) clearTimeout(timer);
-      idle.clear();
-      for (const session of open) session.close();
-      open.clear();
+      idle.length = 0;
+      for (const session of [...open]) drop(session);
     },
   };
 }

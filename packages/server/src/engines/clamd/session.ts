@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { EngineUnavailable } from "../../model/faults.ts";
+import { isWhole } from "../../scan/whole-bytes.ts";
 import { type ClamdAddress, connectOptions, describeAddress } from "./address.ts";
 import { type Reply, readReply } from "./reply.ts";
 
@@ -16,8 +17,8 @@ import { type Reply, readReply } from "./reply.ts";
 export interface Session {
   /** Sends the bytes and answers with clamd's reply. Throws what `bytes` throws, `signal.reason`, or a fault. */
   scan(bytes: StreamBytes, options: StreamOptions): Promise<Reply>;
-  /** Resolves when clamd holds no thread for this session any more. */
-  settled(): Promise<void>;
+  /** Resolves when clamd holds no thread for this session any more. Undefined: it holds none. */
+  settled(): Promise<void> | undefined;
   /** Nothing is sent or waited for, and it can be used. */
   readonly idle: boolean;
   readonly alive: boolean;
@@ -41,12 +42,16 @@ export interface SessionOptions {
 /** A stream that clamd has not answered yet. */
 interface Pending {
   ended: boolean;
+  /** Set while it is sent: no more of it is wanted. */
+  interrupt?: () => void;
   resolve(reply: Reply): void;
-  reject(error: Error): void;
+  reject(error: unknown): void;
 }
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
+/** So much is copied, so that a small file leaves in one piece. */
+const COPIED_BYTES = 16 * 1024;
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
@@ -67,17 +72,25 @@ export async function openSession(
   let commands = 0;
   let received = "";
   let sending: number | undefined;
-  let turn: Promise<void> = Promise.resolve();
+  /** Those who wait until the streams before theirs are sent. */
+  const line: (() => void)[] = [];
+  let turnTaken = false;
   let onDrain: (() => void) | undefined;
-  let busy: Promise<unknown> = Promise.resolve();
+  /** clamd still works for somebody who has gone: to be closed when it is done. */
+  let doomed = false;
+  const whenSettled: (() => void)[] = [];
 
   function die(reason: Error): void {
     if (dead) return;
     dead = true;
     socket.destroy();
-    for (const stream of pending.values()) stream.reject(reason);
+    for (const stream of pending.values()) {
+      stream.reject(reason);
+      stream.interrupt?.();
+    }
     pending.clear();
     onDrain?.();
+    for (const settle of whenSettled.splice(0)) settle();
   }
 
   socket.setEncoding("latin1");
@@ -89,9 +102,12 @@ export async function openSession(
       return die(new EngineUnavailable(`clamd at ${where} sent an endless reply`, LOOKING));
     takeReplies(lines);
   });
-  socket.on("timeout", () =>
-    die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING)),
-  );
+  // Counts from the last byte that went either way. As long as nothing is waited for it means nothing.
+  socket.setTimeout(options.replyTimeoutMs);
+  socket.on("timeout", () => {
+    if (![...pending.values()].some((stream) => stream.ended)) return;
+    die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING));
+  });
   socket.on("drain", () => onDrain?.());
   socket.on("error", (cause) =>
     die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileScanning: true })),
@@ -103,6 +119,11 @@ export async function openSession(
 
   /** None of the replies that came together counts unless all of them are in turn. */
   function takeReplies(lines: readonly string[]): void {
+    const [first = ""] = lines;
+    if (lines.length === 1 && pending.has(numberOf(first))) {
+      takeReply(numberOf(first), first);
+      return;
+    }
     const replies = new Map(lines.map((line) => [numberOf(line), line]));
     if (replies.size < lines.length || [...replies.keys()].some((number) => !pending.has(number))) {
       die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
@@ -122,25 +143,28 @@ export async function openSession(
     // Gone with a failure that came together with this reply.
     if (!stream) return;
     pending.delete(number);
-    if (pending.size === 0) socket.setTimeout(0);
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
+    stream.interrupt?.();
     onDrain?.();
     // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
     if (reply.kind === "failure" || !stream.ended) die(givenUp());
+    if (pending.size > 0) return;
+    if (doomed) die(givenUp());
+    for (const settle of whenSettled.splice(0)) settle();
   }
 
-  /** Sends every chunk as it comes; stops as soon as `over` is settled, whether or not more chunks come. */
-  async function send(bytes: StreamBytes, over: Promise<unknown>): Promise<number> {
+  /** Sends every chunk as it comes; stops as soon as the stream is interrupted, whether or not more chunks come. */
+  async function send(bytes: StreamBytes, stream: Pending): Promise<number> {
     const iterator = bytes[Symbol.asyncIterator]();
     let sent = 0;
     let ended = false;
     let interrupt: ((end: IteratorResult<Uint8Array>) => void) | undefined;
-    void over.then(() => {
+    stream.interrupt = () => {
       ended = true;
       interrupt?.({ done: true, value: undefined });
-    });
-    // Not Promise.race: that would keep every chunk alive until `over` is settled.
+    };
+    // Not Promise.race: that would keep every chunk alive until the stream is over.
     const nextChunk = (): Promise<IteratorResult<Uint8Array>> =>
       new Promise((resolve, reject) => {
         interrupt = resolve;
@@ -179,13 +203,46 @@ export async function openSession(
     });
   }
 
-  /** Resolves when the streams before this one are sent; the way out lets the next one begin. */
-  async function takeTurn(): Promise<() => void> {
-    const before = turn;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    turn = promise;
-    await before;
-    return resolve;
+  /** Sends what is here, without the end of it. To clamd an empty chunk is the end of the stream. */
+  function sendWhole(content: Uint8Array): void {
+    const copied = content.byteLength <= COPIED_BYTES ? content.byteLength : 0;
+    const hasLength = content.byteLength > 0;
+    const head = Buffer.allocUnsafe(INSTREAM.length + (hasLength ? 4 : 0) + copied);
+    head.set(INSTREAM);
+    if (hasLength) head.writeUInt32BE(content.byteLength, INSTREAM.length);
+    if (copied > 0) head.set(content, INSTREAM.length + 4);
+    socket.write(head);
+    if (copied < content.byteLength) socket.write(content);
+  }
+
+  /** A small file leaves in one piece, from the command to the end of the stream. */
+  async function sendAll(bytes: StreamBytes, number: number, options: StreamOptions): Promise<void> {
+    const stream = pending.get(number);
+    if (!stream) return;
+    let size = 0;
+    if (isWhole(bytes)) {
+      const content = bytes.takeAll();
+      size = content.byteLength;
+      socket.cork();
+      sendWhole(content);
+    } else size = await send(bytes, stream);
+    const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
+    if (ready) {
+      socket.uncork();
+      await ready;
+    }
+    options.signal.throwIfAborted();
+    if (pending.has(number)) {
+      stream.ended = true;
+      socket.write(END_OF_STREAM);
+    }
+    socket.uncork();
+  }
+
+  function leaveTurn(): void {
+    const next = line.shift();
+    if (next) next();
+    else turnTaken = false;
   }
 
   return {
@@ -197,12 +254,14 @@ export async function openSession(
       return !dead;
     },
 
-    settled: () => busy.then(ignore),
+    settled: () => (pending.size === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
 
-    async scan(bytes, { signal: scanSignal, beforeEnd }) {
+    async scan(bytes, streamOptions) {
+      const { signal: scanSignal } = streamOptions;
       scanSignal.throwIfAborted();
       if (dead) throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
-      const leaveTurn = await takeTurn();
+      if (turnTaken) await new Promise<void>((resolve) => void line.push(resolve));
+      turnTaken = true;
       if (dead || scanSignal.aborted) {
         leaveTurn();
         scanSignal.throwIfAborted();
@@ -212,33 +271,31 @@ export async function openSession(
       const number = commands;
       sending = number;
       const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>();
+      // While it is sent nobody waits for it.
+      reply.catch(ignore);
       const stream: Pending = { ended: false, resolve, reject };
       pending.set(number, stream);
-      const over = reply.then(ignore, ignore);
-      busy = Promise.all([busy, over]);
       const abandon = (): void => {
         if (sending === number) die(givenUp());
+        else reject(scanSignal.reason);
       };
       scanSignal.addEventListener("abort", abandon, { once: true });
-      try {
-        const sent = await send(bytes, over);
-        if (pending.has(number)) await beforeEnd?.(sent);
-        scanSignal.throwIfAborted();
-        if (pending.has(number)) {
-          stream.ended = true;
-          socket.write(END_OF_STREAM);
-          socket.setTimeout(options.replyTimeoutMs);
-        }
+      const sent = (): void => {
+        if (sending !== number) return;
         sending = undefined;
         leaveTurn();
-        return await orAborted(reply, scanSignal);
+      };
+      try {
+        await sendAll(bytes, number, streamOptions);
+        sent();
+        return await reply;
       } catch (error) {
         if (!stream.ended) die(givenUp());
-        else void busy.then(() => die(givenUp()));
+        else if (pending.size === 0) die(givenUp());
+        else doomed = true;
         throw error;
       } finally {
-        if (sending === number) sending = undefined;
-        leaveTurn();
+        sent();
         scanSignal.removeEventListener("abort", abandon);
       }
     },
@@ -274,15 +331,6 @@ async function dial(address: ClamdAddress, timeoutMs: number, signal: AbortSigna
     socket.once("error", fail);
     socket.once("connect", () => end(() => resolve(socket)));
     signal.addEventListener("abort", giveUp, { once: true });
-  });
-}
-
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(signal.reason);
-    if (signal.aborted) giveUp();
-    signal.addEventListener("abort", giveUp, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
   });
 }
 

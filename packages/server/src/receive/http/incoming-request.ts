@@ -47,27 +47,63 @@ export function incomingRequest(
  * alive when the reader stops early: the answer is still to be sent on the same connection. Throws when the client goes
  * away before the end. `begin` is called at the first read.
  */
-async function* bodyChunks(message: IncomingMessage, begin: () => void): AsyncGenerator<Uint8Array> {
-  begin();
-  let wake: (() => void) | undefined;
-  const onChange = (): void => wake?.();
-  message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);
-  try {
-    for (;;) {
-      const chunk: Buffer | null = message.read();
-      if (chunk !== null) yield chunk;
-      else if (message.readableEnded) return;
-      else if (message.errored) throw message.errored;
-      else if (message.destroyed) throw new Error("the connection closed before the body had arrived");
-      else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    }
-  } finally {
-    message.off("readable", onChange).off("end", onChange).off("close", onChange).off("error", onChange);
+function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<Uint8Array> {
+  let state: "new" | "reading" | "done" = "new";
+  let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
+
+  /** The next chunk if it is here, the end if nothing more comes. */
+  function take(): IteratorResult<Uint8Array> | undefined {
+    const chunk: Buffer | null = message.read();
+    if (chunk !== null) return { done: false, value: chunk };
+    if (message.readableEnded || (message.complete && message.readableLength === 0)) return stop();
+    if (message.errored) throw message.errored;
+    if (message.destroyed) throw new Error("the connection closed before the body had arrived");
+    return undefined;
   }
+
+  function onChange(): void {
+    const asked = waiting;
+    if (!asked) return;
+    try {
+      const next = take();
+      if (!next) return;
+      waiting = undefined;
+      asked.resolve(next);
+    } catch (error) {
+      waiting = undefined;
+      stop();
+      asked.reject(error);
+    }
+  }
+
+  function stop(): IteratorReturnResult<undefined> {
+    if (state === "reading")
+      message.off("readable", onChange).off("end", onChange).off("close", onChange).off("error", onChange);
+    state = "done";
+    return { done: true, value: undefined };
+  }
+
+  const iterator: AsyncIterator<Uint8Array> = {
+    async next() {
+      if (state === "done") return { done: true, value: undefined };
+      if (state === "new") {
+        state = "reading";
+        begin();
+        message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);
+      }
+      try {
+        const next = take();
+        if (next) return next;
+      } catch (error) {
+        stop();
+        throw error;
+      }
+      waiting = Promise.withResolvers();
+      return waiting.promise;
+    },
+    return: async () => stop(),
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }
 
 function hasRepeated(rawHeaders: readonly string[]): boolean {

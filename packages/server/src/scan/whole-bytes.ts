@@ -1,0 +1,37 @@
+/**
+ * Bytes that are all here. They can be read as any others; who knows them takes them at once, without a promise for each
+ * step. Nobody changes them.
+ */
+export interface WholeBytes extends AsyncIterable<Uint8Array> {
+  /** All of them, which counts as read to the end. */
+  takeAll(): Uint8Array;
+}
+
+export function wholeBytes(content: Uint8Array, onTaken: () => void = () => {}): WholeBytes {
+  return {
+    takeAll() {
+      onTaken();
+      return content;
+    },
+    [Symbol.asyncIterator]() {
+      let given = content.byteLength === 0;
+      return {
+        async next() {
+          if (!given) {
+            given = true;
+            return { done: false, value: content };
+          }
+          onTaken();
+          return { done: true, value: undefined };
+        },
+        async return() {
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+export function isWhole(bytes: AsyncIterable<Uint8Array>): bytes is WholeBytes {
+  return "takeAll" in bytes;
+}
