@@ -8,10 +8,14 @@ if (major < 24) {
   );
   process.exit(78);
 }
-// Most of what a request leaves behind dies young: a small nursery is emptied often and keeps the process small.
-const { setFlagsFromString } = await import("node:v8");
-setFlagsFromString("--max-semi-space-size=4");
-setFlagsFromString("--semi-space-growth-factor=1");
+// Most of what a request leaves behind dies young: a small nursery is emptied often and keeps the process small. Who starts
+// Node with a size of its own gets that.
+const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
+if (!given.some((flags) => /--max[-_]semi[-_]space[-_]size/.test(flags))) {
+  const { setFlagsFromString } = await import("node:v8");
+  setFlagsFromString("--max-semi-space-size=4");
+  setFlagsFromString("--semi-space-growth-factor=1");
+}
 // Keeps the compiled sources between runs, so that the next start is quicker.
 const { enableCompileCache } = await import("node:module");
 enableCompileCache?.();
