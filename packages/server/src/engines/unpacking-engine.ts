@@ -35,7 +35,7 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
   ): Promise<{ verdict: Verdict; decrypted?: true }> {
     const plain = !mayHoldMembers(blobOf(file));
     if (plain) ready.resolve();
-    if (plain && !threads.hasRules) return { verdict: CLEAN };
+    if (plain && file.kind === "memory" && !threads.mayMatch(file.bytes)) return { verdict: CLEAN };
     const other = clamd && { gets: "file" as const, opens: [...clamd.opens()], show: clamd.show };
     const outcome = await threads.run(file, { signal, other });
     if (outcome.kind !== "crowded") {

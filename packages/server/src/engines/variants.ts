@@ -55,13 +55,9 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
 
 async function partsBesideClamd(parts: VariantParts): Promise<EngineParts> {
   if (parts.variant === "Q") return { threads: unpackThreads(parts.unpacking) };
-  // While clamd looks at a file for longer anyway, small files may wait a moment to be matched together.
-  const besideClamd = parts.clamd && (parts.clamd.kind !== "search" || parts.clamd.likely);
-  const threads = await ruleThreads({ ...parts.rules, ...(besideClamd && { gatherMs: GATHER_MS }) });
-  return { threads, fileType: fileTypeOf };
+  return { threads: await ruleThreads(parts.rules), fileType: fileTypeOf };
 }
 
-const GATHER_MS = 20;
 /** Scans search as well; this is for services that nobody asks anything. */
 const SEARCH_EVERY_MS = 1000;
 

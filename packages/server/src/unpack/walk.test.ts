@@ -44,7 +44,6 @@ async function walked(
       void into.set(path.join("/"), Buffer.from(content.bytes(0, content.size)));
   const visitor = {
     see: note(seen),
-    settle() {},
     ...(opens && { other: { gets, opens: new Set(opens), show: note(shown) } }),
   };
   const budget = unpackBudget({ ...FULL_LIMITS, ...limits }, file.length, cancelled);

@@ -11,8 +11,6 @@ import type { WasmModule } from "./web-assembly.ts";
 export interface Visitor {
   /** Every content there is, as soon as it is there: the file, its members, their members. */
   see(content: Blob, path: MemberPath): void;
-  /** No more members come out of this container: whatever was put off has to be done now. */
-  settle(): void;
   /** Somebody with an unpacker of its own. */
   other?: OtherUnpacker;
 }
@@ -175,7 +173,6 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const sink = sinkFor(parent, found, waiting);
     const container = parent.content.slice(place.start, place.end);
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
-    visitor.settle();
     const isExcused = outcome.kind === "unreadable" && parent.partOf?.has(opener.kind);
     if (outcome.crowded) {
       traps += 1;
@@ -250,7 +247,6 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, leftover, found });
       else other?.show(rest, restPath);
     }
-    visitor.settle();
   }
 
   try {
@@ -258,22 +254,12 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     // In the second walk nothing is taken for seen, and the file itself is shown only if it is no trap.
     const seen = other ? other.gets === "file" : true;
     await enter({ content: file, path: [], layer: 1, seen, leftover: false, found: containersIn(file) });
-    visitor.settle();
   } catch (error) {
     if (!(error instanceof LimitExceeded)) throw error;
-    // The limit is the answer, whatever else was in doubt; but what has come out is looked at first.
+    // The limit is the answer, whatever else was in doubt.
     doubt = { finding: findings.limitsExceeded, path: [], why: error.message };
-    settleAtTheLimit(visitor);
   }
   return { ...(doubt && { doubt }), decrypted: decrypted > 0 };
-}
-
-function settleAtTheLimit(visitor: Visitor): void {
-  try {
-    visitor.settle();
-  } catch (error) {
-    if (!(error instanceof LimitExceeded)) throw error;
-  }
 }
 
 /** The smallest limit that clamd has for a part of a file is 25 MB with stock settings. */

@@ -5,7 +5,7 @@ import { rulesEngine, verdictOf } from "../support/rules-engine.ts";
 const engine = await rulesEngine({ threads: 1 });
 after(() => engine.close());
 
-/** Enough of them that files have to wait and are prechecked together. */
+/** Enough of them that files have to wait. */
 const OTHERS = Array.from({ length: 6 }, (_, index) => Buffer.from(`file number ${index}`));
 
 /**

@@ -23,8 +23,7 @@ test("the compiler has nothing to say about the rules", async () => {
   const setup = { rules: { yara: yaraProgram(), sources }, sevenZip: sevenZipProgram(), folder: "", ignored: [] };
   const worker = await startScanWorker({ ...setup, limits: FULL_LIMITS });
   await worker.stop();
-  assert.deepEqual(worker.warnings, []);
-  assert.equal(worker.prechecks, true);
+  assert.deepEqual(worker.rules?.warnings, []);
 });
 
 test("all rules are counted", () => assert.equal(countRules(sources), rules.length));

@@ -6,18 +6,16 @@ import { compileWasm, type WasmModule } from "../../unpack/web-assembly.ts";
 import { WINDOW_BYTES, WINDOW_OVERLAP_BYTES } from "../threads/scan-limits.ts";
 import { loadYara } from "./kept-wasm.ts";
 import { withoutRepeatedConstructors } from "./lean-yara.ts";
-import { relaxedRules } from "./relaxed-rules.ts";
+import { literalFilter } from "./literal-filter.ts";
+import { type Requirements, requiredLiterals } from "./required-literals.ts";
 import type { RuleSource } from "./rule-files.ts";
 
 /** The rules, compiled, in this thread. */
 export interface CompiledRules {
   /** The name of the first rule that matches, in the order of the sources. */
   match(content: Blob): string | undefined;
-  /**
-   * False if no rule matches any of several small contents, given as one, in the time that one of them takes; true if one
-   * may. Missing if there are rules that do not allow for it: see `relaxedRules`.
-   */
-  mayMatch?: (contents: Uint8Array) => boolean;
+  /** What they need, so that another thread knows what they do not match. */
+  readonly requirements: Requirements;
   /** What the compiler thinks of the rules: slow patterns, conditions that are always false. */
   readonly warnings: readonly string[];
   /** Size of the WebAssembly memory. It only ever grows. */
@@ -37,12 +35,13 @@ export function yaraProgram(): WasmModule {
  */
 export async function compileRules(program: WasmModule, sources: readonly RuleSource[]): Promise<CompiledRules> {
   const yara = await loadYara(program);
-  const strict = scannerOf(new yara.Compiler(), sources);
-  const relaxedSources = relaxedRules(sources);
-  const relaxed = relaxedSources && scannerOf(new yara.Compiler(), relaxedSources);
+  const { rules, scanner } = scannerOf(new yara.Compiler(), sources);
+  const requirements = requiredLiterals(sources);
+  const filter = literalFilter(requirements);
   const window = windowBuffer();
 
-  function firstMatch({ scanner }: RuleScanner, bytes: Uint8Array): string | undefined {
+  function firstMatch(bytes: Uint8Array): string | undefined {
+    if (!filter.mayMatch(bytes)) return undefined;
     const result = yara.scan(scanner, bytes);
     if (!isScanResult(result) || !result.valid) throw new Error("the rules gave no answer");
     return result.matches.find((match) => !match.isPrivate)?.identifier;
@@ -51,12 +50,12 @@ export async function compileRules(program: WasmModule, sources: readonly RuleSo
   return {
     match(content) {
       for (let start = 0; ; start += WINDOW_BYTES - WINDOW_OVERLAP_BYTES) {
-        const finding = firstMatch(strict, window.fill(content, start));
+        const finding = firstMatch(window.fill(content, start));
         if (finding !== undefined || start + WINDOW_BYTES >= content.size) return finding;
       }
     },
-    ...(relaxed && { mayMatch: (contents: Uint8Array) => firstMatch(relaxed, contents) !== undefined }),
-    warnings: strict.rules.warnings,
+    requirements,
+    warnings: rules.warnings,
     get memoryBytes() {
       return yara.memoryBytes;
     },

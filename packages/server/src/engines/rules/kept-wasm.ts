@@ -80,8 +80,8 @@ interface MemoryShape {
   maximum?: number;
 }
 
-/** A thread has two sets of rules. */
-const MODULES_KEPT = 2;
+/** A thread has one set of rules. */
+const MODULES_KEPT = 1;
 
 function keepModules(Module: Constructors["Module"]): (bytes: Uint8Array) => object {
   const kept: { bytes: Buffer; module: object }[] = [];

@@ -52,15 +52,6 @@ export const SMALL_FILE_BYTES: number = MIB;
 export const WINDOW_BYTES: number = 16 * MIB;
 export const WINDOW_OVERLAP_BYTES: number = MIB;
 
-/**
- * Small contents are asked about together: one scan takes 2 ms before it has looked at anything, then 3 ms for a megabyte.
- * The more there are, the likelier a relaxed rule matches something in one and something else in another.
- */
-export const TOGETHER_BYTES: number = MIB;
-export const TOGETHER_COUNT = 32;
-/** Larger contents gain nothing by it. */
-export const TOGETHER_EACH_BYTES: number = 128 * KIB;
-
 /** JavaScript heap of one thread, in MB. Contents of files are not on it. It dies when it needs more. */
 export const THREAD_HEAP_MB = 256;
 /** What a thread has of its own at the end of a request, garbage that nobody has collected yet included. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { findings } from "@lazaret/contract";
 import { EngineUnavailable } from "../../model/faults.ts";
+import { type LiteralFilter, literalFilter } from "../rules/literal-filter.ts";
 import type { RuleSource } from "../rules/rule-files.ts";
 import {
   FULL_LIMITS,
@@ -28,6 +29,8 @@ export interface ScanPool {
    * when no thread can be had, and what showing throws. The file must stay open until this settles.
    */
   run(file: Spooled, options: { signal: AbortSignal; other?: MemberShow | undefined }): Promise<Outcome>;
+  /** False if no rule matches these bytes, by the rules that a file gets that comes now. Members of them are not looked at. */
+  mayMatch(content: Uint8Array): boolean;
   /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
   changeRules(sources: readonly RuleSource[]): Promise<readonly string[]>;
   census(): Census;
@@ -46,11 +49,9 @@ export interface Census {
 }
 
 export interface PoolOptions {
-  setup: Omit<ThreadSetup, "control" | "joined" | "limits">;
+  setup: Omit<ThreadSetup, "control" | "limits">;
   threads: number;
   timeLimitMs: number;
-  /** How long small files may wait for others to be prechecked with. */
-  gatherMs?: number;
   /** A thread that has grown by more than this at the end of a file is replaced. */
   growthLimits?: ThreadMemory;
   /** A thread died in the middle of its work; `again` says whether what it had is looked at once more. */
@@ -83,7 +84,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     const lane = index < options.threads ? "any" : "small";
     return { lane, worker: undefined, busy: false, edition: 0, filling: false, next: undefined, again: undefined };
   });
-  const line = waitingLine(options.gatherMs ?? 0, dispatch);
+  const line = waitingLine();
   const underway = new Set<Promise<void>>();
 
   async function fill(slot: Slot): Promise<void> {
@@ -153,37 +154,23 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   function dispatch(): void {
     for (const slot of slots) {
       if (slot.busy || !slot.worker) continue;
-      const { worker, again, lane } = slot;
+      const { worker, lane } = slot;
+      const task = slot.again ?? line.take(lane);
       slot.again = undefined;
-      const tasks = again ? [again] : line.take({ smallOnly: lane === "small", prechecks: worker.prechecks });
-      const [first] = tasks;
-      if (first) void occupy(slot, worker, tasks.length > 1 ? precheck(worker, tasks) : scan(slot, worker, first));
+      if (task) void occupy(slot, worker, task);
     }
   }
 
-  /** Holds the slot for as long as the work takes, and replaces its thread if that has become necessary. */
-  async function occupy(slot: Slot, worker: ScanWorker, work: Promise<void>): Promise<void> {
+  /** Holds the slot for as long as the scan takes, and replaces its thread if that has become necessary. */
+  async function occupy(slot: Slot, worker: ScanWorker, task: ScanTask): Promise<void> {
     slot.busy = true;
-    await work;
+    await scan(slot, worker, task);
     slot.busy = false;
     if (slot.next) inBackground(change(slot));
     else if (!worker.usable || slot.edition !== edition) inBackground(startOver(slot));
     // One start at a time: the others' turn comes with their next file.
     else if (hasGrown(worker, growthLimits) && !slots.some(({ filling }) => filling)) inBackground(refill(slot));
     dispatch();
-  }
-
-  /** Many small files at once; whatever is not clean for certain is looked at by itself. */
-  async function precheck(worker: ScanWorker, tasks: ScanTask[]): Promise<void> {
-    const contents = tasks.map(({ file }) => (file.kind === "memory" ? file.bytes : new Uint8Array()));
-    const reply = await worker.precheck(contents, options.timeLimitMs);
-    if (reply.kind === "lost" && !closed) options.onLoss(reply.message, true);
-    for (const [index, task] of [...tasks.entries()].reverse()) {
-      if (closed) task.fail(new EngineUnavailable("the rules engine is closed"));
-      else if (task.signal.aborted) task.fail(task.signal.reason);
-      else if (reply.kind === "prechecked" && reply.clean[index]) task.settle({ kind: "clean" });
-      else line.putBack(Object.assign(task, { prechecked: true }));
-    }
   }
 
   async function scan(slot: Slot, worker: ScanWorker, task: ScanTask): Promise<void> {
@@ -215,8 +202,11 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     await Promise.all(slots.map((slot) => slot.worker?.stop()));
     throw failed.reason;
   }
+  let filter = filterOf(slots[0]?.worker);
 
   return {
+    mayMatch: (content) => filter.mayMatch(content),
+
     async run(file, { signal, other }) {
       signal.throwIfAborted();
       if (closed) throw new EngineUnavailable("the rules engine is closed");
@@ -245,13 +235,14 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       await trial.stop();
       rules = changed;
       edition += 1;
+      filter = filterOf(trial);
       // What was started before has the old rules.
       const outdated = slots.flatMap(({ next }) => next ?? []);
       for (const slot of slots) slot.next = undefined;
       await Promise.all(outdated.map(({ worker }) => worker.stop()));
       // One after the other, so that the rest go on; a busy thread is replaced when it is done.
       for (const slot of slots) if (!slot.busy && slot.worker && slot.edition !== edition) await startOver(slot);
-      return trial.warnings;
+      return trial.rules?.warnings ?? [];
     },
 
     census() {
@@ -275,6 +266,11 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
 }
 
 const RETRY_MS = 1000;
+
+/** By what a thread says of the rules that it has compiled itself. */
+function filterOf(worker: ScanWorker | undefined): LiteralFilter {
+  return literalFilter(worker?.rules?.requirements ?? { kind: "unknown", why: "there are no rules" });
+}
 
 function hasGrown({ memory, memoryAtStart }: ScanWorker, by: ThreadMemory): boolean {
   const parts = ["heapBytes", "externalBytes", "rulesBytes"] as const;

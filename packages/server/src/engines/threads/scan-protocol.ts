@@ -1,10 +1,11 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
 import type { WasmModule } from "../../unpack/web-assembly.ts";
+import type { Requirements } from "../rules/required-literals.ts";
 import type { RuleSource } from "../rules/rule-files.ts";
 import type { ThreadMemory } from "./scan-limits.ts";
 import type { Spooled } from "./spool.ts";
 
-/** What a scan thread is started with. It has the shared memories for itself. */
+/** What a scan thread is started with. It has the shared memory for itself. */
 export interface ThreadSetup {
   sevenZip: WasmModule;
   /** Missing where files are unpacked for another engine only. */
@@ -13,8 +14,6 @@ export interface ThreadSetup {
   limits: UnpackLimits;
   /** Kinds of container that may stay unopened. */
   ignored: readonly string[];
-  /** Shared: the contents of a precheck. */
-  joined: SharedArrayBuffer;
   /** Shared: two 32-bit numbers, see `CONTROL`. */
   control: SharedArrayBuffer;
 }
@@ -38,24 +37,30 @@ export interface OtherEngine {
 }
 
 /** Main thread → scan thread. The next is sent when this one is answered. */
-export type ThreadRequest =
-  | { kind: "scan"; number: number; file: Spooled; other: OtherEngine | undefined }
-  /** Small files: which of them are no containers, and certainly match no rule? */
-  | { kind: "precheck"; number: number; lengths: readonly number[] };
+export interface ThreadRequest {
+  number: number;
+  file: Spooled;
+  other: OtherEngine | undefined;
+}
 
 /** Members to be shown to clamd: small ones together, a large one where it lies, and one that was decrypted by itself. */
 export type ShownMembers =
   | { kind: "memory"; bytes: Uint8Array; lengths: readonly number[]; paths: readonly string[]; decrypted?: true }
   | { kind: "file"; descriptor: number; start: number; size: number; path: string; decrypted?: true };
 
+/** What a thread has to say about the rules that it has. */
+export interface LoadedRules {
+  warnings: readonly string[];
+  requirements: Requirements;
+}
+
 /** Scan thread → main thread. */
 export type ThreadMessage =
-  | { kind: "ready"; warnings: readonly string[]; prechecks: boolean; memory: ThreadMemory }
+  | { kind: "ready"; rules: LoadedRules | undefined; memory: ThreadMemory }
   /** A rule is wrong; the thread ends. */
   | { kind: "refused"; message: string }
   /** Comes any number of times before the answer. The bytes under way have been counted already. */
   | { kind: "members"; members: ShownMembers }
   | { kind: "answer"; outcome: Outcome; memory: ThreadMemory }
-  | { kind: "prechecked"; clean: readonly boolean[]; memory: ThreadMemory }
   /** Called off, or this thread cannot go on, which says nothing about the file. */
   | { kind: "no-answer"; message: string; memory: ThreadMemory };

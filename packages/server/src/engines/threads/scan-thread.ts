@@ -3,10 +3,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type Blob, fileBlob, memoryBlob } from "../../unpack/blob.ts";
 import { type Budget, Cancelled, unpackBudget } from "../../unpack/budget.ts";
-import { containersIn } from "../../unpack/openers.ts";
 import { Crowded, type Visitor, walk } from "../../unpack/walk.ts";
 import { type CompiledRules, compileRules } from "../rules/compile-rules.ts";
-import { asOne, JOINED_BYTES, matchTogether, oneByOne } from "../rules/match-together.ts";
 import {
   MEMBERS_TOGETHER,
   MEMBERS_TOGETHER_BYTES,
@@ -27,18 +25,13 @@ import type { Spooled } from "./spool.ts";
 /** One thread of the pool: compiles the rules once, if it has any, then looks at one file after the other. */
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
-const joined = new Uint8Array(setup.joined);
-const memory = new Uint8Array(setup.rules ? JOINED_BYTES : 0);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
 
 const rules = await compile();
 if (rules !== "refused") {
-  parentPort?.on("message", (request: ThreadRequest) => {
-    if (request.kind === "scan") void scan(request);
-    else precheck(request.lengths);
-  });
-  const [warnings, prechecks] = [rules?.warnings ?? [], rules?.mayMatch !== undefined];
-  send({ kind: "ready", warnings, prechecks, memory: memoryNow() });
+  parentPort?.on("message", (request: ThreadRequest) => void scan(request));
+  const loaded = rules && { warnings: rules.warnings, requirements: rules.requirements };
+  send({ kind: "ready", rules: loaded, memory: memoryNow() });
 }
 
 async function compile(): Promise<CompiledRules | undefined | "refused"> {
@@ -51,17 +44,7 @@ async function compile(): Promise<CompiledRules | undefined | "refused"> {
   }
 }
 
-/** Containers are left out only in the answer: what is matched with them is matched without them too. */
-function precheck(lengths: readonly number[]): void {
-  const mayMatch = rules === "refused" ? undefined : rules?.mayMatch;
-  const suspicious = mayMatch?.(asOne(joined, lengths)) ?? true;
-  const clean = oneByOne(joined, lengths).map(
-    (content) => !suspicious && containersIn(memoryBlob(content)).length === 0,
-  );
-  send({ kind: "prechecked", clean, memory: memoryNow() });
-}
-
-async function scan({ file, number, other }: ScanRequest): Promise<void> {
+async function scan({ file, number, other }: ThreadRequest): Promise<void> {
   const compiled = rules === "refused" ? undefined : rules;
   try {
     const outcome = await outcomeOf(blobOf(file), number, { compiled, other });
@@ -76,7 +59,7 @@ async function scan({ file, number, other }: ScanRequest): Promise<void> {
 async function outcomeOf(
   file: Blob,
   number: number,
-  { compiled, other }: { compiled: CompiledRules | undefined; other: ScanRequest["other"] },
+  { compiled, other }: { compiled: CompiledRules | undefined; other: ThreadRequest["other"] },
 ): Promise<Outcome> {
   const calledOff = (): boolean => Atomics.load(control, CONTROL.calledOff) === number;
   const budget = unpackBudget(setup.limits, file.size, calledOff);
@@ -86,15 +69,12 @@ async function outcomeOf(
     send: (members, transfer) => send({ kind: "members", members }, transfer),
   });
 
-  function match(content: Blob, path: string): void {
-    budget.check();
-    const finding = compiled?.match(content);
-    if (finding !== undefined) throw new Found(finding, path);
-  }
-  const together = compiled && matchTogether(compiled, memory, match);
   const visitor: Visitor = {
-    see: (content, path) => together?.add(content, path.join("/")),
-    settle: () => together?.finish(),
+    see(content, path) {
+      budget.check();
+      const finding = compiled?.match(content);
+      if (finding !== undefined) throw new Found(finding, path.join("/"));
+    },
     ...(other && {
       other: {
         gets: other.gets,
@@ -143,8 +123,6 @@ function send(message: ThreadMessage, transfer: readonly ArrayBuffer[] = []): vo
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
-
-type ScanRequest = Extract<ThreadRequest, { kind: "scan" }>;
 
 /** Leaves the unpacker, however deep, as soon as a rule matches. */
 class Found extends Error {

@@ -14,11 +14,6 @@ export interface ScanThreadsOptions {
   threads?: number;
   /** After this the thread that looks at the file is killed, and the file is unscannable. */
   timeLimitMs?: number;
-  /**
-   * How long a small file that comes soon after another may wait for more, to be looked at together at a fraction of the cost.
-   * For when another engine looks at the same file and takes longer anyway; 0 is best where there is none.
-   */
-  gatherMs?: number;
   /** Large files are kept here, without a name, while they are looked at. */
   temporaryFolder?: string;
   /** Programs packed by a packer that we know and cannot undo: `clean` looks at them as they are. */
@@ -43,8 +38,11 @@ export type ThreadsEvent =
 
 /** Threads that take files apart, and match rules against everything in them. */
 export interface ScanThreads {
-  /** Without rules they only unpack for another engine. */
-  readonly hasRules: boolean;
+  /**
+   * False if no rule matches a content of exactly these bytes; members of them are not looked at. Takes microseconds, and needs
+   * no thread. Without rules they only unpack for another engine, and nothing matches.
+   */
+  mayMatch(content: Uint8Array): boolean;
   /** Keeps all bytes of a file, in memory or on disk, until it is released. */
   spool(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Spooled>;
   run: ScanPool["run"];
@@ -60,7 +58,7 @@ export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
   let pool: Promise<ScanPool> | undefined;
   let running: ScanPool | undefined;
   return {
-    hasRules: false,
+    mayMatch: () => false,
     spool: spoolInto(folder.path),
     async run(file, runOptions) {
       pool ??= startScanPool(poolOptions(options, folder.path)).catch((error) => {
@@ -119,7 +117,7 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
   const watch = rulesDir === undefined ? undefined : watchRules(rulesDir, reload, { everyMs, failed: keepOld });
 
   return {
-    hasRules: true,
+    mayMatch: pool.mayMatch,
     spool: spoolInto(folder.path),
     run: pool.run,
     census: pool.census,
@@ -150,7 +148,6 @@ function poolOptions(
     setup: { sevenZip: sevenZipProgram(), folder, ignored, ...(rules && { rules }) },
     threads: options.threads ?? availableParallelism(),
     timeLimitMs: options.timeLimitMs ?? TIME_LIMIT_MS,
-    gatherMs: options.gatherMs ?? 0,
     onLoss: (message, again) => onEvent({ kind: "thread_lost", message, again }),
   };
 }

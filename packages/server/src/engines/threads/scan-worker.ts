@@ -2,10 +2,10 @@ import { read } from "node:fs";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import type { ShownMember, ShownVerdict } from "../clamd/show-members.ts";
-import { JOINED_BYTES, joinedContents } from "../rules/match-together.ts";
 import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB, type ThreadMemory } from "./scan-limits.ts";
 import {
   CONTROL,
+  type LoadedRules,
   type OtherEngine,
   type Outcome,
   type ShownMembers,
@@ -38,20 +38,14 @@ interface ScanOptions {
 
 /** One thread, seen from outside. One request at a time. */
 export interface ScanWorker {
-  readonly warnings: readonly string[];
-  /** Whether the rules allow for prechecks. */
-  readonly prechecks: boolean;
+  /** Missing where it has none. */
+  readonly rules: LoadedRules | undefined;
   /** False once it has ended, was killed, or said something that makes no sense. */
   readonly usable: boolean;
   readonly memoryAtStart: ThreadMemory;
   /** As it was at its last answer. */
   readonly memory: ThreadMemory;
   scan(file: Spooled, options: ScanOptions): Promise<Reply>;
-  /** Which of these small files, for all of which there must be room, are clean for certain. Of the others nothing is known. */
-  precheck(
-    files: readonly Uint8Array[],
-    timeLimitMs: number,
-  ): Promise<{ kind: "prechecked"; clean: readonly boolean[] } | Ended>;
   stop(): Promise<void>;
 }
 
@@ -67,14 +61,12 @@ export class RulesRefused extends Error {
 const NOTICE_MS = 2000;
 
 /** Resolves when the rules are compiled; throws `RulesRefused` when they cannot be. */
-export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "joined">): Promise<ScanWorker> {
+export async function startScanWorker(setup: Omit<ThreadSetup, "control">): Promise<ScanWorker> {
   const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT * CONTROL.count);
   const control = new Int32Array(shared);
-  const joined = new SharedArrayBuffer(setup.rules ? JOINED_BYTES : 0);
-  const contents = joinedContents(new Uint8Array(joined));
   const worker = new Worker(new URL("./scan-thread.ts", import.meta.url), {
     name: "lazaret-scan",
-    workerData: { ...setup, control: shared, joined } satisfies ThreadSetup,
+    workerData: { ...setup, control: shared } satisfies ThreadSetup,
     resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
     // What meets hostile bytes needs no secrets.
     env: {},
@@ -170,7 +162,6 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     }
 
     const request: ThreadRequest = {
-      kind: "scan",
       number,
       file,
       other: other && { gets: other.gets, opens: other.opens },
@@ -185,14 +176,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
     if (!answered || message.outcome.kind === "infected" || message.outcome.kind === "crowded") stop.abort();
     await Promise.all(shows);
     signal.removeEventListener("abort", giveUp);
-    if (
-      message.kind === "ready" ||
-      message.kind === "refused" ||
-      message.kind === "prechecked" ||
-      message.kind === "members"
-    ) {
-      return confused(message);
-    }
+    if (message.kind === "ready" || message.kind === "refused" || message.kind === "members") return confused(message);
     if (found?.kind === "infected") return { kind: "answer", outcome: found };
     if (!answered) return fault && message.kind === "no-answer" ? { kind: "fault", ...fault } : message;
     if (message.outcome.kind === "infected" || message.outcome.kind === "crowded") return message;
@@ -206,8 +190,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
   }
 
   return {
-    warnings: first.warnings,
-    prechecks: first.prechecks,
+    rules: first.rules,
     memoryAtStart: first.memory,
     get usable() {
       return usable;
@@ -216,14 +199,6 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control" | "join
       return memory;
     },
     scan,
-    async precheck(files, timeLimitMs) {
-      number += 1;
-      contents.clear();
-      const taken = files.filter((file) => contents.add(file)).length;
-      const message = await ask({ kind: "precheck", number, lengths: contents.lengths }, timeLimitMs);
-      if (message.kind === "prechecked" && taken === files.length) return message;
-      return message.kind === "overrun" || message.kind === "lost" ? message : confused(message);
-    },
     async stop() {
       await worker.terminate();
     },

@@ -1,0 +1,157 @@
+import type { Needs, Requirements } from "./required-literals.ts";
+import { folded, SHORTEST } from "./string-literals.ts";
+
+/**
+ * Says in microseconds that no rule matches, which is so for nearly every content: a scan by YARA takes a millisecond before
+ * it has looked at a single byte. A rule can only match where certain literals are, and those are searched for.
+ */
+export interface LiteralFilter {
+  /** False only if no rule that is reported matches a content of exactly these bytes. */
+  mayMatch(content: Uint8Array): boolean;
+}
+
+export function literalFilter(requirements: Requirements): LiteralFilter {
+  if (requirements.kind === "unknown") return { mayMatch: () => true };
+  const numbers = new Map<string, number>();
+  const needs = requirements.rules.map((rule) => numbered(rule.needs, numbers));
+  const search = literalSearch([...numbers.keys()]);
+  return {
+    mayMatch(content) {
+      const seen = search(content);
+      return !seen || needs.some((one) => holds(one, seen, content.length));
+    },
+  };
+}
+
+/** `Needs`, with the numbers of literals. */
+type NumberedNeeds =
+  | { kind: "literals"; numbers: readonly number[] }
+  | { kind: "size"; least: number; most: number }
+  | { kind: "some"; count: number; of: readonly NumberedNeeds[] };
+
+function numbered(needs: Needs, numbers: Map<string, number>): NumberedNeeds {
+  if (needs.kind === "size") return needs;
+  if (needs.kind === "some") return { ...needs, of: needs.of.map((one) => numbered(one, numbers)) };
+  if (needs.kind === "anything") throw new Error("what needs nothing has no place among needs");
+  for (const literal of needs.literals) if (!numbers.has(literal)) numbers.set(literal, numbers.size);
+  return { kind: "literals", numbers: needs.literals.map((literal) => numbers.get(literal) ?? 0) };
+}
+
+function holds(needs: NumberedNeeds, seen: Uint8Array, size: number): boolean {
+  if (needs.kind === "literals") return needs.numbers.some((number) => seen[number] === 1);
+  if (needs.kind === "size") return needs.least <= size && size <= needs.most;
+  let left = needs.count;
+  for (const one of needs.of) {
+    if (holds(one, seen, size)) left -= 1;
+    if (left === 0) return true;
+  }
+  return false;
+}
+
+const GRAM = SHORTEST;
+/** Further apart the search is not made faster by it. */
+const LONGEST_STEP = 4;
+const HASH_BITS = 16;
+
+/** Which of the literals are in a content, until the next question; nothing, if it would take too long to find out. */
+type LiteralSearch = (content: Uint8Array) => Uint8Array | undefined;
+
+/**
+ * Looks at three bytes in every few, as many as the shortest literal allows: where a literal is, one of its groups of three
+ * stands at such a place. Most groups belong to no literal, and the others are compared. A content that was made to look like
+ * literals all the time is given up, so that the time is bounded by its length.
+ */
+function literalSearch(literals: readonly string[]): LiteralSearch {
+  const seen = new Uint8Array(literals.length);
+  const step = Math.min(LONGEST_STEP, Math.min(...literals.map(({ length }) => length)) - GRAM + 1);
+  const bytes = literals.map((literal) => Uint8Array.from(literal, (character) => character.charCodeAt(0)));
+
+  /** By the hash of a group: one bit whether any literal has it, and where the list of those begins. */
+  const known = new Int32Array(2 ** HASH_BITS / 32);
+  const lists = new Map<number, number[]>();
+  for (const [literal, text] of bytes.entries()) {
+    const start = rarestStart(text, step);
+    for (let offset = start; offset < start + step; offset += 1) {
+      const hash = hashOf(text[offset] ?? 0, text[offset + 1] ?? 0, text[offset + 2] ?? 0);
+      known[hash >>> 5] = (known[hash >>> 5] ?? 0) | (1 << (hash & 31));
+      const list = lists.get(hash) ?? [];
+      list.push(literal, offset);
+      lists.set(hash, list);
+    }
+  }
+  const listAt = new Int32Array(2 ** HASH_BITS);
+  const entries: number[] = [];
+  for (const [hash, list] of lists) {
+    listAt[hash] = entries.length;
+    for (const entry of list) entries.push(entry);
+    entries.push(END);
+  }
+  const listed = Int32Array.from(entries);
+
+  /** Says how many literals it compared. */
+  function compareAt(content: Uint8Array, place: number, hash: number): number {
+    const first = listAt[hash] ?? 0;
+    let at = first;
+    for (; ; at += 2) {
+      const literal = listed[at] ?? END;
+      if (literal === END) return at - first;
+      if (seen[literal] === 0 && isAt(content, place - (listed[at + 1] ?? 0), bytes[literal] ?? NOTHING))
+        seen[literal] = 1;
+    }
+  }
+
+  return (content) => {
+    seen.fill(0);
+    let patience = LEAST_PATIENCE + content.length;
+    const end = content.length - GRAM;
+    for (let place = 0; place <= end; place += step) {
+      const hash = hashOf(content[place] ?? 0, content[place + 1] ?? 0, content[place + 2] ?? 0);
+      if ((((known[hash >>> 5] ?? 0) >>> (hash & 31)) & 1) === 0) continue;
+      patience -= compareAt(content, place, hash);
+      if (patience < 0) return undefined;
+    }
+    return seen;
+  };
+}
+
+const END = -1;
+const NOTHING = new Uint8Array();
+/** So many comparisons are always allowed, and one for every other byte. */
+const LEAST_PATIENCE = 1000;
+
+/** Blind to more than case, which does no harm here. */
+function hashOf(first: number, second: number, third: number): number {
+  return Math.imul(first | (second << 8) | (third << 16) | 0x202020, 0x9e3779b1) >>> (32 - HASH_BITS);
+}
+
+const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => folded(String.fromCharCode(byte)).charCodeAt(0));
+
+function isAt(content: Uint8Array, start: number, literal: Uint8Array): boolean {
+  if (start < 0 || start + literal.length > content.length) return false;
+  for (let index = 0; index < literal.length; index += 1) {
+    if (FOLDED[content[start + index] ?? 0] !== literal[index]) return false;
+  }
+  return true;
+}
+
+/** Where in a literal so many groups of three begin that are not met often. */
+function rarestStart(literal: Uint8Array, groups: number): number {
+  let [best, bestCost] = [0, Number.POSITIVE_INFINITY];
+  for (let start = 0; start + groups + GRAM - 1 <= literal.length; start += 1) {
+    let cost = 0;
+    for (let at = start; at < start + groups; at += 1) {
+      cost += oftenOf(literal[at]) * oftenOf(literal[at + 1]) * oftenOf(literal[at + 2]);
+    }
+    if (cost < bestCost) [best, bestCost] = [start, cost];
+  }
+  return best;
+}
+
+/** How often a byte is met, roughly: zeros in programs, then letters in texts. */
+function oftenOf(byte = 0): number {
+  if (byte === 0) return 40;
+  const rank = COMMON.indexOf(String.fromCharCode(byte));
+  return rank < 0 ? 1 : COMMON.length - rank + 1;
+}
+
+const COMMON = " etaoinsrhldcumfpgwybvkxjqz";
