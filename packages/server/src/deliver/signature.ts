@@ -21,8 +21,8 @@ export type SignCallback = (parts: SignedParts) => Promise<string>;
 const signInPool = promisify<string, Uint8Array, KeyObject, Buffer>(sign);
 
 /**
- * RSA (PKCS#1 v1.5) with SHA-256, in lower-case hex. With 3072 bits that is 1 to 2 ms of a core, and 11 on some ARM
- * processors (Neoverse N1), so it is left to Node's thread pool.
+ * RSA (PKCS#1 v1.5) with SHA-256, in lower-case hex. With 2048 bits that is about 0.5 ms of a core, and 3.5 on some ARM
+ * processors (Neoverse N1), three times as much with 3072: it is left to Node's thread pool.
  */
 export function callbackSigner(privateKey: KeyObject): SignCallback {
   return async (parts) => {

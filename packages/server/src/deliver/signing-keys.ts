@@ -26,11 +26,14 @@ export interface PublicKeys {
   x509: string;
 }
 
-const MODULUS_BITS = 3072;
+/** How long a new key may be, in bits, for an operator who chooses. */
+export const KEY_BITS: readonly number[] = [2048, 3072, 4096];
+/** NIST (SP 800-57) has 2,048 until 2030, and a signature with 3,072 takes three times as long. */
+export const NEW_KEY_BITS = 2048;
 
 /** A new private key, as PEM (PKCS#8). Takes a while, though not on this thread. */
-export async function makePrivatePem(): Promise<string> {
-  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: MODULUS_BITS });
+export async function makePrivatePem(bits: number = NEW_KEY_BITS): Promise<string> {
+  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: bits });
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 

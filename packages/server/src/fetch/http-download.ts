@@ -2,9 +2,9 @@ import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract"
 import { firstOf } from "../flow/time-limit.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
-import { type Answer, type Connection, openConnection } from "../net/exchange.ts";
-import { type ConnectorOptions, guardedConnector } from "../net/guarded-connector.ts";
+import type { ConnectorOptions } from "../net/guarded-connector.ts";
 import { decoderFor } from "./decode-body.ts";
+import { downloadConnections, type Got } from "./download-connections.ts";
 import { failed, failedBy, failedStatus } from "./download-failure.ts";
 
 export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {
@@ -33,58 +33,49 @@ export interface HttpDownload {
  */
 export const SILENCE_MS: number = (SYNC_TIMEOUT_SECONDS + 5) * 1000;
 
-/** Every download ends with it, and an error made anew costs its stack. */
-const stopped = new Error("the download was stopped");
-
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** 2xx without a file, with a part of one, or with the difference between two. */
 const notTheFile: ReadonlySet<number> = new Set([204, 205, 206, 226]);
 
-/** The answer to one GET. Its connection is used for nothing else. */
+/** The answer to one GET. Until it is released, its connection is used for nothing else. */
 interface GetAnswer {
   statusCode: number;
   /** A header that was sent more than once has its values joined by commas. */
   header(name: string): string;
   /** Can be read once; throws `SourceFailed` when the body turns out not to be whole. */
   body: AsyncIterable<Uint8Array>;
-  /** Closes the connection, wherever the reading has got to. May be called again. */
+  /** Lets go of the connection, wherever the reading has got to. May be called again. */
   release(): Promise<void>;
 }
 
 export function httpDownload(options: DownloadOptions): HttpDownload {
   const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS } = options;
-  const connector = (signal: AbortSignal): ReturnType<typeof guardedConnector> => guardedConnector(options, signal);
+  const connections = downloadConnections({ ...options, headersTimeoutMs, idleTimeoutMs });
   const underWay = new Set<{ abort(reason: Error): void }>();
   let closed: Error | undefined;
 
   /**
-   * One GET over a new connection, so that each is resolved and checked anew. Throws `SourceFailed` when there is no
-   * answer and `signal.reason` when the signal aborts, which also ends the reading of the body.
+   * One GET. Throws `SourceFailed` when there is no answer and `signal.reason` when the signal aborts, which also ends the
+   * reading of the body.
    *
-   * We do not ask for `Connection: close`, although the connection is not kept: servers answer that with bodies that end
-   * when the connection does, and such a body looks like one that was cut.
+   * We do not ask for `Connection: close`, also where the connection will not be kept: servers answer that with bodies that
+   * end when the connection does, and such a body looks like one that was cut.
    */
   async function get(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<GetAnswer> {
     signal.throwIfAborted();
-    const connection = openConnection(url.origin, { connector, headersTimeoutMs, idleTimeoutMs });
-    const stay = connection.dropOn(signal);
-    const release = (): Promise<void> => {
-      stay();
-      return connection.drop(stopped);
-    };
     const explain = (error: unknown, stage: "answer" | "body"): unknown =>
       signal.aborted ? signal.reason : failedBy(error, stage);
 
-    const answer = await connection.ask(url, { method: "GET", headers }).catch(async (error) => {
-      await release();
+    const got = await connections.get(url, headers, signal).catch((error) => {
       throw explain(error, "answer");
     });
-    const body = bodyOf(answer, { connection, explain: (error) => explain(error, "body") });
+    const { answer, release } = got;
+    const body = bodyOf(got, (error) => explain(error, "body"));
     const header = (name: string): string => [answer.headers[name] ?? []].flat().join(", ");
     return { statusCode: answer.statusCode, header, body, release };
   }
 
-  /** Follows redirects by hand: each hop is checked, and has a connection of its own. */
+  /** Follows redirects by hand: each hop is checked. */
   async function follow(source: UrlSource, signal: AbortSignal): Promise<GetAnswer> {
     let url = permitted(guard, source.url);
     let clientHeaders = source.headers;
@@ -126,6 +117,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     async close() {
       closed = new Error("the downloader is closed");
       for (const download of underWay) download.abort(closed);
+      await connections.close();
     },
   };
 }
@@ -154,8 +146,8 @@ function asUtf8(location: string): string {
 }
 
 async function* bodyOf(
-  { headers, body }: Answer,
-  { connection, explain }: { connection: Connection; explain(error: unknown): unknown },
+  { answer: { headers, body }, connection }: Got,
+  explain: (error: unknown) => unknown,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

@@ -157,7 +157,8 @@ function hostAndPort(host: string, port: number): string {
   return `${host.toLowerCase().replace(/\.$/, "")} ${port}`;
 }
 
-function withoutBrackets(host: string): string {
+/** The host of a URL as it is dialled: IPv6 addresses stand in brackets there. */
+export function withoutBrackets(host: string): string {
   return host.startsWith("[") ? host.slice(1, -1) : host;
 }
 

@@ -15,8 +15,10 @@ export interface Connection {
   dropOn(signal: AbortSignal): () => void;
   /** Closes it, wherever the request has got to, which then fails with the reason. May be called again. */
   drop(reason: Error): Promise<void>;
-  /** Whether it is made and not closed yet. */
+  /** Whether it is made and neither side has closed it, as far as we have read. */
   readonly connected: boolean;
+  /** Whether the last request went over a connection from before and nothing at all came back: it may be asked anew. */
+  readonly unheard: boolean;
   /** Whether the other side has closed it, and not reset it. */
   readonly endedInOrder: boolean;
 }
@@ -38,8 +40,12 @@ export interface Answer {
   statusCode: number;
   /** By their names in lower case. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Whether informational answers came before it. */
+  informed: boolean;
   /** As it arrives. Can be read once; throws what undici fails with. */
   body: AsyncIterable<Uint8Array>;
+  /** Whether all of the body has come, read or not. */
+  readonly whole: boolean;
 }
 
 /** Idle connections are closed after this, or sooner when the other side says so. */
@@ -52,11 +58,15 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
   const dialling = new AbortController();
   const dial = connector(dialling.signal);
   let dials = 0;
-  let connected = false;
+  let socket: Socket | undefined;
   let endedInOrder = false;
-  const watch = (socket: Socket): void => {
-    connected = true;
-    socket.once("end", () => {
+  /** What became of the last request. */
+  let dialled = false;
+  let heard = false;
+  const watch = (made: Socket): void => {
+    socket = made;
+    endedInOrder = false;
+    made.once("end", () => {
       endedInOrder = true;
     });
   };
@@ -64,9 +74,10 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
     connect(target, callback) {
       dials -= 1;
       if (dials < 0) return callback(connectionBroke(), null);
+      dialled = true;
       dial(target, (...result) => {
-        const [, socket] = result;
-        if (socket) watch(socket);
+        const [, made] = result;
+        if (made) watch(made);
         callback(...result);
       });
     },
@@ -78,7 +89,7 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
     bodyTimeout: idleTimeoutMs,
   });
   client.on("disconnect", () => {
-    connected = false;
+    socket = undefined;
     onDisconnect?.();
   });
 
@@ -90,7 +101,11 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
   return {
     ask(url, request) {
       dials = 1;
-      return answerTo(client, { ...request, path: `${url.pathname}${url.search}` });
+      dialled = false;
+      heard = false;
+      return answerTo(client, { ...request, path: `${url.pathname}${url.search}` }, () => {
+        heard = true;
+      });
     },
     dropOn(signal) {
       const giveUp = (): void => void drop(new Error("the request was given up", { cause: signal.reason }));
@@ -99,7 +114,10 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
     },
     drop,
     get connected() {
-      return connected;
+      return socket !== undefined && !socket.destroyed && !endedInOrder;
+    },
+    get unheard() {
+      return !dialled && !heard;
     },
     get endedInOrder() {
       return endedInOrder;
@@ -107,16 +125,17 @@ export function openConnection(origin: string, options: ConnectionOptions): Conn
   };
 }
 
-export function connectionBroke(): Error {
+export function connectionBroke(): Error & { code: string } {
   return Object.assign(new Error("the connection broke"), { code: "ECONNRESET" });
 }
 
 /** Instead of `client.request`, whose stream costs more than all the rest of a small download. */
-function answerTo(client: Client, request: Dispatcher.DispatchOptions): Promise<Answer> {
+function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstByte: () => void): Promise<Answer> {
   const unread: Uint8Array[] = [];
   let unreadBytes = 0;
   let end: { kind: "whole" } | { kind: "failed"; error: Error } | undefined;
   let connection: Dispatcher.DispatchController | undefined;
+  let informed = false;
   let wake = (): void => {};
 
   async function next(): Promise<IteratorResult<Uint8Array>> {
@@ -140,9 +159,22 @@ function answerTo(client: Client, request: Dispatcher.DispatchOptions): Promise<
       onRequestStart(controller) {
         connection = controller;
       },
+      onResponseStarted: onFirstByte,
       onResponseStart(_, statusCode, headers) {
         // Informational answers come before the one that counts.
-        if (statusCode >= 200) resolve({ statusCode, headers, body: { [Symbol.asyncIterator]: () => ({ next }) } });
+        if (statusCode < 200) {
+          informed = true;
+          return;
+        }
+        resolve({
+          statusCode,
+          headers,
+          informed,
+          body: { [Symbol.asyncIterator]: () => ({ next }) },
+          get whole() {
+            return end?.kind === "whole";
+          },
+        });
       },
       onResponseData(controller, piece) {
         unread.push(piece);

@@ -3,7 +3,7 @@ import { connect as connectSocket, isIP, type LookupFunction, type Socket } from
 import { connect as connectTls } from "node:tls";
 import type { buildConnector } from "undici";
 import { timeLimit, unlessAborted } from "../flow/time-limit.ts";
-import { type AddressGuard, portOf } from "./address-guard.ts";
+import { type AddressGuard, portOf, withoutBrackets } from "./address-guard.ts";
 
 /** Every address a name has now; an empty list, or an error with Node's code, when it has none. */
 export type Lookup = (host: string) => Promise<readonly string[]>;
@@ -62,16 +62,52 @@ async function connect(
   options: ConnectorOptions,
   signal: AbortSignal | undefined,
 ): Promise<Socket> {
-  const { guard, lookup = systemLookup, dial = tcpDial, ca, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const { dial = tcpDial, ca, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
   const host = target.hostname;
   const port = portOf(target);
 
   using attempt = timeLimit(connectTimeoutMs, signal, () => timedOut(host, port));
-  const addresses = isIP(host) === 0 ? await unlessAborted(lookup(host), attempt.signal) : [host];
-  if (addresses.length === 0) throw unknownHost(host);
-  if (!addresses.every((address) => guard.mayDial(address, host, port))) throw new DestinationBlocked(host, port);
+  const addresses = await resolved({ host, port }, options, attempt.signal);
   const socket = await dial({ host, addresses, port }, attempt.signal);
   return target.protocol === "https:" ? await secured(socket, { host, ca }, attempt.signal) : socket;
+}
+
+/**
+ * The addresses that a new connection would be made to now, for one that is kept. Throws as connecting would, when there are
+ * none or one of them may not be dialled.
+ */
+export async function checkedAddresses(
+  url: URL,
+  options: ConnectorOptions,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const host = withoutBrackets(url.hostname);
+  const port = portOf(url);
+  if (isIP(host) !== 0) return checked([host], { host, port }, options);
+  using attempt = timeLimit(connectTimeoutMs, signal, () => timedOut(host, port));
+  return await resolved({ host, port }, options, attempt.signal);
+}
+
+async function resolved(
+  target: { host: string; port: number },
+  options: ConnectorOptions,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { host } = target;
+  const { lookup = systemLookup } = options;
+  const addresses = isIP(host) === 0 ? await unlessAborted(lookup(host), signal) : [host];
+  return checked(addresses, target, options);
+}
+
+function checked(
+  addresses: readonly string[],
+  { host, port }: { host: string; port: number },
+  { guard }: ConnectorOptions,
+): readonly string[] {
+  if (addresses.length === 0) throw unknownHost(host);
+  if (!addresses.every((address) => guard.mayDial(address, host, port))) throw new DestinationBlocked(host, port);
+  return addresses;
 }
 
 async function systemLookup(host: string): Promise<readonly string[]> {
@@ -79,7 +115,8 @@ async function systemLookup(host: string): Promise<readonly string[]> {
   return answers.map(({ address }) => address);
 }
 
-async function tcpDial({ addresses, port }: DialTarget, signal: AbortSignal): Promise<Socket> {
+/** The usual way to connect. */
+export async function tcpDial({ addresses, port }: DialTarget, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const checked = addresses.map((address) => ({ address, family: isIP(address) }));
   const answerChecked: LookupFunction = (_host, _options, callback) => callback(null, checked);

@@ -1,5 +1,6 @@
-import { CALLBACK_ANSWER_MAX_BYTES } from "@lazaret/contract";
-import { type Answer, type Connection, type ConnectorFactory, connectionBroke, openConnection } from "./exchange.ts";
+import { CALLBACK_ANSWER_MAX_BYTES, CALLBACKS_PER_ORIGIN } from "@lazaret/contract";
+import { type Answer, type ConnectorFactory, connectionBroke, openConnection } from "./exchange.ts";
+import { idleConnections, type KeptConnection } from "./idle-connections.ts";
 
 /** POSTs over connections that are kept for the next, by origin. */
 export interface KeptConnections {
@@ -28,68 +29,45 @@ interface Posted {
   ended: Promise<void>;
 }
 
-interface Kept {
-  origin: string;
-  connection: Connection;
-}
-
 /** How long the rest of an answer is waited for. Nobody needs it; the connection can be used again if it is short. */
 const REST_MS = 1_000;
 const HEAD_MAX_BYTES = 16 * 1024;
+const IDLE = { perOrigin: CALLBACKS_PER_ORIGIN, inAll: 500 };
 
 export function keptConnections(connector: ConnectorFactory): KeptConnections {
-  const open = new Set<Kept>();
-  const idle = new Map<string, Kept[]>();
+  const open = new Set<KeptConnection>();
+  const idle = idleConnections({ ...IDLE, drop });
 
   /** The caller's signal is the one time limit: undici's are started anew by every byte of a receiver that dribbles. */
-  function connectTo(origin: string): Kept {
+  function connectTo(origin: string): KeptConnection {
     const onDisconnect = (): void => {
-      if (forget(kept)) void drop(kept);
+      if (idle.forget(kept)) void drop(kept);
     };
     const options = { connector, headMaxBytes: HEAD_MAX_BYTES, onDisconnect };
-    const kept: Kept = { origin, connection: openConnection(origin, options) };
+    const kept: KeptConnection = { origin, connection: openConnection(origin, options) };
     open.add(kept);
     return kept;
   }
 
-  function drop(kept: Kept): Promise<void> {
+  function drop(kept: KeptConnection): Promise<void> {
     open.delete(kept);
-    forget(kept);
+    idle.forget(kept);
     return kept.connection.drop(connectionBroke());
   }
 
-  function takeIdle(origin: string): Kept | undefined {
-    const newest = idle.get(origin)?.at(-1);
-    if (newest) forget(newest);
-    return newest;
-  }
-
-  function keep(kept: Kept): void {
-    idle.set(kept.origin, [...(idle.get(kept.origin) ?? []), kept]);
-  }
-
-  /** Whether it was idle. */
-  function forget(kept: Kept): boolean {
-    const others = idle.get(kept.origin) ?? [];
-    const left = others.filter((each) => each !== kept);
-    if (left.length === 0) idle.delete(kept.origin);
-    else idle.set(kept.origin, left);
-    return left.length < others.length;
-  }
-
   /** After the headers: whatever comes now, the connection is kept or gone soon. */
-  async function finish(kept: Kept, answer: Answer): Promise<void> {
+  async function finish(kept: KeptConnection, answer: Answer): Promise<void> {
     const tooSlow = setTimeout(() => void drop(kept), REST_MS);
     const whole = await isShort(answer.body);
     clearTimeout(tooSlow);
-    if (whole && isReceived(answer) && kept.connection.connected && open.has(kept)) keep(kept);
+    if (whole && isReceived(answer) && kept.connection.connected && open.has(kept)) idle.keep(kept);
     else void drop(kept);
   }
 
   return {
     async post(url, { headers, body, mayReuse }, signal) {
       signal.throwIfAborted();
-      const kept = (mayReuse ? takeIdle(url.origin) : undefined) ?? connectTo(url.origin);
+      const kept = (mayReuse ? idle.take(url.origin) : undefined) ?? connectTo(url.origin);
       const stay = kept.connection.dropOn(signal);
       try {
         const answer = await kept.connection.ask(url, { method: "POST", headers, body });

@@ -14,14 +14,14 @@ const parameters = publicKeyParameters(stackName, { pkcs1, x509 });
 /** What every `SigningKeys` does. */
 export function signingKeysContract({ name, make }: OutputsKind): void {
   describe(`the signing keys of ${name}`, () => {
-    test("are one pair of RSA 3072, made once, also when several processes are first at once", async () => {
+    test("are one pair of RSA 2048, made once, also when several processes are first at once", async () => {
       await using outputs = await make();
       await using second = await outputs.another();
       await using third = await outputs.another();
       assert.equal(await outputs.platform.signingKeys.published(), undefined);
       const all = [outputs, second, third].map(({ platform }) => platform.signingKeys);
       const [pair, ...others] = await Promise.all(all.map((keys) => keys.load()));
-      assert.equal(pair?.privateKey.asymmetricKeyDetails?.modulusLength, 3072);
+      assert.equal(pair?.privateKey.asymmetricKeyDetails?.modulusLength, 2048);
       for (const other of others) assertSame(other, pair);
       await using later = await outputs.another();
       assertSame(await later.platform.signingKeys.load(), pair);

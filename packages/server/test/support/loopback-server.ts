@@ -24,6 +24,23 @@ export function rawServer(answer: (socket: Socket) => void): Promise<LoopbackSer
   return listening(createTcp((socket) => void socket.once("data", () => answer(socket))));
 }
 
+/** The same for connections that are kept: `answer` is called for each request, with its path and connection. */
+export function rawExchanges(answer: (path: string, socket: Socket) => void): Promise<LoopbackServer> {
+  return listening(
+    createTcp((socket) => {
+      let text = "";
+      socket.on("data", (piece) => {
+        text += piece.toString("latin1");
+        for (let end = text.indexOf("\r\n\r\n"); end !== -1; end = text.indexOf("\r\n\r\n")) {
+          const [, path = ""] = text.split(" ");
+          text = text.slice(end + 4);
+          answer(path, socket);
+        }
+      });
+    }),
+  );
+}
+
 async function listening(server: Server): Promise<LoopbackServer> {
   const sockets = new Set<Socket>();
   const loopback: LoopbackServer = {

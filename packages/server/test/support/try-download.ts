@@ -27,7 +27,21 @@ export async function read(
   headers: Record<string, string> = {},
   options: Partial<DownloadOptions> = {},
 ): Promise<Buffer> {
-  const { bytes } = await downloader(options).open(source(url, headers), never);
+  const download = downloader(options);
+  try {
+    return await readBy(download, url, headers);
+  } finally {
+    await download.close();
+  }
+}
+
+/** The same by a downloader that may have connections from before. */
+export async function readBy(
+  download: HttpDownload,
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<Buffer> {
+  const { bytes } = await download.open(source(url, headers), never);
   return Buffer.concat(await Array.fromAsync(bytes));
 }
 

@@ -51,7 +51,7 @@ export function secretKeys({ secretName, stackName, ...options }: SecretKeysOpti
             name: secretName,
             description: "Signs Lazaret's callbacks",
             purpose: "signing key",
-            make: makePrivatePem,
+            make: () => makePrivatePem(),
           }),
         );
         await publish(pair);

@@ -13,7 +13,7 @@ const KEY = "callback-signing-key.pem";
 const PARAMETERS = join("parameters", "scanner", "my-stack");
 
 describe("key files", () => {
-  it("are one pair of RSA 3072 for all processes of an installation, also when several start at once", async () => {
+  it("are one pair of RSA 2048 for all processes of an installation, also when several start at once", async () => {
     using folder = temporaryFolder();
     const dataDir = join(folder.path, "data");
     const program = `
@@ -29,7 +29,7 @@ describe("key files", () => {
 
     const { privateKey, publicKeys } = await keyFiles({ dataDir, stackName: "my-stack" }).load();
     assert.deepEqual([...seen], [publicKeys.x509]);
-    assert.equal(privateKey.asymmetricKeyDetails?.modulusLength, 3072);
+    assert.equal(privateKey.asymmetricKeyDetails?.modulusLength, 2048);
     const bytes = randomBytes(10);
     for (const pem of [publicKeys.pkcs1, publicKeys.x509]) {
       assert.ok(verify("sha256", bytes, createPublicKey(pem), sign("sha256", bytes, privateKey)));

@@ -69,8 +69,8 @@ export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> 
  * Exchanges the key pair for a new one. The old public key is kept beside it first, so that receivers can take both for a
  * while; at no moment is there no private key. A running server reads the file every minute.
  */
-export async function rotateKeys(options: KeyFilesOptions, now: Date): Promise<void> {
-  const { dataDir } = options;
+export async function rotateKeys(options: KeyFilesOptions & { bits?: number }, now: Date): Promise<void> {
+  const { dataDir, bits } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const path = join(dataDir, KEY_FILE);
   const pem = await textOf(path);
@@ -80,7 +80,7 @@ export async function rotateKeys(options: KeyFilesOptions, now: Date): Promise<v
   }
   const draft = `${path}.${randomUUID()}.draft`;
   try {
-    await writeOnce(draft, await makePrivatePem());
+    await writeOnce(draft, await makePrivatePem(bits));
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
