@@ -58,7 +58,7 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
   async function scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
     const content = isWhole(bytes) ? bytes.takeAll() : undefined;
     // Nothing in it is for the threads, and clamd need not wait for them.
-    if (content && clamd && !threads.hasRules && !mayHoldMembers(memoryBlob(content)))
+    if (content && clamd && !mayHoldMembers(memoryBlob(content)) && !threads.mayMatch(content))
       return clamd.scan(wholeBytes(content), signal);
     const ready = Promise.withResolvers<void>();
     // Nobody may be waiting for it.
