@@ -24,12 +24,14 @@ export interface OpenDatabase {
 }
 
 /** The log of changes is cut back to this after a burst. */
-const WAL_BYTES = 64 * 1024 * 1024;
+const WAL_BYTES = 16 * 1024 * 1024;
 
 /** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
 export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions): OpenDatabase {
   const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
+    // Of a database without content, before anything else; of others it stays as it is.
+    db.exec("PRAGMA auto_vacuum = INCREMENTAL");
     useWriteAheadLog(db, path);
     migrate(db, path);
     const open = { db, path, sealer: sealer(secretKey), inPlace: inPlace(path) };
