@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../../shared/sealed.ts";
+import { rewriteIfSmall } from "./database-size.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { migrate } from "./schema.ts";
 import { inTransaction } from "./transaction.ts";
@@ -34,6 +35,7 @@ export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions
     db.exec("PRAGMA auto_vacuum = INCREMENTAL");
     useWriteAheadLog(db, path);
     migrate(db, path);
+    rewriteIfSmall(db);
     const open = { db, path, sealer: sealer(secretKey), inPlace: inPlace(path) };
     checkKey(open);
     return open;

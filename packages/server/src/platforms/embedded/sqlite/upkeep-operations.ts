@@ -1,8 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { givesBack } from "./database-size.ts";
 import { operation, type Sweep, timeSlice } from "./transaction.ts";
 
-/** What `PRAGMA auto_vacuum` says of a database that can give pages back while it is in use. */
-const INCREMENTAL = 2;
 /** Few enough to stop in time. A free page is looked for among all of them, so one may take a while. */
 const PAGES_AT_ONCE = 8;
 /** Pages that stay for the next burst: 8 MB of them… */
@@ -12,13 +11,12 @@ const PART_KEPT = 8;
 
 /** What is done on the side, in slices, between which others have their turn. */
 export function upkeepOperations(db: DatabaseSync, sweeps: readonly Sweep[]) {
-  const autoVacuum = db.prepare("PRAGMA auto_vacuum");
   const pages = db.prepare("PRAGMA page_count");
   const freePages = db.prepare("PRAGMA freelist_count");
 
   function hasWaste(): boolean {
     const kept = Math.max(PAGES_KEPT, Number(pages.get()?.page_count) / PART_KEPT);
-    return Number(freePages.get()?.freelist_count) > kept && autoVacuum.get()?.auto_vacuum === INCREMENTAL;
+    return Number(freePages.get()?.freelist_count) > kept && givesBack(db);
   }
 
   /** Gives free pages back to the disk. */
