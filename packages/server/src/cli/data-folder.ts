@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
@@ -24,16 +24,37 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
     const { awsOperatorStore } = await import("../compose/platform.ts");
     return awsOperatorStore(settings);
   }
-  checkAccess(settings.dataDir, ["jobs.db", "secret.key"]);
-  if (!existsSync(join(settings.dataDir, "jobs.db"))) {
-    throw new CannotStart(
-      `there are no jobs in ${settings.dataDir}`,
-      "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
-    );
-  }
+  databaseIn(settings.dataDir);
   const { openJobStore } = await import("../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Rewrites the jobs of the local data folder to their smallest size; answers its bytes before and after. */
+export async function compactLocal(flags: { dataDir?: string }): Promise<{ before: number; after: number }> {
+  const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
+  if (settings.platform !== "embedded") {
+    throw new CannotStart(
+      "the jobs of this installation are in no file",
+      "there is nothing to compact on this platform",
+    );
+  }
+  const path = databaseIn(settings.dataDir);
+  const { compactDatabase } = await import("../platforms/embedded/sqlite/database-size.ts");
+  const before = statSync(path).size;
+  compactDatabase(path);
+  return { before, after: statSync(path).size };
+}
+
+/** Where it is. Throws if there is none, or this user may not use it. */
+function databaseIn(dataDir: string): string {
+  const path = join(dataDir, "jobs.db");
+  checkAccess(dataDir, ["jobs.db", "secret.key"]);
+  if (existsSync(path)) return path;
+  throw new CannotStart(
+    `there are no jobs in ${dataDir}`,
+    "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
+  );
 }
 
 export interface ListFlags {

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { readSettings } from "../settings/read-settings.ts";
 import type { Check } from "./doctor/check.ts";
 import { clamdChecks } from "./doctor/clamd-checks.ts";
+import { databaseChecks } from "./doctor/database-checks.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
 import { meaningChecks, readingChecks, serverCheck } from "./doctor/service-checks.ts";
 import { withExamples } from "./examples.ts";
@@ -19,7 +20,7 @@ const EXIT_FAILED = 1;
 export function doctorCommand(): Command {
   const command = new Command("doctor")
     .description(
-      "look at settings, clamd and its limits, signatures, disk, clock and permissions, and say what to mend",
+      "look at settings, clamd and its limits, signatures, disk, database, clock and permissions, and say what to mend",
     )
     .option("--clamd-conf <path>", "clamd's configuration, if it is not found by itself")
     .option("--json", "as JSON");
@@ -60,6 +61,7 @@ async function runChecks(
     ...meaningChecks(settings),
     ...(await clamdChecks({ settings, confPath: clamdConf, now })),
     await diskCheck(dataDir),
+    ...(settings.platform === "embedded" ? databaseChecks(dataDir) : []),
     await clockCheck(dataDir, now, server.time),
     ...(await permissionChecks(dataDir)),
     server.check,

@@ -1,16 +1,18 @@
 import { Command, Option } from "commander";
 import type { JobCard } from "../model/job-card.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
-import { addListFlags, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
+import { addListFlags, compactLocal, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { ago, print } from "./terminal/output.ts";
+import { ago, inBytes, print } from "./terminal/output.ts";
 
 interface JobListFlags extends ListFlags {
   state?: JobState;
 }
 
 export function jobsCommand(): Command {
-  const command = new Command("jobs").description("look at the jobs of the local data folder");
+  const command = new Command("jobs").description(
+    "look at the jobs of the local data folder, and make their database small",
+  );
   const list = command
     .command("list")
     .description("jobs that are not done, newest first")
@@ -33,10 +35,19 @@ export function jobsCommand(): Command {
       await using store = await localStore({ dataDir: flags.dataDir });
       print(found(await store.browser.show(id), `job ${id}`, "lazaret jobs list"));
     });
+  command
+    .command("compact")
+    .description("rewrite the database to its smallest size, with the server stopped; jobs stay as they are")
+    .option(...DATA_DIR)
+    .action(async (flags: { dataDir?: string }) => {
+      const { before, after } = await compactLocal(flags);
+      print(`${inBytes(before)} before, ${inBytes(after)} now\n`);
+    });
   return withExamples(command, [
     ["jobs list --state delayed", "those that wait for another try"],
     ["jobs show 0198a7c4-…", "one of them"],
     ["jobs list --json --data-dir /var/lib/lazaret", ""],
+    ["jobs compact", "when lazaret doctor says that much of the database is free"],
   ]);
 }
 

@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
 import type { JobBrowser } from "../../src/queue/job-queue.ts";
 import { temporaryFolder, watchChild } from "../support/leftovers.ts";
 
-const script = fileURLToPath(new URL("./queue-until-killed.ts", import.meta.url));
+const queueScript = fileURLToPath(new URL("./queue-until-killed.ts", import.meta.url));
+const upkeepScript = fileURLToPath(new URL("./upkeep-until-killed.ts", import.meta.url));
 
 test("every job that was acknowledged survives kill -9 at any moment", async () => {
   using folder = temporaryFolder();
@@ -22,6 +25,17 @@ test("also when several processes share the folder, and were first to open it at
   const said = nothingSaid();
   const children = Array.from({ length: 4 }, () => start(folder.path));
   await Promise.all(children.map((child) => heardUntilKilled(child, said)));
+  await assertNothingLost(folder.path, said);
+});
+
+test("also while what is over is deleted and its room given back; the database stays whole", async () => {
+  using folder = temporaryFolder();
+  const said = nothingSaid();
+  for (let kill = 0; kill < 6; kill += 1) {
+    await heardUntilKilled(start(folder.path, upkeepScript), said, 3000);
+    using db = new DatabaseSync(join(folder.path, "jobs.db"));
+    assert.equal(db.prepare("PRAGMA integrity_check").get()?.integrity_check, "ok");
+  }
   await assertNothingLost(folder.path, said);
 });
 
@@ -47,17 +61,17 @@ async function assertNothingLost(dataDir: string, { added, finishing, finished }
   );
 }
 
-function start(dataDir: string): ChildProcess {
+function start(dataDir: string, script = queueScript): ChildProcess {
   const child = spawn(process.execPath, [script, dataDir], { stdio: ["ignore", "pipe", "inherit"] });
   if (child.pid) watchChild(child.pid);
   return child;
 }
 
 /** Kills the child after a random number of lines, and hears what else it managed to say. */
-async function heardUntilKilled(child: ChildProcess, said: Said): Promise<void> {
+async function heardUntilKilled(child: ChildProcess, said: Said, longest = 150): Promise<void> {
   const exit = once(child, "exit");
   if (!child.stdout) throw new Error("the child has no output");
-  let left = 1 + Math.floor(Math.random() * 150);
+  let left = 1 + Math.floor(Math.random() * longest);
   for await (const line of createInterface(child.stdout)) {
     const [what = "", id = ""] = line.split(" ");
     said[what as keyof Said].add(id);

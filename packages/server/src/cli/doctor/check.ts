@@ -5,6 +5,8 @@ export interface Check {
   name: string;
   detail: string;
   fix?: string;
+  /** For programs: what the detail says in words. */
+  figures?: Readonly<Record<string, number>>;
 }
 
 export function ok(name: string, detail: string): Check {

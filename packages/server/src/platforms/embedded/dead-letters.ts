@@ -3,7 +3,7 @@ import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-que
 import { pageOf } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
 import type { BrowsedJob, BuriedBefore, Ids } from "./sqlite/browse-operations.ts";
-import type { StoreParts } from "./sqlite/job-database.ts";
+import type { JobDatabase, StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLetters {
   return {
@@ -35,12 +35,12 @@ export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLet
       }
     },
 
-    countBefore: (buriedBy) => database.run("buriedBefore", { buriedBy }),
+    countBefore: (buriedBy) => buriedCount(database, buriedBy),
   };
 
   /** Ends when all are done that were there at the start, though some may be buried again meanwhile. */
   async function inSteps(step: (ids: Ids) => Promise<number>, ids: readonly string[] | "all"): Promise<number> {
-    const { buried } = await database.run("counts", { now: now() });
+    const buried = await buriedCount(database);
     let total = 0;
     while (total < buried) {
       const count = await step(ids === "all" ? undefined : ids);
@@ -49,6 +49,21 @@ export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLet
     }
     return total;
   }
+}
+
+/** How many dead letters there are, or were buried at a time or before. */
+export async function buriedCount(database: JobDatabase, buriedBy?: number): Promise<number> {
+  let total = 0;
+  let next: number | undefined;
+  do {
+    const part = await database.run("countBuried", {
+      ...(buriedBy !== undefined && { buriedBy }),
+      ...(next !== undefined && { after: next }),
+    });
+    total += part.count;
+    next = part.next;
+  } while (next !== undefined);
+  return total;
 }
 
 function letterOf({ id, submittedAt, buriedAt, reason, stored }: BrowsedJob): DeadLetter {

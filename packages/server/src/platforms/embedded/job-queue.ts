@@ -1,14 +1,25 @@
 import type { Settlement } from "../../model/settlement.ts";
-import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../queue/job-queue.ts";
+import {
+  type HeldShares,
+  type JobQueue,
+  LEASE_SECONDS,
+  type Lease,
+  MAX_ATTEMPTS,
+  type QueueCounts,
+} from "../../queue/job-queue.ts";
 import { jobOf, storedJob } from "../shared/stored-job.ts";
+import { buriedCount } from "./dead-letters.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 /** Other processes add jobs too, without ringing our alarm. */
 const LONGEST_WAIT_MS = 1000;
+/** Counting many takes this part of the time at most, however often it is asked for. */
+const PART = 20;
 
-export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
+export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<Upkeep, "begin">): JobQueue {
   const leaseMs = LEASE_SECONDS * 1000;
 
   function leaseOf({ id, token, attempt, ...stored }: LeasedJob): Lease {
@@ -45,6 +56,7 @@ export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
     async take(limit, shares) {
       const args = { now: now(), limit, leaseMs, maxAttempts: MAX_ATTEMPTS };
       const taken = await database.run("take", { ...args, ...countsOf(shares) });
+      upkeep.begin();
       return taken.map(leaseOf);
     },
 
@@ -57,7 +69,7 @@ export function sqliteQueue({ database, alarm, now }: StoreParts): JobQueue {
       if (ms > 0) await alarm.sleep(ms, signal);
     },
 
-    counts: () => database.run("counts", { now: now() }),
+    counts: queueCounts({ database, now }),
   };
 }
 
@@ -66,4 +78,31 @@ function countsOf(
   { held, perShare }: HeldShares = { held: new Map(), perShare: Number.MAX_SAFE_INTEGER },
 ): ShareCounts {
   return { held: [...held], perShare };
+}
+
+/**
+ * Counts in steps, between which others have their turn. What takes several steps is remembered for a while, and may be off
+ * by what moved meanwhile; fewer jobs are counted anew each time, and exactly.
+ */
+function queueCounts({ database, now }: Omit<StoreParts, "alarm">): () => Promise<QueueCounts> {
+  let known: { counts: QueueCounts; until: number } | undefined;
+
+  return async () => {
+    const startedAt = performance.now();
+    if (known && startedAt < known.until) return known.counts;
+    const at = now();
+    const buried = buriedCount(database);
+    const { next: more, ...first } = await database.run("counts", { now: at });
+    const counts = { ...first, buried: await buried };
+    for (let next = more; next !== undefined; ) {
+      const part = await database.run("counts", { now: at, after: next });
+      counts.ready += part.ready;
+      counts.delayed += part.delayed;
+      counts.leased += part.leased;
+      next = part.next;
+    }
+    const tookMs = performance.now() - startedAt;
+    known = more === undefined ? undefined : { counts, until: performance.now() + PART * tookMs };
+    return counts;
+  };
 }

@@ -12,6 +12,7 @@ import { sqliteQueue } from "./job-queue.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
 import { type Connection, jobDatabase, threadConnection } from "./sqlite/job-database.ts";
+import { sqliteUpkeep } from "./upkeep.ts";
 import { sqliteUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
@@ -57,8 +58,9 @@ export function jobStore(
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
+  const upkeep = sqliteUpkeep(store);
   return {
-    queue: sqliteQueue(store),
+    queue: sqliteQueue(store, upkeep),
     results: sqliteResults(store),
     deadLetters: sqliteDeadLetters(store),
     browser: sqliteBrowser(store),
@@ -67,6 +69,7 @@ export function jobStore(
     outbox: sqliteOutbox({ ...store, alarm: posted }, outboxLimits),
     tryToWrite: () => store.database.run("writeAgain", { now: now() }),
     async close() {
+      upkeep.stop();
       await store.database.close();
       store.alarm.stop();
       posted.stop();

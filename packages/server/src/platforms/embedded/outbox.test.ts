@@ -77,7 +77,7 @@ test("messages that are added in the turn in which a report is saved are written
   const added = store.outbox.add([{ id: "1", receiver: "a", body: "1" }]);
   const saved = lease?.save({ ...job, report: cleanReport });
   await Promise.all([added, saved]);
-  assert.deepEqual(batches, [["postMessages", "save"]]);
+  assert.deepEqual(batches, [["upkeep"], ["postMessages", "save"]]);
   await store.close();
 });
 

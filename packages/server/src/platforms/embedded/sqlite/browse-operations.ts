@@ -1,9 +1,9 @@
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { type ExpiredLetter, type JobState, POISON } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import type { StoredJob } from "../../shared/stored-job.ts";
-import { type ClockCare, UNREADABLE } from "./job-operations.ts";
-import { operation } from "./transaction.ts";
+import { type ClockCare, COUNTED_AT_ONCE, FIRST, LAST, UNREADABLE } from "./job-operations.ts";
+import { operation, timeSlice } from "./transaction.ts";
 
 /** Undefined stands for all of them. */
 export type Ids = readonly string[] | undefined;
@@ -30,34 +30,50 @@ const COLUMNS = `seq, id, attempts, submitted_at AS submittedAt, due_at AS dueAt
   counts, sealed_reason AS sealedReason, sealed,
   CASE WHEN buried_at IS NOT NULL THEN 'buried' WHEN due_at <= $now THEN 'ready'
     WHEN lease_token IS NULL THEN 'delayed' ELSE 'leased' END AS state`;
-/** So that no other process waits long for its turn to write, however many dead letters there are. */
+/** With a large job each the time is over before. */
 const CHANGED_AT_ONCE = 1000;
-const CHOSEN = `seq IN (SELECT seq FROM jobs
-  WHERE buried_at IS NOT NULL AND ($ids IS NULL OR id IN (SELECT value FROM json_each($ids))) LIMIT ${CHANGED_AT_ONCE})`;
+/** Each by what leads to few rows: in the order of `seq` most are ready, in that of `due_at` few are not. */
+const STATES: Readonly<Record<JobState, string>> = {
+  ready: "+due_at <= $now",
+  delayed: "due_at > $now AND lease_token IS NULL",
+  leased: "due_at > $now AND lease_token IS NOT NULL",
+  buried: "buried_at IS NOT NULL",
+};
 
 /** What the command line asks. */
 export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: Sealer; clock: ClockCare }) {
-  const jobs = db.prepare(
-    `SELECT ${COLUMNS} FROM jobs WHERE ($before IS NULL OR seq < $before) AND ($state IS NULL OR state = $state)
-     ORDER BY seq DESC LIMIT $limit`,
-  );
+  const jobsThat = (are: string): StatementSync =>
+    db.prepare(`SELECT ${COLUMNS} FROM jobs WHERE seq < $before AND ${are} ORDER BY seq DESC LIMIT $limit`);
+  const jobs = {
+    any: jobsThat("true"),
+    ready: jobsThat(STATES.ready),
+    delayed: jobsThat(STATES.delayed),
+    leased: jobsThat(STATES.leased),
+    buried: jobsThat(STATES.buried),
+  };
   const job = db.prepare(`SELECT ${COLUMNS} FROM jobs WHERE id = $id`);
   const buried = db.prepare(
     `SELECT ${COLUMNS} FROM jobs
      WHERE buried_at IS NOT NULL AND ($buriedAt IS NULL OR (buried_at, seq) < ($buriedAt, $seq))
      ORDER BY buried_at DESC, seq DESC LIMIT $limit`,
   );
+  const buriedBy = db.prepare(
+    `SELECT seq, id, buried_at AS buriedAt FROM jobs WHERE buried_at <= ? ORDER BY buried_at LIMIT ${CHANGED_AT_ONCE}`,
+  );
+  const chosen = db.prepare(
+    `SELECT seq, id, buried_at AS buriedAt FROM jobs
+     WHERE id IN (SELECT value FROM json_each(?)) AND buried_at IS NOT NULL LIMIT ${CHANGED_AT_ONCE}`,
+  );
   const redrive = db.prepare(
     `UPDATE jobs SET buried_at = NULL, sealed_reason = NULL, since = $now, due_at = $now, attempts = 0,
-       counts = '{}' WHERE ${CHOSEN}`,
+       counts = '{}' WHERE seq = $seq`,
   );
-  const purge = db.prepare(`DELETE FROM jobs WHERE ${CHOSEN}`);
-  const expire = db.prepare(
-    `DELETE FROM jobs WHERE seq IN
-       (SELECT seq FROM jobs WHERE buried_at <= ? ORDER BY buried_at LIMIT ${CHANGED_AT_ONCE})
-     RETURNING id, buried_at AS buriedAt`,
+  const remove = db.prepare("DELETE FROM jobs WHERE seq = ?");
+  const countBuried = db.prepare("SELECT count(*) AS count FROM jobs WHERE buried_at > ? AND buried_at <= ?");
+  const countedTo = db.prepare(
+    `SELECT buried_at AS buriedAt FROM jobs WHERE buried_at > ? AND buried_at <= ?
+     ORDER BY buried_at LIMIT 1 OFFSET ${COUNTED_AT_ONCE}`,
   );
-  const buriedBefore = db.prepare("SELECT count(*) AS count FROM jobs WHERE buried_at <= ?");
 
   function open({ sealed, sealedReason, ...row }: BrowsedRow): BrowsedJob {
     const content = sealer.unseal(sealed, ["job", row.id]);
@@ -66,12 +82,25 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
   }
 
   const opened = (rows: readonly unknown[]): BrowsedJob[] => (rows as BrowsedRow[]).map(open);
-  const json = (ids: Ids): string | null => (ids ? JSON.stringify(ids) : null);
+
+  /** Does it to as many as there is time for, at least one, and answers which. */
+  function toEach(letters: unknown[], change: (seq: number) => unknown): ExpiredLetter[] {
+    const isOver = timeSlice();
+    const done: ExpiredLetter[] = [];
+    for (const { seq, id, buriedAt } of letters as (ExpiredLetter & { seq: number })[]) {
+      change(seq);
+      done.push({ id, buriedAt });
+      if (isOver()) break;
+    }
+    return done;
+  }
+
+  const lettersOf = (ids: Ids): unknown[] => (ids ? chosen.all(JSON.stringify(ids)) : buriedBy.all(LAST));
 
   return {
     jobs: operation("read", (args: { now: number; limit: number; before?: number; state?: JobState }): BrowsedJob[] => {
-      const { now, limit, before = null, state = null } = args;
-      return opened(jobs.all({ now, limit, before, state }));
+      const { now, limit, before = LAST, state = "any" } = args;
+      return opened(jobs[state].all({ now, limit, before }));
     }),
 
     job: operation("read", (args: { id: string; now: number }): BrowsedJob | undefined => {
@@ -87,17 +116,23 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
     /** At most some of them at a time; so does `purge`. */
     redrive: operation("durable", ({ ids, now }: { ids: Ids; now: number }): number => {
       clock.saw(now);
-      return Number(redrive.run({ now, ids: json(ids) }).changes);
+      return toEach(lettersOf(ids), (seq) => redrive.run({ now, seq })).length;
     }),
 
-    purge: operation("durable", ({ ids }: { ids: Ids }): number => Number(purge.run({ ids: json(ids) }).changes)),
-
-    expire: operation("durable", ({ buriedBy }: { buriedBy: number }): ExpiredLetter[] => {
-      return (expire.all(buriedBy) as unknown as ExpiredLetter[]).map(({ id, buriedAt }) => ({ id, buriedAt }));
+    purge: operation("durable", ({ ids }: { ids: Ids }): number => {
+      return toEach(lettersOf(ids), (seq) => remove.run(seq)).length;
     }),
 
-    buriedBefore: operation("read", ({ buriedBy }: { buriedBy: number }): number => {
-      return Number(buriedBefore.get(buriedBy)?.count);
+    expire: operation("durable", (args: { buriedBy: number }): ExpiredLetter[] => {
+      return toEach(buriedBy.all(args.buriedBy), (seq) => remove.run(seq));
+    }),
+
+    /** Those that were buried after a time, some at once; `next` is the time to go on from. */
+    countBuried: operation("read", (args: { buriedBy?: number; after?: number }): { count: number; next?: number } => {
+      const { buriedBy = LAST, after = FIRST } = args;
+      const next = countedTo.get(after, buriedBy)?.buriedAt as number | undefined;
+      const count = Number(countBuried.get(after, next ?? buriedBy)?.count);
+      return { count, ...(next !== undefined && { next }) };
     }),
   };
 }

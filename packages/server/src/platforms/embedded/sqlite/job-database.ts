@@ -35,10 +35,17 @@ export function jobDatabase(connection: Connection): JobDatabase {
   let flushing: Promise<void> | undefined;
   let closed = false;
 
+  /** Upkeep goes alone: what fails in it fails nobody else. */
+  function nextBatch(): Waiting[] {
+    const upkeepAt = waiting.findIndex(({ request }) => request.name === "upkeep");
+    if (upkeepAt === -1) return waiting.splice(0, LARGEST_BATCH);
+    return waiting.splice(0, Math.max(1, Math.min(upkeepAt, LARGEST_BATCH)));
+  }
+
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       await new Promise(setImmediate);
-      const batch = waiting.splice(0, LARGEST_BATCH);
+      const batch = nextBatch();
       try {
         const outcomes = await connection.run(batch.map(({ request }) => request));
         for (const [index, outcome] of outcomes.entries()) batch[index]?.settle(outcome);

@@ -58,8 +58,6 @@ interface TakeArgs extends ShareCounts {
 interface Parts {
   sealer: Sealer;
   clock: ClockCare;
-  /** Done on the side of each take, because workers take all the time. */
-  sweep(now: number): void;
   expect(expected: Expected): void;
 }
 
@@ -71,13 +69,26 @@ interface AddArgs {
   expected?: Omit<Expected, "jobId">;
 }
 
+/** Counts that many more do not fit into add up. */
+interface CountedJobs extends Omit<QueueCounts, "buried"> {
+  next?: number;
+}
+
+/** Takes a few milliseconds. */
+export const COUNTED_AT_ONCE = 50_000;
+/** Before and after every time. */
+export const FIRST = Number.MIN_SAFE_INTEGER;
+export const LAST = Number.MAX_SAFE_INTEGER;
+
 /** Why a job was buried whose content was damaged. */
 export const UNREADABLE = "unreadable";
 /** Enough that no two shares are taken for one. */
 const SHARE_BYTES = 12;
+/** There are as many shares as API keys, and a digest takes as long as writing the job. */
+const DIGESTS_AT_HAND = 1000;
 
 /** What the queue asks. */
-export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }: Parts) {
+export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts) {
   const add = db.prepare(
     `INSERT INTO jobs (id, submitted_at, since, due_at, counts, share, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -114,13 +125,17 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
   // From the index alone, but for what is due within the time of a lease: nothing that is leased is due later.
   const counts = db.prepare(
     `SELECT
-       (SELECT count(*) FROM jobs WHERE due_at <= $now) AS ready,
-       (SELECT count(*) FROM jobs WHERE due_at > $now) AS later,
-       (SELECT count(*) FROM jobs WHERE due_at > $now AND due_at <= $now + ${LEASE_SECONDS * 1000}
-          AND lease_token IS NOT NULL) AS leased,
-       (SELECT count(*) FROM jobs WHERE buried_at IS NOT NULL) AS buried,
+       (SELECT count(*) FROM jobs WHERE due_at > $after AND due_at <= min($now, $until)) AS ready,
+       (SELECT count(*) FROM jobs WHERE due_at > max($now, $after) AND due_at <= $until) AS later,
+       (SELECT count(*) FROM jobs WHERE due_at > max($now, $after)
+          AND due_at <= min($now + ${LEASE_SECONDS * 1000}, $until) AND lease_token IS NOT NULL) AS leased,
        coalesce(($now - (SELECT min(due_at) FROM jobs WHERE due_at <= $now)) / 1000.0, 0) AS oldestSeconds`,
   );
+  const countedTo = db.prepare(
+    `SELECT due_at AS dueAt FROM jobs WHERE due_at > ? ORDER BY due_at LIMIT 1 OFFSET ${COUNTED_AT_ONCE}`,
+  );
+
+  const digests = new Map<string, string>();
 
   /** The parameters of what is written by the holder of a lease. */
   function heldBy({ id, token, job }: Held): [Uint8Array, string, string, string] {
@@ -129,7 +144,12 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
 
   /** What is in clear must not show whose job it is. */
   function digestOf(share: string): string {
-    return Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+    const known = digests.get(share);
+    if (known) return known;
+    const digest = Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+    if (digests.size === DIGESTS_AT_HAND) digests.clear();
+    digests.set(share, digest);
+    return digest;
   }
 
   /** Shares that may be taken from, whether or not a job of theirs is due already. */
@@ -180,7 +200,6 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
     }),
 
     take: operation("relaxed", (args: TakeArgs): LeasedJob[] => {
-      sweep(args.now);
       clock.rebase(args.now);
       const taken: LeasedJob[] = [];
       const lines = openShares(args).filter(({ dueAt }) => dueAt <= args.now);
@@ -221,9 +240,14 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, sweep, expect }
       return times.length > 0 ? Math.min(...times) - now : undefined;
     }),
 
-    counts: operation("read", ({ now }: { now: number }): QueueCounts => {
-      const { later, ...found } = counts.get({ now }) as unknown as Omit<QueueCounts, "delayed"> & { later: number };
-      return { ...found, delayed: later - found.leased };
+    /** Of those that are due after a time, some at once; `next` is the time to go on from. */
+    counts: operation("read", ({ now, after = FIRST }: { now: number; after?: number }): CountedJobs => {
+      const next = countedTo.get(after)?.dueAt as number | undefined;
+      const { later, ...found } = counts.get({ now, after, until: next ?? LAST }) as unknown as Omit<
+        CountedJobs,
+        "delayed"
+      > & { later: number };
+      return { ...found, delayed: later - found.leased, ...(next !== undefined && { next }) };
     }),
   };
 }
@@ -241,22 +265,38 @@ export interface ClockCare {
 
 /** For a clock that was wrong for a moment only, in which another process wrote. */
 const CHECK_EVERY_MS = 10_000;
+const CHECKED_AT_ONCE = 1000;
 
 export function clockCare(db: DatabaseSync, checkEveryMs = CHECK_EVERY_MS): ClockCare {
-  const rebase = db.prepare(
-    "UPDATE jobs SET since = $now, due_at = $now + (due_at - since) WHERE due_at > $now AND since > $now",
+  const later = db.prepare(
+    `SELECT seq, due_at AS dueAt, since FROM jobs WHERE due_at > $now AND (due_at, seq) > ($dueAt, $seq)
+     ORDER BY due_at, seq LIMIT ${CHECKED_AT_ONCE}`,
   );
+  const rebase = db.prepare("UPDATE jobs SET since = $now, due_at = $now + (due_at - since) WHERE seq = $seq");
+  const start = { dueAt: FIRST, seq: 0 };
   let latest = Number.POSITIVE_INFINITY;
-  let checkedAt = 0;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let place = start;
+
+  /** Goes on where it was, and is done when it came to the end. */
+  function check(now: number): void {
+    const rows = later.all({ now, ...place }) as unknown as (typeof place & { since: number })[];
+    for (const { seq, since } of rows) if (since > now) rebase.run({ now, seq });
+    const last = rows.length === CHECKED_AT_ONCE ? rows.at(-1) : undefined;
+    place = last ? { dueAt: last.dueAt, seq: last.seq } : start;
+    if (!last) checkedAt = performance.now();
+  }
+
   return {
     saw(now) {
       latest = Math.max(latest, now);
     },
     rebase(now) {
-      if (now < latest || performance.now() - checkedAt >= checkEveryMs) {
-        rebase.run({ now });
-        checkedAt = performance.now();
+      if (now < latest) {
+        place = start;
+        checkedAt = Number.NEGATIVE_INFINITY;
       }
+      if (performance.now() - checkedAt >= checkEveryMs) check(now);
       latest = now;
     },
   };

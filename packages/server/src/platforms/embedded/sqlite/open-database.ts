@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../../shared/sealed.ts";
+import { rewriteIfSmall } from "./database-size.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { migrate } from "./schema.ts";
 import { inTransaction } from "./transaction.ts";
@@ -24,14 +25,17 @@ export interface OpenDatabase {
 }
 
 /** The log of changes is cut back to this after a burst. */
-const WAL_BYTES = 64 * 1024 * 1024;
+const WAL_BYTES = 16 * 1024 * 1024;
 
 /** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
 export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions): OpenDatabase {
   const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
+    // Of a database without content, before anything else; of others it stays as it is.
+    db.exec("PRAGMA auto_vacuum = INCREMENTAL");
     useWriteAheadLog(db, path);
     migrate(db, path);
+    rewriteIfSmall(db);
     const open = { db, path, sealer: sealer(secretKey), inPlace: inPlace(path) };
     checkKey(open);
     return open;

@@ -22,7 +22,7 @@ test("requests are answered in their order, and reading sees what was written wi
   const { run } = inMemory();
   const outcomes = run([counts, add("a"), { name: "untilDue", args: { now: 5, held: [], perShare: 1 } }, add("b")]);
   assert.deepEqual(outcomes, [
-    { kind: "value", value: { ready: 2, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 } },
+    { kind: "value", value: { ready: 2, delayed: 0, leased: 0, oldestSeconds: 0 } },
     { kind: "value", value: undefined },
     { kind: "value", value: -4 },
     { kind: "value", value: undefined },
@@ -45,7 +45,7 @@ test("a full disk fails all that write together and keeps nothing of them; readi
   ]);
   assert.deepEqual(outcomes[2], {
     kind: "value",
-    value: { ready: 1, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 },
+    value: { ready: 1, delayed: 0, leased: 0, oldestSeconds: 0 },
   });
   assert.equal(run([add("small again")])[0]?.kind, "value");
 });

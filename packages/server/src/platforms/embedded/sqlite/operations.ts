@@ -7,11 +7,13 @@ import { outboxOperations } from "./outbox-operations.ts";
 import {
   callbackFailureOperations,
   expectation,
+  failureSweep,
   resultOperations,
   resultSweep,
   usageOperations,
 } from "./result-operations.ts";
 import { type Durability, inTransaction, operation } from "./transaction.ts";
+import { upkeepOperations } from "./upkeep-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
 
@@ -20,12 +22,13 @@ function operations({ db, sealer, clockCheckEveryMs }: OpenDatabase) {
   const clock = clockCare(db, clockCheckEveryMs);
   const writeAgain = db.prepare("UPDATE seal SET key_check = key_check");
   return {
-    ...jobOperations(db, { sealer, clock, sweep: resultSweep(db, RESULT_MS), expect: expectation(db, sealer) }),
+    ...jobOperations(db, { sealer, clock, expect: expectation(db, sealer) }),
     ...browseOperations(db, { sealer, clock }),
     ...resultOperations(db, sealer),
     ...callbackFailureOperations(db, sealer),
     ...usageOperations(db),
     ...outboxOperations(db, sealer),
+    ...upkeepOperations(db, [resultSweep(db, RESULT_MS), failureSweep(db)]),
 
     /** Writes what is there already: a page, through the log of changes to the disk. */
     writeAgain: operation("durable", (_: { now: number }): void => {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { FAILURES_KEPT_MS } from "../../../deliver/callback-failures.ts";
 import type { Sealer } from "../../shared/sealed.ts";
-import { operation } from "./transaction.ts";
+import { operation, type Sweep } from "./transaction.ts";
 
 export interface Expected {
   traceId: string;
@@ -41,10 +41,11 @@ export function resultOperations(db: DatabaseSync, sealer: Sealer) {
   };
 }
 
-const SWEPT_AT_ONCE = 100;
+/** Small enough to be done in a moment: each is somewhere else in the file. */
+const SWEPT_AT_ONCE = 50;
 
-/** Deletes results that are over, a few at a time. One whose job is still waiting or buried gets its time again. */
-export function resultSweep(db: DatabaseSync, keptMs: number): (now: number) => void {
+/** Deletes results that are over. One whose job is still waiting or buried gets its time again. */
+export function resultSweep(db: DatabaseSync, keptMs: number): Sweep {
   const over = db.prepare(
     `SELECT trace, sealed IS NULL AND EXISTS (SELECT 1 FROM jobs WHERE id = job_id) AS awaited
      FROM results WHERE expires_at <= ? ORDER BY expires_at LIMIT ${SWEPT_AT_ONCE}`,
@@ -52,11 +53,22 @@ export function resultSweep(db: DatabaseSync, keptMs: number): (now: number) => 
   const prolong = db.prepare("UPDATE results SET expires_at = ? WHERE trace = ?");
   const remove = db.prepare("DELETE FROM results WHERE trace = ?");
   return (now) => {
-    for (const { trace, awaited } of over.all(now)) {
+    const found = over.all(now);
+    for (const { trace, awaited } of found) {
       if (awaited) prolong.run(now + keptMs, trace as Uint8Array);
       else remove.run(trace as Uint8Array);
     }
+    return found.length === SWEPT_AT_ONCE;
   };
+}
+
+/** Deletes failed callbacks that are listed no more. */
+export function failureSweep(db: DatabaseSync): Sweep {
+  const sweep = db.prepare(
+    `DELETE FROM callback_failures WHERE seq IN
+       (SELECT seq FROM callback_failures WHERE failed_at <= ? ORDER BY failed_at LIMIT ${SWEPT_AT_ONCE})`,
+  );
+  return (now) => sweep.run(now - FAILURES_KEPT_MS).changes === SWEPT_AT_ONCE;
 }
 
 /** A callback that finally failed. */
@@ -79,7 +91,6 @@ export function callbackFailureOperations(db: DatabaseSync, sealer: Sealer) {
   const record = db.prepare(
     "INSERT INTO callback_failures (id, failed_at, url, sealed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
   );
-  const sweep = db.prepare("DELETE FROM callback_failures WHERE failed_at <= ?");
   const list = db.prepare(
     `SELECT seq, id, sealed FROM callback_failures
      WHERE failed_at > $since AND seq < $before AND ($url IS NULL OR url = $url) ORDER BY seq DESC LIMIT $limit`,
@@ -87,7 +98,6 @@ export function callbackFailureOperations(db: DatabaseSync, sealer: Sealer) {
 
   return {
     recordFailure: operation("durable", ({ id, failedAt, callbackUrl, content }: Failed): void => {
-      sweep.run(failedAt - FAILURES_KEPT_MS);
       record.run(id, failedAt, sealer.digest(callbackUrl), sealer.seal(content, ["failure", id]));
     }),
 

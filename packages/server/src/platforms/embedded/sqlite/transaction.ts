@@ -21,6 +21,18 @@ export function inTransaction<Result>(db: DatabaseSync, durability: Durability, 
   }
 }
 
+/** Other work of the thread waits for no transaction longer than about this, however much there is to do. */
+const SLICE_MS = 8;
+
+/** Answers whether a transaction that began now has taken its time, and the rest is left to the next. */
+export function timeSlice(): () => boolean {
+  const endsAt = performance.now() + SLICE_MS;
+  return () => performance.now() >= endsAt;
+}
+
+/** Deletes some of what is over, and answers whether there may be more. */
+export type Sweep = (now: number) => boolean;
+
 /** One thing that can be asked of the database, run in its thread. Arguments and result can be cloned. */
 export interface Operation<Args, Result> {
   kind: "read" | Durability;

@@ -1,0 +1,171 @@
+import { join } from "node:path";
+import { type Job, noFailures } from "../../packages/server/src/model/job.ts";
+import { prepareDataFolder } from "../../packages/server/src/platforms/embedded/data-folder.ts";
+import { type JobStore, openJobStore } from "../../packages/server/src/platforms/embedded/job-store.ts";
+import { openDatabase } from "../../packages/server/src/platforms/embedded/sqlite/open-database.ts";
+import {
+  batchRunner,
+  RESULT_MS,
+  type Request,
+} from "../../packages/server/src/platforms/embedded/sqlite/operations.ts";
+import { storedJob } from "../../packages/server/src/platforms/shared/stored-job.ts";
+import { type Lease, newJobId } from "../../packages/server/src/queue/job-queue.ts";
+import { head, median, rate, row } from "../table.ts";
+
+export interface MillionOptions {
+  /** On a disk: what is synced in memory costs nothing. */
+  folder: string;
+  /** How many wait in the one data folder, and in the other. */
+  many?: number;
+  few?: number;
+  rounds?: number;
+  /** Jobs of each round. */
+  jobs?: number;
+}
+
+const MANY = 1_000_000;
+const FEW = 1000;
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
+const JOBS = 2000;
+const AT_ONCE = 64;
+const TAKEN_AT_ONCE = 16;
+const FILLED_AT_ONCE = 5000;
+const KEYS = 3;
+/** Of two jobs one has a callback, and one a trace id, whose result can be polled. */
+const TRACED = 2;
+
+const WORK = ["submit", "take", "settle"] as const;
+type Measured = Record<(typeof WORK)[number], { perSecond: number; cpuUs: number }>;
+
+interface Side {
+  waiting: number;
+  store: JobStore;
+  startMs: number;
+  rounds: Measured[];
+}
+
+/**
+ * The embedded queue with many jobs waiting, beside the same with few, in turns. Each round puts in as many jobs as it takes
+ * out, so that as many wait in the next.
+ */
+export async function measureMillion(options: MillionOptions): Promise<void> {
+  const { folder, many = MANY, few = FEW, rounds = ROUNDS, jobs = JOBS } = options;
+  const sides: Side[] = [];
+  try {
+    for (const waiting of [many, few]) sides.push(await startSide(join(folder, `waiting-${waiting}`), waiting));
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+        const measured = await once(side.store, jobs);
+        // The first is to warm up.
+        if (round > 0) side.rounds.push(measured);
+      }
+    }
+    print(sides, rounds, jobs);
+  } finally {
+    for (const { store } of sides) await store.close();
+  }
+}
+
+function print(sides: readonly Side[], rounds: number, jobs: number): void {
+  console.log(head("", "jobs waiting", "a second", "CPU µs each", "of the rate with few", "start ms"));
+  const [, base] = sides;
+  for (const work of WORK) {
+    for (const { waiting, startMs, rounds: measured } of sides) {
+      const of = (what: "perSecond" | "cpuUs"): number => median(measured.map((each) => each[work][what]));
+      const ratios = measured.map((each, index) => each[work].perSecond / (base?.rounds[index]?.[work].perSecond ?? 0));
+      const cells = [rate(of("perSecond")), of("cpuUs").toFixed(0), median(ratios).toFixed(2), startMs.toFixed(0)];
+      console.log(row(work, waiting, ...cells));
+    }
+  }
+  console.log(`\nMedians of ${rounds} rounds of ${jobs} jobs, ${AT_ONCE} submits at once.\n`);
+}
+
+async function startSide(dataDir: string, waiting: number): Promise<Side> {
+  await fill(dataDir, waiting);
+  const started = performance.now();
+  const store = await openJobStore(dataDir);
+  await store.queue.counts();
+  return { waiting, store, startMs: performance.now() - started, rounds: [] };
+}
+
+/** By the queue's own way in, many jobs in one transaction. */
+async function fill(dataDir: string, jobs: number): Promise<void> {
+  const { databasePath: path, secretKey } = await prepareDataFolder(dataDir);
+  const database = openDatabase({ path, secretKey, busyTimeoutMs: 5000 });
+  const run = batchRunner(database);
+  for (let done = 0; done < jobs; done += FILLED_AT_ONCE) {
+    const some = Math.min(FILLED_AT_ONCE, jobs - done);
+    const failed = run(Array.from({ length: some }, (_, index) => adding(done + index))).find(
+      ({ kind }) => kind !== "value",
+    );
+    if (failed) throw new Error(`cannot fill ${dataDir}`, { cause: failed });
+  }
+  database.db.close();
+}
+
+function adding(index: number): Request {
+  const now = Date.now();
+  const job = jobAt(index);
+  const { id, traceId } = job;
+  const expected = traceId === undefined ? {} : { expected: { traceId, expiresAt: now + RESULT_MS } };
+  return { name: "add", args: { id, job: storedJob(job), now, ...expected } };
+}
+
+function jobAt(index: number): Job {
+  return {
+    id: newJobId(),
+    submittedAt: Date.now(),
+    keyDigest: `key ${index % KEYS}`,
+    customData: `order ${index}`,
+    source: { kind: "url", url: "https://files.example/reports/q3.pdf", headers: {} },
+    ...(index % TRACED === 0
+      ? { traceId: `trace ${index}` }
+      : { callback: { url: "https://receiver.example/scans", headers: {} } }),
+    ...noFailures,
+  };
+}
+
+let next = 10_000_000;
+
+async function once(store: JobStore, jobs: number): Promise<Measured> {
+  const submit = await timed(jobs, async () => {
+    await atOnce(AT_ONCE, jobs, async () => {
+      next += 1;
+      await store.queue.add(jobAt(next));
+    });
+  });
+  const leases: Lease[] = [];
+  const take = await timed(jobs, async () => {
+    while (leases.length < jobs) {
+      const some = await store.queue.take(Math.min(TAKEN_AT_ONCE, jobs - leases.length));
+      if (some.length === 0) throw new Error("fewer jobs were due than are waiting");
+      leases.push(...some);
+    }
+  });
+  const settle = await timed(jobs, async () => {
+    await atOnce(TAKEN_AT_ONCE, jobs, async () => {
+      if (!(await leases.pop()?.settle({ kind: "done" }))) throw new Error("a lease was lost");
+    });
+  });
+  return { submit, take, settle };
+}
+
+async function timed(count: number, work: () => Promise<void>): Promise<{ perSecond: number; cpuUs: number }> {
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  await work();
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: count / seconds, cpuUs: (user + system) / count };
+}
+
+async function atOnce(callers: number, count: number, work: () => Promise<void>): Promise<void> {
+  let left = count;
+  async function call(): Promise<void> {
+    while (left > 0) {
+      left -= 1;
+      await work();
+    }
+  }
+  await Promise.all(Array.from({ length: callers }, call));
+}
