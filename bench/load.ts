@@ -7,9 +7,9 @@ export interface Load {
   contentType: string;
   /** Sent as they are, in this order; or made for each request. */
   body: readonly Uint8Array[] | ((index: number) => readonly Uint8Array[]);
-  /** What every answer must look like. */
-  answer: RegExp;
-  /** What was sent, for the error when the answer looks otherwise. */
+  /** What every answer must have. */
+  answer: { status: number; text: string };
+  /** What was sent, for the error when the answer is another. */
   nameOf?: (index: number) => string;
   connections: number;
   /** Goes on for this long, and for at least one request on each connection; and no further than so many requests. */
@@ -25,6 +25,8 @@ export interface LoadResult {
 }
 
 const SMALL_BYTES = 256 * 1024;
+/** An answer of ours has less than 1 KB. */
+const ANSWER_BYTES = 64 * 1024;
 
 /** Sends requests over keep-alive connections, each as soon as the one before it is answered as it should be. */
 export async function run(load: Load): Promise<LoadResult> {
@@ -36,22 +38,22 @@ export async function run(load: Load): Promise<LoadResult> {
   const until = started + load.forMs;
 
   async function connection(): Promise<void> {
-    const socket = connect({ host: "127.0.0.1", port: load.port, noDelay: true });
-    await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    const { exchange, close } = await open(load);
     try {
       while (sent < atMost) {
         const index = sent;
         sent += 1;
         const parts = typeof body === "function" ? request(load, body(index)) : (same ?? []);
         const asked = performance.now();
-        await exchange(socket, parts, load.answer).catch((error) => {
+        await exchange(parts).catch((error) => {
           throw load.nameOf ? new Error(`${load.nameOf(index)}: ${error.message}`) : error;
         });
-        latencies.push(performance.now() - asked);
-        if (performance.now() >= until) return;
+        const answered = performance.now();
+        latencies.push(answered - asked);
+        if (answered >= until) return;
       }
     } finally {
-      socket.destroy();
+      close();
     }
   }
   await Promise.all(Array.from({ length: load.connections }, connection));
@@ -71,25 +73,59 @@ function request({ path, contentType }: Load, body: readonly Uint8Array[]): read
   return length < SMALL_BYTES ? [Buffer.concat([head, ...body])] : [head, ...body];
 }
 
-function exchange(socket: Socket, parts: readonly Uint8Array[], expected: RegExp): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const done = (error?: Error): void => {
-      socket.off("data", onData).off("error", done).off("close", onClose);
-      if (error) reject(error);
-      else resolve();
-    };
-    const onClose = (): void => done(new Error(`closed after: ${text.slice(0, 300)}`));
-    const onData = (part: Buffer): void => {
-      text += part.toString("latin1");
-      const end = text.indexOf("\r\n\r\n");
-      if (end === -1) return;
-      const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
-      if (text.length < end + 4 + length) return;
-      if (expected.test(text)) done();
-      else done(new Error(`unexpected answer: ${text.slice(0, 500)}`));
-    };
-    socket.on("data", onData).once("error", done).once("close", onClose);
-    for (const part of parts) socket.write(part);
+interface Connection {
+  exchange(parts: readonly Uint8Array[]): Promise<void>;
+  close(): void;
+}
+
+/**
+ * What this process spends, those that are measured cannot have: listeners are set once for all exchanges, bytes are
+ * read into one buffer, and parts leave in one write.
+ */
+async function open({ port, answer }: Load): Promise<Connection> {
+  const begin = `HTTP/1.1 ${answer.status} `;
+  let text = "";
+  let settle: { resolve(): void; reject(error: Error): void } | undefined;
+
+  const end = (error?: Error): void => {
+    const waiting = settle;
+    settle = undefined;
+    if (error) waiting?.reject(error);
+    else waiting?.resolve();
+  };
+  const read = (bytes: number, buffer: Uint8Array): boolean => {
+    text += (buffer as Buffer).toString("latin1", 0, bytes);
+    const headEnd = text.indexOf("\r\n\r\n");
+    if (headEnd === -1) return true;
+    if (text.length < headEnd + 4 + contentLength(text.slice(0, headEnd))) return true;
+    const asWanted = text.startsWith(begin) && text.includes(answer.text);
+    end(asWanted ? undefined : new Error(`unexpected answer: ${text.slice(0, 500)}`));
+    return true;
+  };
+
+  const socket: Socket = connect({
+    host: "127.0.0.1",
+    port,
+    noDelay: true,
+    onread: { buffer: Buffer.allocUnsafe(ANSWER_BYTES), callback: read },
   });
+  await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+  socket.on("error", end).on("close", () => end(new Error(`closed after: ${text.slice(0, 300)}`)));
+  return {
+    exchange(parts) {
+      text = "";
+      return new Promise((resolve, reject) => {
+        settle = { resolve, reject };
+        if (socket.destroyed) end(new Error("closed before the request"));
+        socket.cork();
+        for (const part of parts) socket.write(part);
+        socket.uncork();
+      });
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+function contentLength(head: string): number {
+  return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { cpus } from "node:os";
 import { cpuSeconds } from "./processes.ts";
 
 /** How busy the machine was with other things: what this run should be believed. */
@@ -7,14 +8,13 @@ export interface Noise {
   share(): number;
 }
 
-/** `ownPids` are asked at the start and at the end. */
-export function watchNoise(ownPids: () => readonly number[]): Noise {
-  const own = (): number => ownPids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-  const before = { ...machineTicks(), own: own() };
+/** The benchmark's own processes are this one and all that it starts. */
+export function watchNoise(): Noise {
+  const before = { ...machineTicks(), own: cpuSeconds(process.pid) };
   return {
     share() {
       const { busy, all } = machineTicks();
-      const ownTicks = (own() - before.own) * 100;
+      const ownTicks = (cpuSeconds(process.pid) - before.own) * 100;
       return Math.max(0, (busy - before.busy - ownTicks) / (all - before.all));
     },
   };
@@ -31,4 +31,9 @@ function machineTicks(): { busy: number; all: number } {
     .map(Number);
   const busy = user + nice + system + irq + softirq + steal;
   return { busy, all: busy + idle + iowait };
+}
+
+/** In words, for under a table. */
+export function shareInWords(share: number): string {
+  return `Other processes took ${(share * 100).toFixed(0)} % of the machine's ${cpus().length} cores meanwhile.`;
 }

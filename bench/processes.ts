@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 
 const TICKS_PER_SECOND = 100;
@@ -45,22 +45,50 @@ export async function lineWith(measured: Measured, pattern: RegExp): Promise<Reg
   throw new Error(`the program ended without saying ${pattern}`);
 }
 
-/** CPU seconds that a process has used so far. */
+/** CPU seconds that a process and those that it started, also such as have ended, have used so far. */
 export function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return sumOfFamily(pid, (each) => {
+    const fields = readFileSync(`/proc/${each}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return ticks / TICKS_PER_SECOND;
+  });
 }
 
-/** The most memory that a process has held so far, in MB. */
+/** The most memory that a process, and those that it started, have held so far, in MB. */
 export function peakMb(pid: number): number {
-  const [, kb] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return sumOfFamily(pid, (each) => statusMb(each, /VmHWM:\s+(\d+)/));
+}
+
+/** The memory that a process, and those that it started, hold now, in MB. */
+export function rssMb(pid: number): number {
+  return sumOfFamily(pid, (each) => statusMb(each, /VmRSS:\s+(\d+)/));
+}
+
+function statusMb(pid: number, field: RegExp): number {
+  const [, kb] = field.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kb) / 1024;
 }
 
-/** The memory that a process holds now, in MB. */
-export function rssMb(pid: number): number {
-  const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kb) / 1024;
+/** A service may be several processes. One that ended meanwhile is left out. */
+function sumOfFamily(pid: number, of: (pid: number) => number): number {
+  let sum = of(pid);
+  for (const child of childrenOf(pid)) {
+    try {
+      sum += sumOfFamily(child, of);
+    } catch {}
+  }
+  return sum;
+}
+
+function childrenOf(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
+    try {
+      const text = readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8");
+      return text.split(" ").filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  });
 }

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { settingsTable } from "../packages/server/src/settings.ts";
 import type { Load, LoadResult } from "./load.ts";
-import { cpuSeconds, lineWith, type Measured, peakMb, start } from "./processes.ts";
+import { lineWith, type Measured, peakMb, start } from "./processes.ts";
 import type { RawRequest } from "./raw-clamd.ts";
 
 export interface Service {
@@ -9,15 +10,24 @@ export interface Service {
   port: number;
 }
 
-export interface Row extends LoadResult {
-  /** CPU of the process that was measured. */
-  cpuMs: number;
+export interface ServiceOptions {
+  engine: "P" | "Q";
+  clamdAddress: string;
+  dataDir: string;
+  /** Entries of the verdict cache. None where engines are compared: the same file is sent again and again. */
+  cached?: number;
 }
 
+export const pidOf = ({ child }: Measured): number => child.pid ?? 0;
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+/** For the environment of a service; nothing in a version that has no such cache. */
+export function verdictCache(entries: number): Record<string, string> {
+  return "verdictCache" in settingsTable ? { LAZARET_VERDICT_CACHE: String(entries) } : {};
+}
+
 /** Lazaret as users start it, with the gate raised to the 16 at once that are measured. */
-async function startService(engine: "P" | "Q", clamdAddress: string, dataDir: string): Promise<Service> {
+export async function startService({ engine, clamdAddress, dataDir, cached = 0 }: ServiceOptions): Promise<Service> {
   const measured = start(process.execPath, [here("../packages/server/bin/lazaret.mjs"), "serve"], {
     LAZARET_API_KEYS: "a-key-for-the-bench",
     LAZARET_ENGINE: engine,
@@ -26,21 +36,31 @@ async function startService(engine: "P" | "Q", clamdAddress: string, dataDir: st
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",
     LAZARET_CONCURRENCY: "16",
+    ...verdictCache(cached),
   });
   const [, port] = await lineWith(measured, /"event":"listening".*"port":(\d+)/);
+  measured.ignoreOutput();
   return { measured, port: Number(port) };
 }
 
 /** All three set-ups, on one clamd. */
 export async function startServices(folder: string, address: string): Promise<Record<ServiceName, Service>> {
   return {
-    Q: await startService("Q", address, join(folder, "data-q")),
-    "P with clamd": await startService("P", address, join(folder, "data-both")),
-    "P alone": await startService("P", "none", join(folder, "data-p")),
+    Q: await startService({ engine: "Q", clamdAddress: address, dataDir: join(folder, "data-q") }),
+    "P with clamd": await startService({ engine: "P", clamdAddress: address, dataDir: join(folder, "data-both") }),
+    "P alone": await startService({ engine: "P", clamdAddress: "none", dataDir: join(folder, "data-p") }),
   };
 }
 
 type ServiceName = "Q" | "P with clamd" | "P alone";
+
+/** Another program of the bench that serves HTTP. */
+export async function startProgram(file: string, args: readonly string[]): Promise<Service> {
+  const measured = start(process.execPath, [here(file), ...args], { NODE_ENV: "production" });
+  const [, port] = await lineWith(measured, /listening (\d+)/);
+  measured.ignoreOutput();
+  return { measured, port: Number(port) };
+}
 
 export function startRaw(clamdAddress: string): Measured {
   return start(process.execPath, [here("raw-clamd.ts"), clamdAddress]);
@@ -60,24 +80,28 @@ export async function askRaw(raw: Measured, request: RawRequest): Promise<LoadRe
   return JSON.parse(await answer);
 }
 
+type Upload = Pick<Load, "body" | "connections" | "forMs">;
+
 /** An upload that must be answered with clean. */
-export function binary(port: number, load: Pick<Load, "body" | "connections" | "forMs">): Load {
+export function binary(port: number, load: Upload): Load {
   return {
     ...load,
     port,
     path: "/api/v1/scan/sync/binary",
     contentType: "application/octet-stream",
-    answer: /^HTTP\/1\.1 200 .*"status":"clean"/s,
+    answer: { status: 200, text: '"status":"clean"' },
   };
 }
 
-export async function measure(measured: Measured, work: () => Promise<LoadResult>): Promise<Row> {
-  const pid = measured.child.pid ?? 0;
-  const before = cpuSeconds(pid);
-  const result = await work();
-  return { ...result, cpuMs: ((cpuSeconds(pid) - before) * 1000) / result.requests };
+/** The same as a form, as the peer takes it. */
+export function form(port: number, file: Buffer, { connections, forMs }: Omit<Upload, "body">): Load {
+  const partHead =
+    '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
+  const body = [Buffer.from(partHead), file, Buffer.from("\r\n--b0--\r\n")];
+  const load = binary(port, { body, connections, forMs });
+  return { ...load, path: "/scan", contentType: "multipart/form-data; boundary=b0" };
 }
 
 export function peak(measured: Measured): string {
-  return `${peakMb(measured.child.pid ?? 0).toFixed(0)} MB`;
+  return `${peakMb(pidOf(measured)).toFixed(0)} MB`;
 }

@@ -5,6 +5,7 @@ import { installDebianPackages, installPackages, installPackagesOf, root, runOwn
 installPackages("run");
 installDebianPackages({ "clamav-daemon": ["clamd"], "redis-server": ["redis-server"], strace: ["strace"] });
 const args = process.argv.slice(2);
-// The mix is measured against clamd itself, and needs no peers.
-if (args.join(" ") !== "--only mix") installPackagesOf("bench");
+// These are measured against clamd or Lazaret itself, and need no peers.
+const only = args[args.indexOf("--only") + 1] ?? "";
+if (!["mix", "seen", "sizing"].includes(only)) installPackagesOf("bench");
 runOwnNode([join(root, "bench", "run.ts"), ...args]);

@@ -14,16 +14,19 @@ export interface Loopback extends JobUrls {
   onCallback: (count: number) => void;
   /** Callbacks that came again, since the count was started. */
   readonly repeated: number;
+  /** Callbacks with a signature, since then. */
+  readonly signed: number;
   close(): Promise<void>;
 }
 
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 1_800_000;
 
 export async function loopback(file: Buffer): Promise<Loopback> {
   const jobs = new Set<string>();
   let wanted = Number.POSITIVE_INFINITY;
   let arrived = (): void => {};
   let repeated = 0;
+  let signed = 0;
 
   const files = await listening((_, response) => {
     response.writeHead(200, { "Content-Type": "application/octet-stream", "Content-Length": file.length });
@@ -38,6 +41,7 @@ export async function loopback(file: Buffer): Promise<Loopback> {
       const { status, custom_data } = JSON.parse(text);
       if (status !== "clean") throw new Error(`a clean file was called ${status}`);
       response.writeHead(204).end();
+      if (request.headers["x-signature"] !== undefined) signed += 1;
       if (jobs.has(custom_data)) repeated += 1;
       else {
         jobs.add(custom_data);
@@ -54,9 +58,13 @@ export async function loopback(file: Buffer): Promise<Loopback> {
     get repeated() {
       return repeated;
     },
+    get signed() {
+      return signed;
+    },
     callbacks(count) {
       jobs.clear();
       repeated = 0;
+      signed = 0;
       wanted = count;
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => reject(new Error(`${jobs.size} of ${count} callbacks came`)), LIMIT_MS);

@@ -1,17 +1,15 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cpuSeconds, lineWith, type Measured, peakMb, rssMb, start } from "../processes.ts";
+import { lineWith, type Measured, peakMb, rssMb, start } from "../processes.ts";
+import type { Contestant } from "../rounds.ts";
+import { pidOf, startProgram, verdictCache } from "../services.ts";
 import { ownRedis } from "./redis.ts";
 
-/** One of the two that are compared, running. */
-export interface Side {
-  name: string;
+/** One of those that are compared, running. */
+export interface Side extends Contestant {
   port: number;
-  /** Takes the same JSON in both. */
+  /** Takes the same JSON in all. */
   path: string;
-  pids: readonly number[];
-  /** Of all its processes together, since they started. */
-  cpuSeconds(): number;
   rssMb(): number;
   peakMb(): number;
   stop(): Promise<void>;
@@ -23,6 +21,8 @@ export interface SideOptions {
   clamdSocket: string;
   /** 0 takes jobs in and runs none. */
   jobsAtOnce: number;
+  /** Callbacks carry a signature by RSA. */
+  signed?: boolean;
   /** A program, with its arguments, under which the named process runs. */
   under?: (process: string) => readonly string[];
 }
@@ -30,7 +30,8 @@ export interface SideOptions {
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /** Log lines included: this is how it ships. */
-export async function startLazaret({ folder, clamdSocket, jobsAtOnce, under }: SideOptions): Promise<Side> {
+export async function startLazaret(options: SideOptions): Promise<Side> {
+  const { folder, clamdSocket, jobsAtOnce, signed = false, under } = options;
   const [program = "", ...args] = [
     ...(under?.("lazaret") ?? []),
     process.execPath,
@@ -49,13 +50,17 @@ export async function startLazaret({ folder, clamdSocket, jobsAtOnce, under }: S
     LAZARET_ALLOW_HTTP_CALLBACKS: "true",
     LAZARET_ROLE: jobsAtOnce === 0 ? "api" : "all",
     LAZARET_WORKERS: String(jobsAtOnce),
+    LAZARET_SIGN_CALLBACK_INVOCATIONS: String(signed),
+    // Every job has the same file.
+    ...verdictCache(0),
   });
   const [, port] = await lineWith(measured, /"event":"listening".*"port":(\d+)/);
   measured.ignoreOutput();
   return side("Lazaret", [measured], { port: Number(port), path: "/api/v1/scan/async/download" });
 }
 
-export async function startPeer({ folder, clamdSocket, jobsAtOnce, under }: SideOptions): Promise<Side> {
+export async function startPeer(options: SideOptions): Promise<Side> {
+  const { folder, clamdSocket, jobsAtOnce, signed = false, under } = options;
   const redis = await ownRedis(join(folder, "redis"), under?.("redis"));
   const [program = "", ...args] = [
     ...(under?.("peer") ?? []),
@@ -64,6 +69,7 @@ export async function startPeer({ folder, clamdSocket, jobsAtOnce, under }: Side
     redis.socketPath,
     clamdSocket,
     String(jobsAtOnce),
+    ...(signed ? ["sign"] : []),
   ];
   const measured = start(program, args, { NODE_ENV: "production" });
   const [, port] = await lineWith(measured, /listening (\d+)/);
@@ -71,14 +77,32 @@ export async function startPeer({ folder, clamdSocket, jobsAtOnce, under }: Side
   return side("BullMQ", [measured, redis.measured], { port: Number(port), path: "/scan/async/download" });
 }
 
+/** What neither can go past: see floor.ts. */
+async function startFloor({ folder, clamdSocket, jobsAtOnce, signed = false }: SideOptions): Promise<Side> {
+  const place = join(folder, "floor");
+  const running = ["jobs", place, `unix:${clamdSocket}`, String(jobsAtOnce), ...(signed ? ["sign"] : [])];
+  const { measured, port } = await startProgram("floor.ts", jobsAtOnce === 0 ? ["submit", place] : running);
+  return side("floor", [measured], { port, path: "/" });
+}
+
+/** Starts all three, and stops them after the work. */
+export async function withSides<T>(options: SideOptions, work: (sides: readonly Side[]) => Promise<T>): Promise<T> {
+  const running: Side[] = [];
+  try {
+    for (const start of [startLazaret, startPeer, startFloor]) running.push(await start(options));
+    return await work(running);
+  } finally {
+    for (const side of running) await side.stop();
+  }
+}
+
 function side(name: string, processes: readonly Measured[], address: { port: number; path: string }): Side {
-  const pids = processes.map(({ child }) => child.pid ?? 0);
+  const pids = processes.map(pidOf);
   const sum = (of: (pid: number) => number): number => pids.reduce((total, pid) => total + of(pid), 0);
   return {
     name,
     ...address,
     pids,
-    cpuSeconds: () => sum(cpuSeconds),
     rssMb: () => sum(rssMb),
     peakMb: () => sum(peakMb),
     async stop() {

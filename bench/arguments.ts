@@ -1,0 +1,90 @@
+import { parseArgs } from "node:util";
+
+/** How long is measured. Ratios are medians of the rounds. */
+export interface Pace {
+  /** At least 5. */
+  rounds: number;
+  /** Of one measurement of scans, of submits. */
+  scanMs: number;
+  /** Of files of 1 MB and more, of which few are done in a second. */
+  largeScanMs: number;
+  submitMs: number;
+  /** In one measurement of jobs from submit to callback. */
+  jobs: number;
+  signedJobs: number;
+  /** After which memory must not grow any more, and how many there are then. */
+  jobsToWarmUp: number;
+  jobsForMemory: number;
+  /** In the queue, while submits and jobs are measured. */
+  waiting: number;
+  /** Of 16 uploads at once that show the memory. */
+  uploadMb: number;
+}
+
+export const FULL: Pace = {
+  rounds: 7,
+  scanMs: 3000,
+  largeScanMs: 3000,
+  submitMs: 3000,
+  jobs: 2000,
+  signedJobs: 1000,
+  jobsToWarmUp: 10_000,
+  jobsForMemory: 100_000,
+  waiting: 1_000_000,
+  uploadMb: 100,
+};
+
+export const QUICK: Pace = {
+  rounds: 5,
+  scanMs: 400,
+  largeScanMs: 700,
+  submitMs: 400,
+  jobs: 300,
+  signedJobs: 150,
+  jobsToWarmUp: 2000,
+  jobsForMemory: 6000,
+  waiting: 100_000,
+  uploadMb: 10,
+};
+
+export const PARTS = ["targets", "scan", "mix", "queue", "seen", "sizing"] as const;
+type Part = (typeof PARTS)[number];
+
+export interface Arguments {
+  parts: readonly Part[];
+  pace: Pace;
+  /** Of clamd; a small folder of ours if none is named. */
+  signaturesDir?: string;
+  /** Whether a target that was missed makes the exit code 1. */
+  strict: boolean;
+}
+
+/** Answers a sentence when they make no sense. */
+export function parseArguments(args: readonly string[]): Arguments | string {
+  const options = {
+    only: { type: "string" },
+    quick: { type: "boolean" },
+    signatures: { type: "string" },
+    strict: { type: "boolean" },
+  } as const;
+  let values: { only?: string; quick?: boolean; signatures?: string; strict?: boolean };
+  try {
+    values = parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  const { only, quick = false, signatures, strict = false } = values;
+  const part = PARTS.find((each) => each === only);
+  if (only !== undefined && part === undefined) return `there is no benchmark ${only}`;
+  const parts = part ? [part] : quick ? (["targets"] as const) : PARTS;
+  if (strict && !parts.includes("targets")) return "--strict is about the targets, which this run does not measure";
+  return { parts, pace: quick ? QUICK : FULL, strict, ...(signatures !== undefined && { signaturesDir: signatures }) };
+}
+
+/** What every part of the bench is given. */
+export interface BenchOptions {
+  /** On a disk: what is synced in memory costs nothing. */
+  folder: string;
+  clamd: { socketPath: string; pid: number };
+  pace: Pace;
+}

@@ -1,0 +1,133 @@
+// The least that a service can do: node:http, and what nobody can leave out. No keys, no checks, no limits, no log, no
+// order among clients. What it reaches is the ceiling of what a service on node:http can reach on this machine.
+//
+//   floor.ts scan                                reads a body and answers
+//   floor.ts submit <folder>                     keeps a job: one append, and one fdatasync for all that came meanwhile
+//   floor.ts jobs <folder> <clamd> <at once> [sign]   runs it, too: download, scan, callback, and a second append
+import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { fdatasync, mkdirSync, openSync, write } from "node:fs";
+import { Agent, createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { promisify } from "node:util";
+import { parseClamdAddress } from "../packages/server/src/engines/clamd/address.ts";
+import { clamd } from "../packages/server/src/engines/clamd/clamd.ts";
+
+interface FloorJob {
+  download_url: string;
+  callback_url: string;
+  custom_data: string;
+}
+
+const CLEAN = JSON.stringify({ status: "clean", size: 4096, scan_time: "0.001", request_id: "0".repeat(36) });
+
+const [mode = "", folder = "", clamdAddress = "", atOnce = "16", signed] = process.argv.slice(2);
+const answer = { scan, submit: submitting(), jobs: running() }[mode];
+if (!answer) throw new Error("usage: floor.ts scan | submit <folder> | jobs <folder> <clamd> <at once> [sign]");
+const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (question, response) => {
+  void answer(question).then((text) => {
+    response.writeHead(text === undefined ? 204 : 200, {
+      "Content-Type": "application/json",
+      ...(text !== undefined && { "Content-Length": text.length }),
+    });
+    response.end(text);
+  });
+});
+server.listen(0, "127.0.0.1", () => console.log(`listening ${(server.address() as AddressInfo).port}`));
+
+function scan(question: IncomingMessage): Promise<string> {
+  return new Promise((resolve) => question.on("data", () => {}).once("end", () => resolve(CLEAN)));
+}
+
+function submitting(): (question: IncomingMessage) => Promise<undefined> {
+  let append: ((line: Buffer) => Promise<void>) | undefined;
+  return async (question) => {
+    append ??= appendTo(join(folder, "submits"));
+    await append(await buffer(question));
+    return undefined;
+  };
+}
+
+function running(): (question: IncomingMessage) => Promise<undefined> {
+  let tools: { append: (line: Buffer) => Promise<void>; run: (job: FloorJob) => Promise<void> } | undefined;
+  const waiting: FloorJob[] = [];
+  let busy = 0;
+  async function work(): Promise<void> {
+    busy += 1;
+    for (let job = waiting.shift(); job && tools; job = waiting.shift()) {
+      await tools.run(job);
+      await tools.append(Buffer.from("done\n"));
+    }
+    busy -= 1;
+  }
+  return async (question) => {
+    tools ??= { append: appendTo(join(folder, "jobs")), run: jobRunner() };
+    const body = await buffer(question);
+    await tools.append(body);
+    waiting.push(JSON.parse(body.toString()) as FloorJob);
+    if (busy < Number(atOnce)) void work();
+    return undefined;
+  };
+}
+
+/** Answers when what was appended is on disk. */
+function appendTo(path: string): (line: Buffer) => Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  const file = openSync(path, "a");
+  let gathered: { line: Buffer; resolve(): void }[] = [];
+  let syncing = false;
+  function next(): void {
+    const batch = gathered;
+    gathered = [];
+    syncing = batch.length > 0;
+    if (!syncing) return;
+    write(file, Buffer.concat(batch.map(({ line }) => line)), (writeError) => {
+      if (writeError) throw writeError;
+      fdatasync(file, (syncError) => {
+        if (syncError) throw syncError;
+        for (const { resolve } of batch) resolve();
+        next();
+      });
+    });
+  }
+  return (line) =>
+    new Promise((resolve) => {
+      gathered.push({ line, resolve });
+      if (!syncing) next();
+    });
+}
+
+function jobRunner(): (job: FloorJob) => Promise<void> {
+  const address = parseClamdAddress(clamdAddress);
+  if (!address) throw new Error(`${clamdAddress} is no address of clamd`);
+  const engine = clamd({ address, concurrency: 64 });
+  const never = new AbortController().signal;
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const key = signed === "sign" ? generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey : undefined;
+  const signInPool = promisify<string, Uint8Array, KeyObject, Buffer>(sign);
+
+  const exchange = (url: string, body?: Buffer, headers: Record<string, string> = {}): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
+      const asked = request(url, { agent, method: body ? "POST" : "GET", headers }, (response) => {
+        buffer(response).then(resolve, reject);
+      });
+      asked.on("error", reject).end(body);
+    });
+
+  return async ({ download_url, callback_url, custom_data }) => {
+    const file = await exchange(download_url);
+    const verdict = await engine.scan(whole(file), never);
+    const body = Buffer.from(JSON.stringify({ download_url, status: verdict.kind, size: file.length, custom_data }));
+    const stamp = String(Date.now());
+    const signature = key && (await signInPool("sha256", Buffer.from(`${stamp}.${callback_url}.${body}`), key));
+    await exchange(callback_url, body, {
+      "Content-Type": "application/json",
+      ...(signature && { "X-Timestamp": stamp, "X-Signature": signature.toString("hex") }),
+    });
+  };
+}
+
+async function* whole(file: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield file;
+}

@@ -1,0 +1,30 @@
+import type { BenchOptions } from "./arguments.ts";
+import { shareInWords, watchNoise } from "./noise.ts";
+import { queueTargets } from "./queue/queue-targets.ts";
+import { scanTargets } from "./scan-targets.ts";
+import { seenTargets } from "./seen.ts";
+import { type Target, targetsTable } from "./targets.ts";
+
+/** All that we want, in one table. */
+export async function measureTargets(options: BenchOptions): Promise<Target[]> {
+  const started = performance.now();
+  const noise = watchNoise();
+  const say = (text: string): void => void process.stderr.write(`bench: ${text}…\n`);
+  say("scans");
+  const scans = await scanTargets(options);
+  say("submits and jobs");
+  const queue = await queueTargets(options);
+  say("files seen before");
+  const seen = await seenTargets(options, scans.emptyOf);
+
+  const targets = [...scans.targets, ...queue, ...seen];
+  const seconds = (performance.now() - started) / 1000;
+  console.log(`\n${targetsTable(targets)}\n`);
+  console.log(`Medians of ${options.pace.rounds} rounds; the spread is from the least to the most. By CPU: what the`);
+  console.log("ratio would be if all cores were always busy. Ceiling: what a node:http server without checks reaches.");
+  console.log(
+    `${shareInWords(noise.share())} Sending the requests took ${(100 * scans.loadShare).toFixed(0)} % of one`,
+  );
+  console.log(`core at most. ${seconds.toFixed(0)} s.`);
+  return targets;
+}
