@@ -52,6 +52,12 @@ export const SMALL_FILE_BYTES: number = MIB;
 export const WINDOW_BYTES: number = 16 * MIB;
 export const WINDOW_OVERLAP_BYTES: number = MIB;
 
+/**
+ * Content up to this size is searched for what the rules need in the main thread, in less time than it takes to hand it to a
+ * scan thread; larger content would hold up everybody else for a millisecond and more.
+ */
+export const SEARCHED_AT_ONCE_BYTES: number = 256 * KIB;
+
 /** JavaScript heap of one thread, in MB. Contents of files are not on it. It dies when it needs more. */
 export const THREAD_HEAP_MB = 256;
 /** What a thread has of its own at the end of a request, garbage that nobody has collected yet included. */

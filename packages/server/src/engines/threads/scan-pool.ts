@@ -7,6 +7,7 @@ import {
   FULL_LIMITS,
   LIGHT_LIMITS,
   LIGHT_TIME_LIMIT_MS,
+  SEARCHED_AT_ONCE_BYTES,
   THREAD_GROWTH_LIMITS,
   type ThreadMemory,
 } from "./scan-limits.ts";
@@ -29,7 +30,7 @@ export interface ScanPool {
    * when no thread can be had, and what showing throws. The file must stay open until this settles.
    */
   run(file: Spooled, options: { signal: AbortSignal; other?: MemberShow | undefined }): Promise<Outcome>;
-  /** False if no rule matches these bytes, by the rules that a file gets that comes now. Members of them are not looked at. */
+  /** False if no rule matches these bytes, by the rules that a file gets that comes now. Members of them are not looked at. Of large contents nothing is said. */
   mayMatch(content: Uint8Array): boolean;
   /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
   changeRules(sources: readonly RuleSource[]): Promise<readonly string[]>;
@@ -205,7 +206,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   let filter = filterOf(slots[0]?.worker);
 
   return {
-    mayMatch: (content) => filter.mayMatch(content),
+    mayMatch: (content) => content.length > SEARCHED_AT_ONCE_BYTES || filter.mayMatch(content),
 
     async run(file, { signal, other }) {
       signal.throwIfAborted();
