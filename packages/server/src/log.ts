@@ -22,6 +22,7 @@ export const logEvents = [
   "not_reloaded",
   "stopping",
   "stopped",
+  "process",
   "request",
   "job",
   "callback",
