@@ -7,10 +7,12 @@ import { type Scanning, type ScanningOptions, startScanning } from "./compose/sc
 import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
-import { metrics, queueGauges, receiverGauges } from "./metrics.ts";
+import { metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
+import { addUp } from "./metrics-sum.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
+import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
@@ -34,6 +36,10 @@ export interface ServiceOptions {
   clamdSockets?: readonly string[];
   /** A platform of one's own, whatever the settings say: see docs/add-a-platform.md. */
   openPlatform?: ScanningOptions["openPlatform"];
+  /** When it is one of several processes of a service; its settings are its share. */
+  among?: OneOf;
+  /** What the other processes count, as text; they hear of what this one counts. */
+  metricsOfOthers?: (own: string) => Promise<readonly string[]>;
 }
 
 export interface RunningService {
@@ -41,6 +47,8 @@ export interface RunningService {
   readonly engine: Engine;
   /** Accepts these keys from now on; where they are in a secret of AWS, what is there now. Answers how many. */
   changeKeys(apiKeys: readonly string[]): Promise<number>;
+  /** What this process counts. */
+  metrics(): Promise<string>;
   /**
    * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
    * may finish until `graceMs` are over. Then everything is closed.
@@ -68,10 +76,12 @@ export async function startService(
   const { platform } = scanning;
   const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
-  undo.use(logSignatureAge(scanning.engine, log));
+  const { among, metricsOfOthers = async () => [] } = options;
+  const elsewhere = among !== undefined && among.number !== 1;
+  if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
-  measured.watch(queueGauges(queueCounts));
-  const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
+  measured.watch([processGauge, ...queueGauges(queueCounts)]);
+  const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
@@ -83,7 +93,10 @@ export async function startService(
     scanNow: scanNowOf(settings, scanning, options),
     scansThisMonth: scanning.usage.thisMonth,
     publicKeys: async () => jobs.publicKeys(),
-    metrics: remembered(COUNTS_MS, measured.text),
+    metrics: remembered(COUNTS_MS, async () => {
+      const others = metricsOfOthers(await measured.text("own"));
+      return addUp([await measured.text(), ...(await others)]);
+    }),
     async readiness() {
       const { ready, checks } = await state();
       const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
@@ -110,6 +123,7 @@ export async function startService(
     port: server.port,
     engine: scanning.engine,
     changeKeys: keys.change,
+    metrics: () => measured.text("own"),
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
       server.drain();

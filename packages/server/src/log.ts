@@ -24,6 +24,7 @@ export const logEvents = [
   "not_reloaded",
   "stopping",
   "stopped",
+  "process",
   "request",
   "job",
   "callback",

@@ -9,8 +9,8 @@ export interface Metrics {
   counted(log: Log): Log;
   /** Adds values that are asked for. */
   watch(gauges: readonly Gauge[]): void;
-  /** Asks for the gauges and writes all. A gauge that cannot be asked is left out. */
-  text(): Promise<string>;
+  /** Asks for the gauges and writes all; `own` leaves out what all processes of the service share. A gauge that cannot be asked is left out. */
+  text(which?: "all" | "own"): Promise<string>;
 }
 
 /** A value that is asked for when somebody reads the metrics. */
@@ -18,6 +18,8 @@ export interface Gauge {
   name: string;
   help: string;
   type: "gauge" | "counter";
+  /** Of this process alone, so that those of all processes are added up; others are of a store that they share. */
+  own?: boolean;
   /** One value for each set of labels. */
   read(): Promise<readonly { labels?: Labels; value: number }[]>;
 }
@@ -77,19 +79,21 @@ export function metrics(): Metrics {
 
     watch: (more) => void gauges.push(...more),
 
-    async text() {
+    async text(which = "all") {
       const blocks = Object.entries(counters).map(([event, { name, help, labels }]) => {
         const lines = [...countsBy(labels, counts.get(event))].map(([found, value]) => `${name}${found} ${value}`);
         return block({ name, help, type: "counter" }, lines);
       });
       const asked = await Promise.all(
-        gauges.map(async (gauge) => {
-          const values = await gauge.read().catch(() => []);
-          return block(
-            gauge,
-            values.map(({ labels = {}, value }) => `${gauge.name}${labelText(labels)} ${value}`),
-          );
-        }),
+        gauges
+          .filter(({ own = false }) => own || which === "all")
+          .map(async (gauge) => {
+            const values = await gauge.read().catch(() => []);
+            return block(
+              gauge,
+              values.map(({ labels = {}, value }) => `${gauge.name}${labelText(labels)} ${value}`),
+            );
+          }),
       );
       return [...blocks, ...asked].join("");
     },
@@ -129,6 +133,15 @@ function labelText(labels: Labels): string {
 function escaped(value: string): string {
   return value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
+
+/** Each process is one; the sum says how many told their counts. */
+export const processGauge: Gauge = {
+  name: "lazaret_processes",
+  help: "Processes whose counts are in these metrics.",
+  type: "gauge",
+  own: true,
+  read: async () => [{ value: 1 }],
+};
 
 const QUEUE = {
   ready: ["lazaret_queue_ready", "Jobs that wait for a worker."],

@@ -61,6 +61,7 @@ const mayImport: Record<string, readonly string[]> = {
   "settings.ts": ["settings", "log.ts", "engines", "net", "platforms/shared"],
   "log.ts": [],
   "metrics.ts": ["log.ts"],
+  "metrics-sum.ts": [],
   "version.ts": [],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
   guard: ["model", "flow", "fetch", "pipeline"],
@@ -86,6 +87,7 @@ const mayImport: Record<string, readonly string[]> = {
     "settings.ts",
     "log.ts",
     "metrics.ts",
+    "metrics-sum.ts",
     "version.ts",
   ],
   cli: [
@@ -103,6 +105,7 @@ const mayImport: Record<string, readonly string[]> = {
     "settings",
     "settings.ts",
     "log.ts",
+    "metrics-sum.ts",
     "version.ts",
   ],
   "main.ts": ["cli"],

@@ -13,7 +13,9 @@ import { version } from "../version.ts";
 import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { checkedProcesses } from "./processes.ts";
 import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import type { Up } from "./serving-process.ts";
 
 /** What `dev` has in place of the table's defaults. */
 const DEFAULTS = {
@@ -21,6 +23,7 @@ const DEFAULTS = {
   allowNetworks: "127.0.0.0/8,::1/128",
   allowHttpCallbacks: "true",
   signCallbackInvocations: "true",
+  processes: "1",
 };
 /** Where Debian's freshclam puts ClamAV's official signatures. */
 const OFFICIAL_SIGNATURES = "/var/lib/clamav";
@@ -47,16 +50,14 @@ export function devCommand(): Command {
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const logger = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
-      const { startService } = await import("../app.ts");
-      const service = await startService(
-        { ...settings, ...(ownKey && { apiKeys: [ownKey] }), ...(clamd && { clamd: `unix:${clamd.socketPath}` }) },
-        logger,
-        { allowShortKeys: true },
-      );
-      process.stdout.write(
-        banner({ settings, port: service.port, ownKey, checks: (await engineHealth(service.engine)).checks }),
-      );
-      await runUntilSignal(service, {
+      const started = {
+        ...settings,
+        ...(ownKey && { apiKeys: [ownKey] }),
+        ...(clamd && { clamd: `unix:${clamd.socketPath}` }),
+      };
+      const greet = ({ port, checks }: Up): void =>
+        void process.stdout.write(banner({ settings, port, ownKey, checks }));
+      const running = {
         until,
         hangUps: signals,
         readKeys() {
@@ -66,7 +67,18 @@ export function devCommand(): Command {
         log: logger,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),
-      });
+      };
+      const processes = checkedProcesses(settings);
+      if (processes > 1) {
+        const { superviseProcesses } = await import("./supervise.ts");
+        const write = (lines: Uint8Array): unknown => process.stderr.write(lines);
+        const how = { format: "text", write, allowShortKeys: true, onUp: greet } as const;
+        return superviseProcesses({ ...running, ...how, settings: started, processes });
+      }
+      const { startService } = await import("../app.ts");
+      const service = await startService(started, logger, { allowShortKeys: true });
+      greet({ port: service.port, checks: (await engineHealth(service.engine)).checks });
+      await runUntilSignal(service, running);
     });
 }
 

@@ -2,7 +2,7 @@ import type { RunningService } from "../app.ts";
 import type { Log } from "../log.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
-const SAME_SIGNAL_MS = 1000;
+export const SAME_SIGNAL_MS = 1000;
 
 /** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {

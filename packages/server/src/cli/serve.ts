@@ -1,12 +1,14 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { buffered, log } from "../log.ts";
+import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { checkedProcesses } from "./processes.ts";
 import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import type { Up } from "./serving-process.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -25,26 +27,33 @@ export function serveCommand(): Command {
       });
       const until = stopSignal();
       const signals = hangUps();
+      const readKeys = (): readonly string[] => goodSettings(flags).apiKeys;
+      const running = { until, hangUps: signals, readKeys, log: logger, drainSeconds: settings.drainSeconds };
+      const processes = checkedProcesses(settings);
+      if (processes > 1) {
+        const { superviseProcesses } = await import("./supervise.ts");
+        const onUp = ({ port, checks }: Up): void => announce(logger, { settings, port, checks, processes });
+        const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
+        return superviseProcesses({ ...running, settings, processes, format: "json", write, onUp });
+      }
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger);
-      const checks = (await engineHealth(service.engine)).checks;
-      logger("listening", {
-        version,
-        role: settings.role,
-        host: settings.host,
-        port: service.port,
-        tls: settings.tlsCert !== "",
-      });
-      for (const check of checks)
-        (check.ok ? logger : logger.error)("engine", { name: check.name, detail: check.detail });
-      await runUntilSignal(service, {
-        until,
-        hangUps: signals,
-        readKeys: () => goodSettings(flags).apiKeys,
-        log: logger,
-        drainSeconds: settings.drainSeconds,
-      });
+      const { checks } = await engineHealth(service.engine);
+      announce(logger, { settings, port: service.port, checks });
+      await runUntilSignal(service, running);
     });
+}
+
+interface Listening extends Up {
+  settings: Settings;
+  /** Said where there are several. */
+  processes?: number;
+}
+
+function announce(log: Log, { settings, port, checks, processes }: Listening): void {
+  const { role, host, tlsCert } = settings;
+  log("listening", { version, role, host, port, tls: tlsCert !== "", processes });
+  for (const check of checks) (check.ok ? log : log.error)("engine", { name: check.name, detail: check.detail });
 }
 
 /** What `serve` needs of its settings, at the start and at each SIGHUP. */

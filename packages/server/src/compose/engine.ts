@@ -15,6 +15,8 @@ export interface EnginePartsOptions {
   stays: boolean;
   /** Where `auto` searches for clamd, if not at the usual sockets. */
   clamdSockets?: readonly string[] | undefined;
+  /** Scan threads, if not one for each core. */
+  threads?: number | undefined;
 }
 
 /** The engine that the settings ask for, with a folder of this process for its temporary files. */
@@ -58,11 +60,17 @@ export function engineParts(settings: Settings, concurrency: number, options: En
   const { engine: variant, rulesDir, packedPrograms } = settings;
   const onEvent = (event: ThreadsEvent): void => logThreads(options.log, event);
   const clamd = clamdPart(settings, options);
+  const threads = options.threads === undefined ? {} : { threads: options.threads };
   if (variant === "P") {
-    return { variant, clamd, concurrency, rules: { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent } };
+    return {
+      variant,
+      clamd,
+      concurrency,
+      rules: { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent, ...threads },
+    };
   }
   // clamd undoes packers by itself, and there is nobody else to show the program to.
-  const unpacking = { packedPrograms: "clean", onEvent } as const;
+  const unpacking = { packedPrograms: "clean", onEvent, ...threads } as const;
   if (clamd?.kind === "search") {
     const required = clamd.required ?? (clamd.likely ? NO_SOCKET : undefined);
     if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking };

@@ -23,11 +23,13 @@ export interface PlatformParts {
   callbackGuard: AddressGuard;
   objects: ObjectStore;
   now: () => number;
+  /** Of several processes of a service one sends messages from the outbox. */
+  sends?: boolean;
 }
 
 /** The platform that the settings ask for. */
 export async function openPlatform(settings: Settings, log: Log, parts: PlatformParts): Promise<Platform> {
-  const { guard, callbackGuard, objects, now } = parts;
+  const { guard, callbackGuard, objects, now, sends = true } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
     const { awsPlatform } = await import("../platforms/aws/platform.ts");
@@ -42,7 +44,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     );
   }
   // An api process publishes; whoever works off jobs also sends.
-  const sending = settings.role === "api" ? undefined : await sendingParts(settings, log, now);
+  const sending = settings.role === "api" || !sends ? undefined : await sendingParts(settings, log, now);
   return embeddedPlatform({ dataDir, stackName, now, fanOut: { subscriptions, targets, sending } });
 }
 

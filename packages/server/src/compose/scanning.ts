@@ -10,6 +10,7 @@ import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
 import { jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
+import { type OneOf, threadsOf } from "../pipeline/processes.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
@@ -46,21 +47,28 @@ export interface ScanningOptions {
   clamdSockets?: readonly string[] | undefined;
   /** A platform of one's own, whatever the settings say. */
   openPlatform?: typeof openPlatform | undefined;
+  /** When it is one of several processes. */
+  among?: OneOf | undefined;
 }
 
 /** Settings → platform, engine and stages. */
 export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
-  const { now, ownUrl, clamdSockets } = options;
+  const { now, ownUrl, clamdSockets, among } = options;
   await using undo = new AsyncDisposableStack();
   const atOnce = scansAtOnce(settings, concurrencyOf(settings.engine));
   const all = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
-  const { engine, temporaryFolder } = undo.use(await startEngineOf(settings, all, { log, stays: true, clamdSockets }));
+  const threads = among && threadsOf(among);
+  const { engine, temporaryFolder } = undo.use(
+    await startEngineOf(settings, all, { log, stays: true, clamdSockets, threads }),
+  );
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const platform = await (options.openPlatform ?? openPlatform)(settings, log, { guard, callbackGuard, objects, now });
+  const sends = among === undefined || among.number === 1;
+  const parts = { guard, callbackGuard, objects, now, sends };
+  const platform = await (options.openPlatform ?? openPlatform)(settings, log, parts);
   undo.defer(() => platform.close());
   const announces = announcer({
     topic: platform.topic,

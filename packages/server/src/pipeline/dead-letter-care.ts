@@ -12,6 +12,8 @@ export interface CareOptions {
   days: number;
   log: Log;
   now: () => number;
+  /** Another process of the service does it; only the gauges are wanted. */
+  elsewhere?: boolean;
   checkEveryMs?: number;
 }
 
@@ -49,6 +51,16 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
     await warn();
   }
 
+  const gauges: Gauge[] = [
+    {
+      name: "lazaret_dead_letters_expiring",
+      help: "Dead letters that are deleted within two days.",
+      type: "gauge",
+      read: async () => [{ value: await expiring() }],
+    },
+  ];
+  if (options.elsewhere) return { gauges, [Symbol.asyncDispose]: async () => {} };
+
   const failed = (error: Error): void => log.error("dead_letters", { error: error.message });
   let checking: Promise<void> = warn().catch(failed);
   const timer = setInterval(() => {
@@ -56,14 +68,7 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
   }, checkEveryMs);
   timer.unref();
   return {
-    gauges: [
-      {
-        name: "lazaret_dead_letters_expiring",
-        help: "Dead letters that are deleted within two days.",
-        type: "gauge",
-        read: async () => [{ value: await expiring() }],
-      },
-    ],
+    gauges,
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await checking;

@@ -1,0 +1,108 @@
+// One of several processes of a service: started by supervise.ts, which says what to do.
+import cluster from "node:cluster";
+import { enableCompileCache } from "node:module";
+import type { RunningService } from "../app.ts";
+import type { OneOf } from "../pipeline/processes.ts";
+import type { EngineCheck } from "../scan/engine.ts";
+import type { Settings } from "../settings.ts";
+
+export interface StartOrder {
+  settings: Settings;
+  among: OneOf;
+  format: "json" | "text";
+  allowShortKeys: boolean;
+}
+
+/** What a process says when it takes requests. */
+export interface Up {
+  port: number;
+  checks: readonly EngineCheck[];
+}
+
+enableCompileCache?.();
+// The end of the supervisor would end this process at once, with all that is under way.
+if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
+
+const { buffered, log } = await import("../log.ts");
+const { engineHealth } = await import("../pipeline/health.ts");
+const { OTHERS_MS } = await import("../pipeline/processes.ts");
+const { channel } = await import("./process-channel.ts");
+const { SAME_SIGNAL_MS } = await import("./run-service.ts");
+
+const started = Promise.withResolvers<RunningService>();
+started.promise.catch(() => {});
+let drainMs = 0;
+let stopping: Promise<void> | undefined;
+
+const supervisor = channel(
+  {
+    send: (message, sent) => process.send?.(message, undefined, {}, sent),
+    on: (event, heard) => process.on(event, heard),
+  },
+  {
+    async start({ settings, among, format, allowShortKeys }: StartOrder): Promise<Up> {
+      drainMs = settings.drainSeconds * 1000;
+      const write = buffered((text) => process.stdout.write(text));
+      const fields = { process: among.number };
+      const plain = log({ level: settings.logLevel, format, write });
+      const marked = Object.assign(((event, more) => plain(event, { ...more, ...fields })) as typeof plain, {
+        error: ((event, more) => plain.error(event, { ...more, ...fields })) as typeof plain.error,
+        debug: ((event, more) => plain.debug(event, { ...more, ...fields })) as typeof plain.debug,
+      });
+      try {
+        const { startService } = await import("../app.ts");
+        const service = await startService(settings, marked, { among, allowShortKeys, metricsOfOthers });
+        started.resolve(service);
+        return { port: service.port, checks: (await engineHealth(service.engine)).checks };
+      } catch (error) {
+        // It is said over there, once for all processes, and this one is ended from there.
+        started.reject(error);
+        throw error;
+      }
+    },
+    keys: async (apiKeys: readonly string[]) => (await started.promise).changeKeys(apiKeys),
+    metrics: async () => (await started.promise).metrics(),
+    async stop(drain: number) {
+      void stop(drain);
+    },
+  },
+);
+
+let others: readonly string[] = [];
+/** What the others counted; what they had counted before when the supervisor does not answer. */
+async function metricsOfOthers(own: string): Promise<readonly string[]> {
+  others = await supervisor.ask("others", own, OTHERS_MS * 2).then(
+    (texts) => texts as readonly string[],
+    () => others,
+  );
+  return others;
+}
+
+/** In good order; the first who asks decides how long it goes on taking requests. */
+function stop(drain: number): Promise<void> {
+  stopping ??= (async () => {
+    const service = await started.promise.catch(() => undefined);
+    await service?.stop(undefined, drain);
+    if (service) await supervisor.ask("last", await service.metrics(), OTHERS_MS).catch(() => {});
+    if (process.connected) process.disconnect();
+  })();
+  return stopping;
+}
+
+// A terminal or systemd sends them to every process of the service; sent to one alone it is replaced.
+let askedAt: number | undefined;
+for (const name of ["SIGTERM", "SIGINT"] as const) {
+  process.on(name, () => {
+    if (askedAt !== undefined && Date.now() - askedAt > SAME_SIGNAL_MS) process.exit(1);
+    askedAt ??= Date.now();
+    void stop(name === "SIGTERM" ? drainMs : 0);
+  });
+}
+// The supervisor reads the keys.
+process.on("SIGHUP", () => {});
+// Without a supervisor no connection comes any more.
+process.once("disconnect", () => {
+  supervisor.end(new Error("the supervising process is gone"));
+  void stop(0);
+});
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

@@ -1,0 +1,294 @@
+import cluster, { type Worker } from "node:cluster";
+import type { Readable } from "node:stream";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { concurrencyOf } from "../engines/variants.ts";
+import { addUp, countersOf } from "../metrics-sum.ts";
+import { GRACE_MS } from "../pipeline/limits.ts";
+import {
+  ANSWER_MS,
+  LAST_GRACE_MS,
+  LONG_LIFE_MS,
+  OTHERS_MS,
+  restartSeconds,
+  STARTS_IN_A_ROW,
+  settingsOfOne,
+} from "../pipeline/processes.ts";
+import type { Settings } from "../settings.ts";
+import { type Channel, channel } from "./process-channel.ts";
+import { type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
+import type { StartOrder, Up } from "./serving-process.ts";
+
+const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
+/** As bin/lazaret.mjs sets it for a single process, and why. */
+const SMALL_NURSERY = ["--max-semi-space-size=4", "--semi-space-growth-factor=1"];
+
+export interface SuperviseOptions extends RunOptions {
+  settings: Settings;
+  processes: number;
+  /** Of the log lines of all processes, which are written by this one, so that no two get mixed. */
+  format: StartOrder["format"];
+  write(lines: Uint8Array): unknown;
+  allowShortKeys?: boolean;
+  /** All take requests. */
+  onUp(first: Up): void;
+}
+
+/**
+ * Several processes, each a whole service on the same port and the same data, until the signal. This one scans nothing and holds no
+ * data: it hands out connections in turn, starts again who died, and asks all when somebody asks one for its metrics.
+ *
+ *   starting ──up──▶ serving ──ended──▶ waiting (0, 1, 2, 4 … s) ──▶ starting
+ *
+ * The first is started alone: what keeps a service from starting is said once, and it makes what all of them need.
+ */
+export async function superviseProcesses(options: SuperviseOptions): Promise<void> {
+  const { settings, processes, log, until, alsoStop } = options;
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  // In turn, and not as the kernel likes: it is even, a process that dies takes no waiting connection with it, and the port is free when this one ends.
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  cluster.setupPrimary({
+    exec: ENTRY,
+    args: [],
+    execArgv: [...process.execArgv, ...SMALL_NURSERY],
+    serialization: "advanced",
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  let apiKeys = settings.apiKeys;
+  let port = settings.port;
+  /** Where clients know it to be. */
+  let announced: number | undefined;
+  /** What processes counted that are gone. */
+  let counted = "";
+  let signal: string | undefined;
+  let stopping = false;
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => {});
+  void until.then((name) => {
+    signal = name;
+  });
+
+  const parts = { ...options, keys: () => apiKeys, port: portNow, othersOf, ended, gaveUp: failed.reject };
+  const members = Array.from({ length: processes }, (_, index) => member({ number: index + 1, of: processes }, parts));
+
+  /** Port 0 is any free one, the same for all who come while one has it; when all are gone it must be asked for by its number. */
+  function portNow(): { asked: number; announced: number | undefined } {
+    if (announced !== undefined && members.every(({ up }) => !up)) port = announced;
+    return { asked: port, announced };
+  }
+
+  async function othersOf(number: number): Promise<string[]> {
+    const others = members.filter((each) => each.number !== number);
+    return [counted, ...(await Promise.all(others.map((each) => each.metrics())))];
+  }
+
+  function ended(counts: string): boolean {
+    counted = addUp([counted, counts]);
+    return !stopping;
+  }
+
+  async function reload(): Promise<void> {
+    try {
+      const read = options.readKeys();
+      const up = members.filter((each) => each.up);
+      const [count] = await Promise.all(up.map((each) => each.changeKeys(read)));
+      apiKeys = read;
+      log("reloaded", { api_keys: count ?? read.length });
+    } catch (error) {
+      log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
+    }
+  }
+
+  async function stopAll(drainMs: number): Promise<boolean> {
+    stopping = true;
+    const ends = await Promise.all(members.map((each) => each.stop(drainMs)));
+    return ends.every((well) => well);
+  }
+
+  try {
+    const [first, ...others] = members;
+    const up = await first?.start();
+    announced = up?.port;
+    await Promise.all(others.map((each) => each.start()));
+    if (up) options.onUp(up);
+    options.hangUps.handle(() => void reload());
+    await Promise.race([until, failed.promise]);
+  } catch (error) {
+    await stopAll(0);
+    await alsoStop?.();
+    // Whoever wants it to end ends the processes that are starting, too.
+    if (signal === undefined) throw error;
+    return;
+  }
+  const asked = Date.now();
+  for (const name of ["SIGTERM", "SIGINT"] as const) {
+    process.on(name, () => {
+      if (Date.now() - asked <= SAME_SIGNAL_MS) return;
+      for (const each of members) each.kill();
+      process.exit(1);
+    });
+  }
+  const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
+  log("stopping", { signal, drain_seconds: drainSeconds });
+  if (!(await stopAll(drainSeconds * 1000))) process.exitCode = 1;
+  await alsoStop?.();
+  log("stopped");
+}
+
+interface Member {
+  readonly number: number;
+  readonly up: boolean;
+  /** The first time. Throws what kept it from starting. */
+  start(): Promise<Up>;
+  changeKeys(apiKeys: readonly string[]): Promise<number>;
+  /** Never throws; without an answer only what it had counted before. */
+  metrics(): Promise<string>;
+  /** Answers whether it ended well. */
+  stop(drainMs: number): Promise<boolean>;
+  kill(): void;
+}
+
+interface MemberOptions extends SuperviseOptions {
+  keys(): readonly string[];
+  /** To listen on, and the one that it must be. */
+  port(): { asked: number; announced: number | undefined };
+  othersOf(number: number): Promise<string[]>;
+  /** With what it had counted. Answers whether it should be started again. */
+  ended(counts: string): boolean;
+  gaveUp(error: unknown): void;
+}
+
+/** One process through all its lives. */
+function member(among: StartOrder["among"], options: MemberOptions): Member {
+  const { number } = among;
+  const { log, settings, format, allowShortKeys = false } = options;
+  const mine = settingsOfOne(settings, concurrencyOf(settings.engine), among);
+  const stopped = new AbortController();
+  let life: { worker: Worker; ask: Channel["ask"]; gone: Promise<boolean> } | undefined;
+  let up = false;
+  /** What it said last of what it counts. */
+  let last = "";
+  let earlyDeaths = 0;
+  let again: Promise<void> | undefined;
+
+  /** Resolves when it takes requests; when it ends after that it is started again. */
+  async function start(): Promise<Up> {
+    const worker = cluster.fork();
+    const line = channel(worker, {
+      async others(own: string) {
+        last = own;
+        return options.othersOf(number);
+      },
+      async last(own: string) {
+        last = own;
+      },
+    });
+    if (worker.process.stdout) forwardLines(worker.process.stdout, options.write);
+    const gone = new Promise<boolean>((resolve) => {
+      worker.once("exit", (code, signal) => {
+        const how: string | number = signal || code;
+        line.end(new Error(`process ${number} ended with ${how} before it was asked to`));
+        resolve(how === 0);
+        if (life?.worker !== worker) return;
+        life = undefined;
+        if (up) died(how, startedAt);
+      });
+    });
+    life = { worker, ask: line.ask, gone };
+    const startedAt = performance.now();
+    const keys = options.keys();
+    const { asked: port, announced } = options.port();
+    const order: StartOrder = { settings: { ...mine, port, apiKeys: keys }, among, format, allowShortKeys };
+    try {
+      const answer = (await line.ask("start", order)) as Up;
+      if (announced !== undefined && answer.port !== announced)
+        throw new Error(`process ${number} listens on port ${answer.port}, and not on ${announced}`);
+      if (keys !== options.keys()) await line.ask("keys", options.keys(), ANSWER_MS);
+      up = true;
+      return answer;
+    } catch (error) {
+      // What it had begun it has undone.
+      worker.process.kill("SIGKILL");
+      throw error;
+    }
+  }
+
+  function died(how: string | number, startedAt: number): void {
+    up = false;
+    const wanted = options.ended(countersOf(last));
+    last = "";
+    if (!wanted) return;
+    earlyDeaths = performance.now() - startedAt < LONG_LIFE_MS ? earlyDeaths + 1 : 1;
+    (how === 0 ? log : log.error)("process", { process: number, state: "ended", ended_with: how });
+    again = startAgain();
+  }
+
+  async function startAgain(): Promise<void> {
+    for (let failures = 1; !stopped.signal.aborted; failures += 1) {
+      try {
+        await pause(restartSeconds(earlyDeaths) * 1000, undefined, { signal: stopped.signal });
+        await start();
+        return log("process", { process: number, state: "started" });
+      } catch (error) {
+        if (stopped.signal.aborted) return;
+        const { message } = error as Error;
+        earlyDeaths += 1;
+        const giveUp = failures === STARTS_IN_A_ROW;
+        log.error("process", { process: number, state: giveUp ? "given_up" : "not_started", error: message });
+        await life?.gone;
+        if (giveUp) return options.gaveUp(error);
+      }
+    }
+  }
+
+  return {
+    number,
+    get up() {
+      return up;
+    },
+    start,
+    async changeKeys(apiKeys) {
+      return Number(await life?.ask("keys", apiKeys, ANSWER_MS));
+    },
+    async metrics() {
+      if (!up || !life) return "";
+      try {
+        last = String(await life.ask("metrics", undefined, OTHERS_MS));
+        return last;
+      } catch {
+        return up ? countersOf(last) : "";
+      }
+    },
+    async stop(drainMs) {
+      stopped.abort();
+      const ending = life;
+      if (!ending) {
+        await again;
+        return true;
+      }
+      ending.ask("stop", drainMs).catch(() => {});
+      using _late = cutAfter(GRACE_MS + LAST_GRACE_MS, () => ending.worker.process.kill("SIGKILL"));
+      const well = await ending.gone;
+      await again;
+      return well;
+    },
+    kill() {
+      life?.worker.process.kill("SIGKILL");
+    },
+  };
+}
+
+function cutAfter(ms: number, cut: () => void): Disposable {
+  const timer = setTimeout(cut, ms);
+  return { [Symbol.dispose]: () => clearTimeout(timer) };
+}
+
+/** Whole lines only: what is left of one when its process is killed is dropped. */
+function forwardLines(stream: Readable, write: (lines: Uint8Array) => unknown): void {
+  let rest: Buffer = Buffer.alloc(0);
+  stream.on("data", (part: Buffer) => {
+    const end = part.lastIndexOf("\n") + 1;
+    if (end > 0) write(Buffer.concat([rest, part.subarray(0, end)]));
+    rest = end > 0 ? part.subarray(end) : Buffer.concat([rest, part]);
+  });
+}

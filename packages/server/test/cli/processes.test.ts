@@ -1,0 +1,263 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { type TestClamd, testClamd } from "../support/clamd.ts";
+import { atTheEnd, temporaryFolder, watchChild } from "../support/leftovers.ts";
+import { type CliRun, cliOutcome, runCli } from "../support/run-cli.ts";
+import { until } from "../support/until.ts";
+
+let clamd: TestClamd;
+before(async () => {
+  clamd = await testClamd();
+});
+atTheEnd(() => clamd[Symbol.asyncDispose]());
+
+const key = "production-key-canary";
+const env = (more: Record<string, string> = {}): Record<string, string> => ({
+  LAZARET_API_KEYS: key,
+  LAZARET_ENGINE: "Q",
+  LAZARET_CLAMD: `unix:${clamd.socketPath}`,
+  LAZARET_HOST: "127.0.0.1",
+  LAZARET_PORT: "0",
+  LAZARET_DRAIN_SECONDS: "0",
+  LAZARET_PROCESSES: "3",
+  LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
+  ...more,
+});
+
+interface Processes extends AsyncDisposable {
+  run: CliRun;
+  url: string;
+  /** Their numbers now, in no order. */
+  pids(): number[];
+  scan(given?: string): Promise<Response>;
+  lines(event: string): Record<string, unknown>[];
+}
+
+async function threeProcesses(folder: string, more: Record<string, string> = {}): Promise<Processes> {
+  const run = runCli(["serve"], { cwd: folder, env: env(more) });
+  const [, port] = await run.says(/"event":"listening".*"port":(\d+).*"processes":3/);
+  const url = `http://127.0.0.1:${port}`;
+  const pids = (): number[] => childrenOf(run.child.pid ?? 0);
+  for (const pid of pids()) watchChild(pid);
+  return {
+    run,
+    url,
+    pids,
+    scan: (given = key) =>
+      fetch(`${url}/api/v1/scan/sync/binary`, {
+        method: "POST",
+        // A connection for each, so that each process has some.
+        headers: {
+          Authorization: `Bearer ${given}`,
+          "Content-Type": "application/octet-stream",
+          Connection: "close",
+        },
+        body: "hello",
+      }),
+    lines: (event) => linesOf(run).filter((line) => line.event === event),
+    [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
+  };
+}
+
+/** Every line must be JSON. */
+function linesOf({ stdout }: CliRun): Record<string, unknown>[] {
+  return stdout
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+function childrenOf(pid: number): number[] {
+  const threads = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return threads.split(" ").filter(Boolean).map(Number);
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`, { headers: { Connection: "close" } })).text();
+  const values = text.split("\n").filter((line) => line.startsWith(name));
+  return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+const scans = 'lazaret_requests_total{method="POST",status="200"}';
+
+test("three processes serve one port; log, metrics, SIGHUP and SIGTERM are those of one service", async () => {
+  using folder = temporaryFolder();
+  await using service = await threeProcesses(folder.path);
+  const { run, url, scan, lines, pids } = service;
+  assert.equal(pids().length, 3);
+  for (let count = 0; count < 9; count += 1)
+    assert.deepEqual(await (await scan()).json(), { status: "clean", size: 5 });
+  await until("all scans are counted", async () => (await metric(url, scans)) === 9);
+  assert.equal(await metric(url, "lazaret_processes "), 3);
+  assert.equal(await metric(url, "lazaret_queue_ready "), 0);
+  await until("all lines are written", () => lines("request").length === 9);
+  assert.deepEqual(new Set(lines("request").map((line) => line.process)), new Set([1, 2, 3]));
+
+  run.child.kill("SIGHUP");
+  await run.says(/"event":"reloaded","api_keys":1/);
+  const children = pids();
+  assert.equal(await run.stop(), 0);
+  assert.deepEqual(children.filter(alive), []);
+  for (const event of ["listening", "reloaded", "stopping", "stopped"]) assert.equal(lines(event).length, 1, event);
+  assert.equal(run.stderr, "");
+});
+
+test("a process that is killed is replaced, nothing it counted is lost, and the others go on", async () => {
+  using folder = temporaryFolder();
+  await using service = await threeProcesses(folder.path);
+  const { run, url, scan, lines, pids } = service;
+  for (let count = 0; count < 6; count += 1) await scan();
+  await until("all scans are counted", async () => (await metric(url, scans)) === 6);
+  const [, victim = 0] = pids();
+  process.kill(victim, "SIGKILL");
+  await run.says(/"event":"process".*"state":"ended","ended_with":"SIGKILL"/);
+  assert.deepEqual(await (await scan()).json(), { status: "clean", size: 5 });
+  await run.says(/"event":"process".*"state":"started"/);
+  for (const pid of pids()) watchChild(pid);
+  assert.equal(pids().includes(victim), false);
+  await until("the new one is counted", async () => (await metric(url, "lazaret_processes ")) === 3);
+  await until("what the dead one counted is there", async () => (await metric(url, scans)) === 7);
+  assert.equal(await run.stop(), 0);
+  assert.equal(lines("stopped").length, 1);
+});
+
+test("all processes may die at once: the port stays, and keys that were exchanged stay exchanged", async () => {
+  using folder = temporaryFolder();
+  const keys = join(folder.path, "keys");
+  writeFileSync(keys, "first-key-of-the-tests");
+  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  const { run, scan, pids, lines } = service;
+  assert.equal((await scan("first-key-of-the-tests")).status, 200);
+  writeFileSync(keys, "second-key-of-the-tests");
+  run.child.kill("SIGHUP");
+  await run.says(/"event":"reloaded"/);
+  // What was never made known to the service is not taken up by the way.
+  writeFileSync(keys, "third-key-of-the-tests");
+  for (const pid of pids()) process.kill(pid, "SIGKILL");
+  await until("all are back", () => lines("process").filter(({ state }) => state === "started").length === 3, {
+    limitMs: 60_000,
+  });
+  for (const pid of pids()) watchChild(pid);
+  for (let count = 0; count < 3; count += 1) {
+    assert.equal((await scan("second-key-of-the-tests")).status, 200);
+    assert.equal((await scan("third-key-of-the-tests")).status, 401);
+  }
+  assert.equal(await run.stop(), 0);
+});
+
+test("SIGTERM to one process replaces it, and costs no request that was under way", async () => {
+  using folder = temporaryFolder();
+  await using service = await threeProcesses(folder.path);
+  const { run, url, pids, lines } = service;
+  const sockets = Array.from({ length: 3 }, () => connect({ host: "127.0.0.1", port: Number(new URL(url).port) }));
+  const answers = sockets.map(
+    (socket) =>
+      new Promise<string>((resolve) => {
+        let text = "";
+        socket.on("data", (part) => {
+          text += part;
+          if (text.includes('"size":5')) resolve(text);
+        });
+      }),
+  );
+  for (const socket of sockets) {
+    socket.write(
+      `POST /api/v1/scan/sync/binary HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nAuthorization: Bearer ${key}\r\nContent-Length: 5\r\n\r\nhe`,
+    );
+  }
+  await until("all have begun", async () => (await fetch(`${url}/healthz`)).status === 204);
+  const [first = 0] = pids();
+  process.kill(first, "SIGTERM");
+  for (const socket of sockets) socket.write("llo");
+  for (const answer of await Promise.all(answers)) assert.match(answer, /"status":"clean","size":5/);
+  for (const socket of sockets) socket.destroy();
+  await run.says(/"level":"info","event":"process".*"state":"ended","ended_with":0/);
+  await run.says(/"event":"process".*"state":"started"/);
+  for (const pid of pids()) watchChild(pid);
+  assert.equal(await run.stop(), 0);
+  assert.equal(lines("stopping").length, 1);
+});
+
+test("when the one that supervises is killed, the others finish what they have and go", async () => {
+  using folder = temporaryFolder();
+  await using service = await threeProcesses(folder.path);
+  const { run, url, pids } = service;
+  const children = pids();
+  const rest = Promise.withResolvers<void>();
+  const underWay = fetch(`${url}/api/v1/scan/sync/binary`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" },
+    body: new ReadableStream({
+      async start(controller) {
+        controller.enqueue(Buffer.from("first half, "));
+        await rest.promise;
+        controller.enqueue(Buffer.from("second half"));
+        controller.close();
+      },
+    }),
+    duplex: "half",
+  } as RequestInit);
+  await fetch(`${url}/healthz`);
+  run.child.kill("SIGKILL");
+  await until("nobody listens", () =>
+    fetch(`${url}/healthz`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  rest.resolve();
+  assert.deepEqual(await (await underWay).json(), { status: "clean", size: 23 });
+  await until("they are gone", () => children.filter(alive).length === 0, { limitMs: 30_000 });
+});
+
+test("what keeps several processes from starting is said once, with the exit code of one", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "file");
+  writeFileSync(file, "");
+  const wrong: [more: Record<string, string>, message: RegExp][] = [
+    [{ LAZARET_CLAMD: "none" }, /engine Q needs clamd/],
+    [{ LAZARET_API_KEYS: "short-key" }, /fewer than 16 characters/],
+    [{ LAZARET_PROCESSES: "5" }, /LAZARET_PROCESSES is 5, and only 4 files are scanned at once/],
+    [{ LAZARET_PROCESSES: "0" }, /must be auto, or a whole number from 1 to 64/],
+    [{ LAZARET_DATA_DIR: file }, /cannot use the data folder/],
+  ];
+  for (const [more, message] of wrong) {
+    const { code, err, out } = await cliOutcome(["serve"], { cwd: folder.path, env: env(more) });
+    assert.equal(code, 78, err);
+    assert.match(err, message);
+    assert.equal(err.match(/^lazaret: /gm)?.length, 1, err);
+    assert.doesNotMatch(out, /"event":"(?:listening|process)"/);
+  }
+});
+
+test("a taken port is said once, and dev has one process unless told otherwise", async () => {
+  using folder = temporaryFolder();
+  await using dev = runCli(["dev"], { cwd: folder.path, env: { ...env(), LAZARET_PROCESSES: "" } });
+  const [, port = ""] = await dev.says(/is ready at http:\/\/127\.0\.0\.1:(\d+)/);
+  assert.deepEqual(childrenOf(dev.child.pid ?? 0), []);
+  const taken = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: port }) });
+  assert.equal(taken.code, 78);
+  assert.match(taken.err, /^lazaret: cannot listen on .*: the port is taken\nhint: [^\n]*\n$/);
+  assert.equal(await dev.stop("SIGINT"), 0);
+
+  await using several = runCli(["dev", "--processes", "2"], {
+    cwd: folder.path,
+    env: { ...env(), LAZARET_PROCESSES: "" },
+  });
+  await several.says(/is ready at http:\/\/127\.0\.0\.1:(\d+)/);
+  assert.equal(childrenOf(several.child.pid ?? 0).length, 2);
+  assert.equal(await several.stop("SIGINT"), 0);
+  assert.equal(`${several.stdout}`.match(/is ready at/g)?.length, 1);
+});
