@@ -1,12 +1,15 @@
 import { findings } from "@lazaret/contract";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { EngineUnavailable } from "../model/faults.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
-import { fileBlob, memoryBlob } from "../unpack/blob.ts";
+import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
-import { type Sample, type Sampler, sampler } from "./file-type/sample.ts";
+import { type Sample, type Sampler, sampleOf, sampler } from "./file-type/sample.ts";
+import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
 
@@ -21,20 +24,20 @@ export interface EngineParts {
 }
 
 /**
- * Several engines that see the same: the file as it is, and every member of it. The bytes go to clamd as they arrive and are
- * kept beside; when all are here the file is unpacked, and what clamd has not come across by itself is shown to it. Only
- * then clamd is told that the file has ended, which is when it begins to scan: a bomb never gets that far.
+ * Several engines that see the same: the file as it is, and every member of it. A small file is gathered first, and most of
+ * them go no further than clamd. Of a larger one the bytes go to clamd as they arrive and are kept beside. When all are here
+ * the file is unpacked, and what clamd has not come across by itself is shown to it. Only then clamd is told that the file has
+ * ended, which is when it begins to scan: a bomb never gets that far.
  */
 export function unpackingEngine({ threads, clamd, fileType, notes = [] }: EngineParts): Engine {
+  let closed = false;
+
   /** Rules and members, of a file that is here as a whole. `decrypted`: something in it was encrypted and has been opened. */
   async function unpackAndMatch(
     file: Spooled,
     ready: Ready,
     signal: AbortSignal,
   ): Promise<{ verdict: Verdict; decrypted?: true }> {
-    const plain = !mayHoldMembers(blobOf(file));
-    if (plain) ready.resolve();
-    if (plain && !threads.hasRules) return { verdict: CLEAN };
     const other = clamd && { gets: "file" as const, opens: [...clamd.opens()], show: clamd.show };
     const outcome = await threads.run(file, { signal, other });
     if (outcome.kind !== "crowded") {
@@ -54,23 +57,50 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     return outcome.kind === "clean" ? CLEAN : outcome;
   }
 
-  async function scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
-    const ready = Promise.withResolvers<void>();
-    // Nobody may be waiting for it.
-    ready.promise.catch(() => {});
+  async function scanSmall(content: Uint8Array, signal: AbortSignal): Promise<Verdict> {
+    if (closed) throw new EngineUnavailable("the engine is closed");
+    const file: Spooled = { kind: "memory", bytes: content };
+    const plain = !mayHoldMembers(memoryBlob(content));
+    // It holds nothing, and no rule can match it.
+    if (plain && !threads.hasRules) return clamd ? byClamdAlone(clamd, file, signal) : CLEAN;
+    const ready = openEnd();
+    if (plain) ready.resolve();
+    const byClamd = clamd && wholeFile(clamd, heldOpen(inOneChunk(content), ready.promise), signal);
+    return byBoth(byClamd, ready, async () => file, signal);
+  }
+
+  async function byClamdAlone(
+    engine: Clamd,
+    file: Spooled & { kind: "memory" },
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const said = await engine.scan(inOneChunk(file.bytes), signal);
+    return isBeyondLimits(said) ? showApart(file, "members", signal) : said;
+  }
+
+  function scanLarge(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
+    const ready = openEnd();
     const [forThreads = bytes, forClamd = bytes] = clamd ? broadcast(bytes, 2) : [bytes];
     const stop = (reader: AsyncIterable<Uint8Array>) => (): void => {
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };
-
     const byClamd = clamd && wholeFile(clamd, heldOpen(forClamd, ready.promise), signal).finally(stop(forClamd));
+    return byBoth(byClamd, ready, () => threads.spool(forThreads, signal).finally(stop(forThreads)), signal);
+  }
+
+  /** What clamd says to the file as it is, and we to all that is in it. */
+  async function byBoth(
+    byClamd: Promise<Verdict> | undefined,
+    ready: Ready,
+    spooled: () => Promise<Spooled>,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
     // Who waits for it comes later.
     byClamd?.catch(() => {});
-
     let overruled = false;
 
     async function byThreads(): Promise<Verdict> {
-      const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
+      const file = await spooled();
       try {
         const { verdict, decrypted = false } = await unpackAndMatch(file, ready, signal);
         const said = verdict.kind === "clean" ? await byClamd : undefined;
@@ -96,9 +126,14 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
 
   return {
     async scan(bytes, signal) {
-      if (!fileType) return scan(bytes, signal);
+      const file = await gathered(bytes, SMALL_FILE_BYTES, signal);
+      if (file.kind === "small") {
+        const verdict = await scanSmall(file.content, signal);
+        return fileType ? { ...verdict, fileType: fileType(sampleOf(file.content)) } : verdict;
+      }
+      if (!fileType) return scanLarge(file.bytes, signal);
       const sample = sampler();
-      const verdict = await scan(sampled(bytes, sample), signal);
+      const verdict = await scanLarge(sampled(file.bytes, sample), signal);
       return { ...verdict, fileType: fileType(sample.sample()) };
     },
 
@@ -109,6 +144,7 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     },
 
     async close() {
+      closed = true;
       await Promise.all([threads.close(), clamd?.close()]);
     },
   };
@@ -116,9 +152,13 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
 
 const CLEAN: Verdict = { kind: "clean" };
 
-interface Ready {
-  resolve(): void;
-  reject(reason: unknown): void;
+type Ready = PromiseWithResolvers<void>;
+
+function openEnd(): Ready {
+  const ready: Ready = Promise.withResolvers();
+  // Nobody may be waiting for it.
+  ready.promise.catch(() => {});
+  return ready;
 }
 
 /** clamd is not to scan the file as a whole; its members have been shown to it, or there is no hope for the file. */
@@ -171,6 +211,41 @@ async function* sampled(bytes: AsyncIterable<Uint8Array>, sample: Sampler): Asyn
   }
 }
 
-function blobOf(file: Spooled): ReturnType<typeof memoryBlob> {
-  return file.kind === "memory" ? memoryBlob(file.bytes) : fileBlob(file.descriptor, 0, file.size);
+/** A file that ends within so many bytes, or one that does not, as a stream that goes on where reading stopped. */
+async function gathered(
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<{ kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> }> {
+  const source = bytes[Symbol.asyncIterator]();
+  const head = gatheredBytes();
+  while (!signal.aborted) {
+    const next = await source.next();
+    if (next.done) {
+      signal.throwIfAborted();
+      return { kind: "small", content: head.bytes() };
+    }
+    if (head.size + next.value.length > maxBytes) {
+      return { kind: "large", bytes: goingOn([head.bytes(), next.value], source) };
+    }
+    head.add(next.value);
+  }
+  // Not awaited: one that hangs would not come back.
+  void source.return?.().catch(() => {});
+  throw signal.reason;
+}
+
+function goingOn(first: Uint8Array[], rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+  const iterator: AsyncIterator<Uint8Array> = {
+    next() {
+      const value = first.shift();
+      return value ? Promise.resolve({ done: false, value }) : rest.next();
+    },
+    return: async () => (await rest.return?.()) ?? { done: true, value: undefined },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
+}
+
+function inOneChunk(content: Uint8Array): AsyncIterable<Uint8Array> {
+  return goingOn([content], { next: async () => ({ done: true, value: undefined }) });
 }
