@@ -7,7 +7,7 @@ import { type Scanning, type ScanningOptions, startScanning } from "./compose/sc
 import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
-import { metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
+import { cacheGauges, metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
 import { addUp } from "./metrics-sum.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
@@ -83,6 +83,7 @@ export async function startService(
   measured.watch([processGauge, ...queueGauges(queueCounts)]);
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
+  if (scanning.engine.cacheCounts) measured.watch(cacheGauges(scanning.engine.cacheCounts));
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
   let stopping = false;

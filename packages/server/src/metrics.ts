@@ -161,6 +161,36 @@ export function queueGauges(counts: () => Promise<Readonly<Record<keyof typeof Q
   }));
 }
 
+/** How often a verdict was known before the scan. */
+export function cacheGauges(
+  counts: () => Readonly<{ hits: number; partHits: number; misses: number; entries: number }>,
+): Gauge[] {
+  const one = (value: number): { value: number }[] => [{ value }];
+  return [
+    {
+      name: "lazaret_verdict_cache_hits_total",
+      help: "Files whose verdict was known; of part `ours`, all but what clamd says to the file as it is.",
+      type: "counter",
+      read: async () => [
+        { labels: { part: "all" }, value: counts().hits },
+        { labels: { part: "ours" }, value: counts().partHits },
+      ],
+    },
+    {
+      name: "lazaret_verdict_cache_misses_total",
+      help: "Files that were looked for in the cache and not found.",
+      type: "counter",
+      read: async () => one(counts().misses),
+    },
+    {
+      name: "lazaret_verdict_cache_entries",
+      help: "Contents that are remembered.",
+      type: "gauge",
+      read: async () => one(counts().entries),
+    },
+  ];
+}
+
 const RECEIVERS = {
   waiting: ["lazaret_outbox_waiting", "Messages that wait for a receiver.", "gauge"],
   oldestSeconds: ["lazaret_outbox_oldest_seconds", "How long the oldest of them has waited.", "gauge"],

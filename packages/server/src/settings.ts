@@ -107,6 +107,11 @@ export const settingsTable = {
     parse: path,
     default: "",
   }),
+  verdictCache: setting({
+    doc: "Contents whose verdicts are remembered, in memory, for as long as nothing that decides about them has changed (docs/engines.md); 0 scans every file.",
+    parse: wholeNumber(0, 10_000_000),
+    default: "50000",
+  }),
   packedPrograms: setting({
     doc: "What engine P says of programs packed by a packer that it knows and cannot undo (UPX and the like), and finds nothing else in: `no`, or `clean` for those who must.",
     parse: choice(["no", "clean"]),

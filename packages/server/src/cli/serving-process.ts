@@ -42,7 +42,7 @@ const supervisor = channel(
   {
     async start({ settings, among, format, allowShortKeys }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
-      const write = buffered((text) => process.stdout.write(text));
+      const write = buffered(process.stdout);
       const fields = { process: among.number };
       const plain = log({ level: settings.logLevel, format, write });
       const marked = Object.assign(((event, more) => plain(event, { ...more, ...fields })) as typeof plain, {

@@ -58,23 +58,21 @@ function cannotStartEngine(settings: Settings, error: Error): Error {
  */
 export function engineParts(settings: Settings, concurrency: number, options: EnginePartsOptions): VariantParts {
   const { engine: variant, rulesDir, packedPrograms } = settings;
+  // What is scanned once and then ends has nothing to remember.
+  const cached = options.stays ? { verdictCache: settings.verdictCache } : {};
   const onEvent = (event: ThreadsEvent): void => logThreads(options.log, event);
   const clamd = clamdPart(settings, options);
   const threads = options.threads === undefined ? {} : { threads: options.threads };
   if (variant === "P") {
-    return {
-      variant,
-      clamd,
-      concurrency,
-      rules: { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent, ...threads },
-    };
+    const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent, ...threads };
+    return { variant, clamd, concurrency, rules, ...cached };
   }
   // clamd undoes packers by itself, and there is nobody else to show the program to.
   const unpacking = { packedPrograms: "clean", onEvent, ...threads } as const;
   if (clamd?.kind === "search") {
     const required = clamd.required ?? (clamd.likely ? NO_SOCKET : undefined);
-    if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking };
-  } else if (clamd) return { variant, clamd, concurrency, unpacking };
+    if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking, ...cached };
+  } else if (clamd) return { variant, clamd, concurrency, unpacking, ...cached };
   throw new CannotStart(
     settings.clamd === "none" ? "engine Q needs clamd, and LAZARET_CLAMD is none" : NO_SOCKET,
     `${START_CLAMD}, say where it listens (LAZARET_CLAMD=unix:/path/clamd.ctl), or use LAZARET_ENGINE=P to scan with the built-in rules alone`,

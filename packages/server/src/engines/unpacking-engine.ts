@@ -1,13 +1,18 @@
+import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
+import { EngineUnavailable } from "../model/faults.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
+import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
 import { isWhole, wholeBytes } from "../scan/whole-bytes.ts";
-import { fileBlob, memoryBlob } from "../unpack/blob.ts";
+import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
-import { type Sample, type Sampler, sampler } from "./file-type/sample.ts";
+import { type Sample, sampleOf, sampler } from "./file-type/sample.ts";
+import { gathered, seenBy } from "./gathered-file.ts";
+import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
 
@@ -17,28 +22,61 @@ export interface EngineParts {
   clamd?: Clamd;
   /** Tells the real file type of the bytes, whatever the engines say of them. */
   fileType?: (sample: Sample) => string;
+  /** What is remembered of contents; may be another engine's too. */
+  cache?: VerdictCache;
   /** Said at readiness besides what the parts say. */
   notes?: readonly EngineCheck[];
 }
 
 /**
- * Several engines that see the same: the file as it is, and every member of it. The bytes go to clamd as they arrive and are
- * kept beside; when all are here the file is unpacked, and what clamd has not come across by itself is shown to it. Only
- * then clamd is told that the file has ended, which is when it begins to scan: a bomb never gets that far.
+ * Several engines that see the same: the file as it is, and every member of it. A small file is gathered first, and most of
+ * them go no further than clamd. Of a larger one the bytes go to clamd as they arrive and are kept beside. When all are here
+ * the file is unpacked, and what clamd has not come across by itself is shown to it. Only then clamd is told that the file has
+ * ended, which is when it begins to scan: a bomb never gets that far.
  */
-export function unpackingEngine({ threads, clamd, fileType, notes = [] }: EngineParts): Engine {
+export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }: EngineParts): Engine {
+  let closed = false;
+  let lastOpened = "";
+
+  /** By what a file would be scanned now; nothing is looked up or kept without. */
+  function editionNow(): Edition | undefined {
+    const ours = cache && !closed ? threads.edition() : undefined;
+    return ours && { ours, other: clamd ? clamd.edition?.() : NO_OTHER };
+  }
+
+  /** Kept only if nothing has changed since the scan began: otherwise nobody knows by what it was scanned. */
+  function remember(verdict: Verdict, { content, began, cleanIfOpened }: Recall): void {
+    const now = editionNow();
+    if (!content || !began || !now || now.ours !== began.ours) return;
+    const other = now.other === began.other ? began.other : undefined;
+    const ourPart = verdict.kind === "clean" && cleanIfOpened !== undefined;
+    cache?.keep(content, { ours: began.ours, other }, { verdict, ...(ourPart && { cleanIfOpened }) });
+  }
+
   /** Rules and members, of a file that is here as a whole. `decrypted`: something in it was encrypted and has been opened. */
   async function unpackAndMatch(
     file: Spooled,
-    ready: Ready,
+    { ready, recall }: { ready: Ready; recall: Recall },
     signal: AbortSignal,
   ): Promise<{ verdict: Verdict; decrypted?: true }> {
-    const plain = !mayHoldMembers(blobOf(file));
-    if (plain) ready.resolve();
-    if (plain && file.kind === "memory" && !threads.mayMatch(file.bytes)) return { verdict: CLEAN };
-    const other = clamd && { gets: "file" as const, opens: [...clamd.opens()], show: clamd.show };
-    const outcome = await threads.run(file, { signal, other });
+    const opens = clamd ? [...clamd.opens()] : [];
+    const opened = opens.join(" ");
+    if (clamd && recall.cleanIfOpened === opened) {
+      ready.resolve();
+      return { verdict: CLEAN };
+    }
+    delete recall.cleanIfOpened;
+    let shown = false;
+    const show: Clamd["show"] | undefined =
+      clamd &&
+      ((members, until) => {
+        shown = true;
+        return clamd.show(members, until);
+      });
+    const outcome = await threads.run(file, { signal, other: show && { gets: "file", opens, show } });
     if (outcome.kind !== "crowded") {
+      if (opened !== lastOpened) lastOpened = opened;
+      if (clamd && outcome.kind === "clean" && !shown && !outcome.decrypted) recall.cleanIfOpened = lastOpened;
       if (isHopeless(outcome)) ready.reject(new Withheld());
       else ready.resolve();
       return outcome.kind === "clean" ? { ...outcome, verdict: CLEAN } : { verdict: outcome };
@@ -55,31 +93,90 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     return outcome.kind === "clean" ? CLEAN : outcome;
   }
 
-  async function scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
-    const content = isWhole(bytes) ? bytes.takeAll() : undefined;
-    // Nothing in it is for the threads, and clamd need not wait for them.
-    if (content && clamd && !mayHoldMembers(memoryBlob(content)) && !threads.mayMatch(content))
-      return clamd.scan(wholeBytes(content), signal);
-    const ready = Promise.withResolvers<void>();
-    // Nobody may be waiting for it.
-    ready.promise.catch(() => {});
-    const [forThreads = bytes, forClamd = bytes] = clamd && !content ? broadcast(bytes, 2) : [bytes];
+  async function scanSmall(bytes: Uint8Array, signal: AbortSignal): Promise<Verdict> {
+    if (closed) throw new EngineUnavailable("the engine is closed");
+    const recall: Recall = { began: editionNow() };
+    const seen = recall.began?.other && lookUp(recall, contentOf(bytes), recall.began);
+    if (seen) return seen;
+    const file: Spooled = { kind: "memory", bytes };
+    const plain = !mayHoldMembers(memoryBlob(bytes));
+    const verdict = await scanUnknown(file, { plain, recall }, signal);
+    return finished(verdict, recall, () => sampleOf(bytes));
+  }
+
+  async function scanUnknown(
+    file: Spooled & { kind: "memory" },
+    { plain, recall }: { plain: boolean; recall: Recall },
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const whole = wholeBytes(file.bytes);
+    // It holds nothing, and no rule can match it.
+    if (plain && !threads.mayMatch(file.bytes)) {
+      const said = clamd ? await clamd.scan(whole, signal) : CLEAN;
+      return isBeyondLimits(said) ? showApart(file, "members", signal) : said;
+    }
+    // clamd has to be asked; our part may be known all the same.
+    if (recall.began && !recall.content) lookUp(recall, contentOf(file.bytes), recall.began);
+    const ready = openEnd();
+    if (plain) ready.resolve();
+    const byClamd = clamd && wholeFile(clamd, heldOpen(whole, ready.promise), signal);
+    return byBoth({ byClamd, ready, recall, spooled: async () => file }, signal);
+  }
+
+  async function scanLarge(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
+    const recall: Recall = { began: editionNow() };
+    const digest = recall.began && createHash("sha256");
+    const sample = fileType && sampler();
+    const passing = digest || sample ? seenBy(bytes, digest, sample) : bytes;
+    const ready = openEnd();
+    const [forThreads = passing, forClamd = passing] = clamd ? broadcast(passing, 2) : [passing];
     const stop = (reader: AsyncIterable<Uint8Array>) => (): void => {
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };
-
     const byClamd = clamd && wholeFile(clamd, heldOpen(forClamd, ready.promise), signal).finally(stop(forClamd));
+    const spooled = async (): Promise<Spooled | Verdict> => {
+      const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
+      const sizeBytes = file.kind === "file" ? file.size : file.bytes.length;
+      const seen = digest && lookUp(recall, { digest: digest.digest("binary"), sizeBytes });
+      if (!seen) return file;
+      release(file);
+      return seen;
+    };
+    const verdict = await byBoth({ byClamd, ready, recall, spooled }, signal);
+    return finished(verdict, recall, () => sample?.sample());
+  }
+
+  /** The verdict of now, if it is known. What is known of our part alone is noted. */
+  function lookUp(recall: Recall, content: Content, now = editionNow()): Verdict | undefined {
+    recall.content = content;
+    const known = now && cache?.find(content, now);
+    if (known?.cleanIfOpened !== undefined) recall.cleanIfOpened = known.cleanIfOpened;
+    return known?.verdict;
+  }
+
+  function finished(verdict: Verdict, recall: Recall, sample: () => Sample | undefined): Verdict {
+    if (verdict.kind !== "unscannable" && verdict.cached) return verdict;
+    const both = fileType && sample();
+    const typed = both ? { ...verdict, fileType: fileType(both) } : verdict;
+    remember(typed, recall);
+    return typed;
+  }
+
+  /** What clamd says to the file as it is, and we to all that is in it. */
+  async function byBoth({ byClamd, ready, recall, spooled }: Looks, signal: AbortSignal): Promise<Verdict> {
     // Who waits for it comes later.
     byClamd?.catch(() => {});
-
     let overruled = false;
 
     async function byThreads(): Promise<Verdict> {
-      const file: Spooled = content
-        ? { kind: "memory", bytes: content }
-        : await threads.spool(forThreads, signal).finally(stop(forThreads));
+      const file = await spooled();
+      if (isVerdict(file)) {
+        overruled = true;
+        ready.reject(new Withheld());
+        return file;
+      }
       try {
-        const { verdict, decrypted = false } = await unpackAndMatch(file, ready, signal);
+        const { verdict, decrypted = false } = await unpackAndMatch(file, { ready, recall }, signal);
         const said = verdict.kind === "clean" ? await byClamd : undefined;
         // Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key.
         const apart =
@@ -98,16 +195,18 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
       }),
     ];
     if (byClamd) scans.unshift(byClamd);
-    return together((await Promise.allSettled(scans)).slice(overruled ? 1 : 0));
+    return together((await Promise.allSettled(scans)).slice(byClamd && overruled ? 1 : 0));
   }
 
   return {
     async scan(bytes, signal) {
-      if (!fileType) return scan(bytes, signal);
-      const sample = sampler();
-      const verdict = await scan(sampled(bytes, sample), signal);
-      return { ...verdict, fileType: fileType(sample.sample()) };
+      // What is here as a whole is small.
+      if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal);
+      const file = await gathered(bytes, SMALL_FILE_BYTES, signal);
+      return file.kind === "small" ? scanSmall(file.content, signal) : scanLarge(file.bytes, signal);
     },
+
+    ...(cache && { cacheCounts: cache.counts }),
 
     async health(signal) {
       const [ofClamd, ofThreads] = await Promise.all([clamd?.health(signal), threads.health()]);
@@ -116,16 +215,39 @@ export function unpackingEngine({ threads, clamd, fileType, notes = [] }: Engine
     },
 
     async close() {
+      closed = true;
       await Promise.all([threads.close(), clamd?.close()]);
     },
   };
 }
 
 const CLEAN: Verdict = { kind: "clean" };
+/** Stands for the edition of an engine that is not there. */
+const NO_OTHER = {};
 
-interface Ready {
-  resolve(): void;
-  reject(reason: unknown): void;
+/** What is known of a file from an earlier time, and what is to be known of it later. */
+interface Recall {
+  /** By what the scan began. */
+  began: Edition | undefined;
+  content?: Content;
+  cleanIfOpened?: string;
+}
+
+interface Looks {
+  byClamd: Promise<Verdict> | undefined;
+  ready: Ready;
+  recall: Recall;
+  /** The file when it is here as a whole, or what is known of it already. */
+  spooled(): Promise<Spooled | Verdict>;
+}
+
+type Ready = PromiseWithResolvers<void>;
+
+function openEnd(): Ready {
+  const ready: Ready = Promise.withResolvers();
+  // Nobody may be waiting for it.
+  ready.promise.catch(() => {});
+  return ready;
 }
 
 /** clamd is not to scan the file as a whole; its members have been shown to it, or there is no hope for the file. */
@@ -171,20 +293,10 @@ function together(outcomes: readonly PromiseSettledResult<Verdict>[]): Verdict {
   return infected;
 }
 
-function sampled(bytes: AsyncIterable<Uint8Array>, sample: Sampler): AsyncIterable<Uint8Array> {
-  if (!isWhole(bytes)) return sampledChunks(bytes, sample);
-  const content = bytes.takeAll();
-  sample.see(content);
-  return wholeBytes(content);
+function contentOf(bytes: Uint8Array): Content {
+  return { digest: hash("sha256", bytes, "binary"), sizeBytes: bytes.length };
 }
 
-async function* sampledChunks(bytes: AsyncIterable<Uint8Array>, sample: Sampler): AsyncGenerator<Uint8Array> {
-  for await (const chunk of bytes) {
-    sample.see(chunk);
-    yield chunk;
-  }
-}
-
-function blobOf(file: Spooled): ReturnType<typeof memoryBlob> {
-  return file.kind === "memory" ? memoryBlob(file.bytes) : fileBlob(file.descriptor, 0, file.size);
+function isVerdict(file: Spooled | Verdict): file is Verdict {
+  return file.kind !== "memory" && file.kind !== "file";
 }

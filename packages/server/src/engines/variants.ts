@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { CONCURRENT_REQUESTS_P_PER_VCPU, CONCURRENT_REQUESTS_Q } from "@lazaret/contract";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
+import { verdictCache } from "../scan/verdict-cache.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { fileTypeOf } from "./file-type/file-type.ts";
@@ -13,6 +14,8 @@ export type VariantParts = {
   concurrency: number;
   /** clamd's temporary folder, where it is ours to see; looked for in clamd's configuration otherwise. */
   clamdTemporaryDir?: string;
+  /** So many contents are remembered with their verdicts; none unless told. */
+  verdictCache?: number;
   unpacking?: ScanThreadsOptions;
 } & (
   | { variant: "Q"; clamd: ClamdAddress | (ClamdSearch & { required: string }) }
@@ -39,7 +42,8 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
   const { concurrency, clamdTemporaryDir: temporaryDir } = parts;
   const open = (address: ClamdAddress): Clamd =>
     clamd({ address, concurrency, ...(temporaryDir !== undefined && { temporaryDir }) });
-  const others = await partsBesideClamd(parts);
+  const cache = parts.verdictCache ? verdictCache(parts.verdictCache) : undefined;
+  const others = { ...(await partsBesideClamd(parts)), ...(cache && { cache }) };
   if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });
   if (parts.clamd.kind !== "search") return unpackingEngine({ ...others, clamd: open(parts.clamd) });
 
@@ -81,6 +85,7 @@ function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAd
   }
 
   return {
+    ...(before.cacheCounts && { cacheCounts: before.cacheCounts }),
     scan(bytes, signal) {
       joinIfFound();
       return current.scan(bytes, signal);

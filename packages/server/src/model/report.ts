@@ -20,13 +20,14 @@ export interface Report {
 }
 
 /** A report as fields of a log line. */
-export function noteOf(report: Report): Readonly<Record<string, string | number | undefined>> {
+export function noteOf(report: Report): Readonly<Record<string, string | number | boolean | undefined>> {
   return {
     verdict: report.verdict.kind,
     finding: report.verdict.kind === "clean" ? undefined : report.verdict.finding,
     detail: report.verdict.kind === "unscannable" ? report.verdict.detail : undefined,
     member: report.verdict.kind === "infected" ? report.verdict.member : undefined,
     type: report.verdict.fileType,
+    cached: report.verdict.kind === "unscannable" ? undefined : report.verdict.cached,
     bytes: report.sizeBytes,
     download_ms: Math.round(report.downloadSeconds * 1000),
     scan_ms: Math.round(report.scanSeconds * 1000),

@@ -1,4 +1,5 @@
 import type { Verdict } from "../model/verdict.ts";
+import type { CacheCounts } from "./verdict-cache.ts";
 
 /**
  * Scans one stream of bytes, once. Called by the pipeline for every file.
@@ -6,7 +7,8 @@ import type { Verdict } from "../model/verdict.ts";
  * Answers for every stream it read to its end. When `bytes` throws, the engine stops, frees what it held and throws
  * that same error; it does so with `signal.reason`, at the latest, when the signal is aborted. Throws `EngineUnavailable`
  * when the engine itself cannot be asked or fails to answer, so that nothing is made up and the job runs again. Never
- * answers clean for bytes it did not look at. Each adapter passes test/contracts/engine.ts.
+ * answers clean for bytes it did not look at. It may remember what it said of the very same bytes, for as long as it is certain
+ * that it would say so again (`VerdictCache`), and marks such a verdict as `cached`. Each adapter passes test/contracts/engine.ts.
  */
 export interface Engine {
   scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict>;
@@ -14,6 +16,8 @@ export interface Engine {
   health(signal: AbortSignal): Promise<EngineHealth>;
   /** Frees connections, threads and child processes. Scans under way fail. */
   close(): Promise<void>;
+  /** For the metrics. Missing where it remembers nothing. */
+  cacheCounts?(): CacheCounts;
 }
 
 interface EngineHealth {

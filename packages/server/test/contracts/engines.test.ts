@@ -60,6 +60,28 @@ engineContract({
   strange: [],
   outage,
 });
+// What they have seen before must not make a difference.
+const verdictCache = 1000;
+engineContract({
+  name: "Q with a cache",
+  make: () => startEngine({ variant: "Q", clamd: address, concurrency, verdictCache }),
+  knows: byClamd,
+  strange: contents(byRule),
+  outage,
+});
+engineContract({
+  name: "P alone with a cache",
+  make: () => startEngine({ variant: "P", clamd: undefined, concurrency, rules, verdictCache }),
+  knows: byRule,
+  strange: contents(byClamd),
+});
+engineContract({
+  name: "P with clamd and a cache",
+  make: () => startEngine({ variant: "P", clamd: address, concurrency, rules, verdictCache }),
+  knows: [...byClamd, ...byRule],
+  strange: [],
+  outage,
+});
 
 // The engine of docs/add-an-engine.md.
 const digest = (content: Buffer): string => createHash("sha256").update(content).digest("hex");

@@ -9,6 +9,8 @@ export interface ClamdConf {
   says(name: keyof typeof switches): boolean;
   /** Where it keeps streams and what it unpacks. An environment of clamd's own with another TMPDIR cannot be seen. */
   readonly temporaryDir: string;
+  /** Where its signatures are, if that is written there, and once. */
+  readonly databaseDir: string | undefined;
 }
 
 const MIB = 1024 * 1024;
@@ -22,7 +24,13 @@ const defaults = {
   MaxQueue: 100,
   MaxRecursion: 17,
 };
-const switches = { AlertExceedsMax: false, AlertEncrypted: false, DisableCache: false, ConcurrentDatabaseReload: true };
+const switches = {
+  AlertExceedsMax: false,
+  AlertEncrypted: false,
+  DisableCache: false,
+  ConcurrentDatabaseReload: true,
+  Foreground: false,
+};
 
 /** Debian and Alpine, Fedora, others, Homebrew. */
 const USUAL_FILES = [
@@ -61,6 +69,7 @@ function clamdConf(path: string, lines: ReadonlyMap<string, string>): ClamdConf 
       return value === undefined ? switches[name] : /^(?:yes|true|1)$/i.test(value);
     },
     temporaryDir: lines.get("TemporaryDirectory") ?? "/tmp",
+    databaseDir: lines.get("DatabaseDirectory"),
   };
 }
 
@@ -72,7 +81,10 @@ function readLines(path: string): Map<string, string> | undefined {
     return undefined;
   }
   const lines = text.split("\n").map((line) => /^\s*([A-Za-z]\w*)\s+(.*?)\s*$/.exec(line));
-  return new Map(lines.flatMap((match) => (match?.[1] ? [[match[1], match[2] ?? ""] as const] : [])));
+  const found = lines.flatMap((match) => (match?.[1] ? [[match[1], match[2] ?? ""] as const] : []));
+  const folders = found.filter(([name]) => name === "DatabaseDirectory");
+  // Which of two clamd takes is its own business.
+  return new Map(folders.length === 1 ? found : found.filter(([name]) => name !== "DatabaseDirectory"));
 }
 
 function listensAt(lines: ReadonlyMap<string, string>, address: ClamdAddress): boolean {

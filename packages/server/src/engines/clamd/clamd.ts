@@ -5,6 +5,7 @@ import { type ClamdAddress, describeAddress } from "./address.ts";
 import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
+import { clamdEdition } from "./clamd-edition.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
 import type { SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
@@ -33,6 +34,8 @@ export interface Clamd extends Engine {
   opens(): ReadonlySet<string>;
   /** Shows members of one file. Waits for no whole file that is being sent. */
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
+  /** Its signatures and settings, where it is certain what they are: see `ClamdEdition`. Never where this is missing. */
+  edition?(): object | undefined;
 }
 
 /** MaxScanTime is 30 s and checked between layers only, so clamd may need longer than that for its reply. */
@@ -126,6 +129,8 @@ export function clamd(options: ClamdOptions): Clamd {
   }
 
   return {
+    edition: clamdEdition(address).now,
+
     opens() {
       const ways: ReadonlySet<string> = shown.opens();
       if (folder.room() !== "enough") return ways.difference(SILENT_WHEN_FULL);

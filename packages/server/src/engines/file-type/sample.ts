@@ -97,6 +97,7 @@ export function sampler(): Sampler {
 
 /** The sample of bytes that are all in memory. */
 export function sampleOf(bytes: Uint8Array): Sample {
+  if (bytes.length <= SAMPLE_BYTES) return { head: bytes, tail: bytes, sizeBytes: bytes.length };
   const seen = sampler();
   seen.see(bytes);
   return seen.sample();

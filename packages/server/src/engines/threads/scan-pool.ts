@@ -34,6 +34,8 @@ export interface ScanPool {
   mayMatch(content: Uint8Array): boolean;
   /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
   changeRules(sources: readonly RuleSource[]): Promise<readonly string[]>;
+  /** The same object for as long as files are looked at with the same rules; undefined while threads differ in theirs. */
+  edition(): object | undefined;
   census(): Census;
   close(): Promise<void>;
 }
@@ -78,6 +80,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   const { growthLimits = THREAD_GROWTH_LIMITS } = options;
   let { rules } = options.setup;
   let edition = 1;
+  let mark = {};
   let closed = false;
   let lastFailure: string | undefined;
   let started = 0;
@@ -237,6 +240,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       rules = changed;
       edition += 1;
       filter = filterOf(trial);
+      mark = {};
       // What was started before has the old rules.
       const outdated = slots.flatMap(({ next }) => next ?? []);
       for (const slot of slots) slot.next = undefined;
@@ -245,6 +249,8 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       for (const slot of slots) if (!slot.busy && slot.worker && slot.edition !== edition) await startOver(slot);
       return trial.rules?.warnings ?? [];
     },
+
+    edition: () => (slots.every((slot) => !slot.worker || slot.edition === edition) ? mark : undefined),
 
     census() {
       const workers = slots.flatMap(({ worker }) => worker ?? []);

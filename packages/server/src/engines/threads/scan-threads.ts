@@ -46,6 +46,7 @@ export interface ScanThreads {
   /** Keeps all bytes of a file, in memory or on disk, until it is released. */
   spool(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Spooled>;
   run: ScanPool["run"];
+  edition: ScanPool["edition"];
   /** Nothing before the first thread is there. */
   census(): Census | undefined;
   health(): Promise<{ ready: boolean; checks: EngineCheck[] }>;
@@ -57,6 +58,7 @@ export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
   const folder = privateFolder(options.temporaryFolder ?? tmpdir());
   let pool: Promise<ScanPool> | undefined;
   let running: ScanPool | undefined;
+  const edition = {};
   return {
     mayMatch: () => false,
     spool: spoolInto(folder.path),
@@ -68,6 +70,7 @@ export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
       running = await pool;
       return running.run(file, runOptions);
     },
+    edition: () => edition,
     census: () => running?.census(),
     async health() {
       const room = await checkRoom(folder.path);
@@ -120,6 +123,7 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
     mayMatch: pool.mayMatch,
     spool: spoolInto(folder.path),
     run: pool.run,
+    edition: pool.edition,
     census: pool.census,
     async health() {
       const [threads, room] = [threadsCheck(pool.census()), await checkRoom(folder.path)];

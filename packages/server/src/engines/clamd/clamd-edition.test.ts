@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { appendFileSync, lstatSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
+import { clamdEdition, startOf } from "./clamd-edition.ts";
+
+const line = (digit: string): string => `${digit.repeat(64)}:5:Known.${digit}\n`;
+const signatures = { "one.hsb": line("1"), "two.hsb": line("2") };
+const editionOf = (daemon: TestClamd): (() => object | undefined) =>
+  clamdEdition({ kind: "unix", path: daemon.socketPath }).now;
+
+describe("what clamd has loaded", () => {
+  test("is certain as long as nothing has changed since before it was started", async () => {
+    await using daemon = await testClamd({}, { signatures });
+    const now = editionOf(daemon);
+    const first = now();
+    assert.ok(first);
+    assert.equal(now(), first);
+    // Whoever asks first later sees the same.
+    assert.ok(editionOf(daemon)());
+  });
+
+  const folderOf = (daemon: TestClamd): string => join(daemon.folder, "signatures");
+  const changes: Record<string, (daemon: TestClamd) => void> = {
+    "a signature is added to a file": (daemon) => appendFileSync(join(folderOf(daemon), "one.hsb"), line("3")),
+    "a file is added": (daemon) => writeFileSync(join(folderOf(daemon), "three.hsb"), line("3")),
+    "a file is removed": (daemon) => rmSync(join(folderOf(daemon), "two.hsb")),
+    "a file is renamed": (daemon) => renameSync(join(folderOf(daemon), "two.hsb"), join(folderOf(daemon), "three.hsb")),
+    "a file is written again with the same size and time": (daemon) => {
+      const path = join(folderOf(daemon), "one.hsb");
+      const { atime, mtime } = lstatSync(path);
+      writeFileSync(path, line("3"));
+      utimesSync(path, atime, mtime);
+    },
+    "its configuration is written": (daemon) => appendFileSync(join(daemon.folder, "clamd.conf"), "# a word\n"),
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    test(`is not certain when ${name}, also to whoever asks first then, until it is started again`, async () => {
+      await using daemon = await testClamd({}, { signatures });
+      const now = editionOf(daemon);
+      const first = now();
+      assert.ok(first);
+      change(daemon);
+      assert.equal(now(), undefined);
+      assert.equal(editionOf(daemon)(), undefined);
+      await daemon.kill();
+      assert.equal(now(), undefined);
+      await daemon.start();
+      const second = now();
+      assert.ok(second);
+      assert.notEqual(second, first);
+    });
+  }
+
+  test("is not certain when it is gone, nor after it was replaced by another that looks the same", async () => {
+    await using daemon = await testClamd({}, { signatures });
+    const now = editionOf(daemon);
+    const first = now();
+    await daemon.kill();
+    assert.equal(now(), undefined);
+    await daemon.start();
+    assert.ok(now());
+    assert.notEqual(now(), first);
+  });
+
+  test("is not certain where it cannot be seen: over TCP, behind a link, from another program", async () => {
+    assert.equal(clamdEdition({ kind: "tcp", host: "127.0.0.1", port: 3310 }).now(), undefined);
+    await using daemon = await testClamd({}, { signatures });
+    const linked = `${daemon.folder}/linked`;
+    symlinkSync(join(daemon.folder, "signatures"), linked);
+    await using behindLink = await testClamd({ DatabaseDirectory: linked });
+    assert.equal(editionOf(behindLink)(), undefined);
+    assert.equal(clamdEdition({ kind: "unix", path: join(daemon.folder, "clamd.conf") }).now(), undefined);
+    assert.equal(clamdEdition({ kind: "unix", path: join(daemon.folder, "nothing") }).now(), undefined);
+    assert.ok(editionOf(daemon)());
+  });
+});
+
+test("the configuration of a clamd is known by its command line, if that says nothing else", () => {
+  const cases: [args: string[], confPath: string | undefined, foreground: boolean][] = [
+    [["--config-file=/etc/clamd.conf"], "/etc/clamd.conf", false],
+    [["-c", "/etc/clamd.conf", "-F"], "/etc/clamd.conf", true],
+    [["--foreground=true", "--config-file=/a b.conf"], "/a b.conf", true],
+    [["--foreground=true"], undefined, true],
+    [["--foreground=no", "--config-file=/etc/clamd.conf"], undefined, false],
+    [["--config-file=clamd.conf"], undefined, false],
+    [["--config-file=/etc/clamd.conf", "--datadir=/elsewhere"], undefined, false],
+    [["-c", "/etc/clamd.conf", "--datadir=/elsewhere"], undefined, false],
+    [["--datadir=/elsewhere", "-c", "/etc/clamd.conf"], undefined, false],
+    [["-c"], undefined, false],
+    [[], undefined, false],
+  ];
+  for (const [args, confPath, foreground] of cases) {
+    const read = startOf(["/usr/sbin/clamd", ...args, ""].join("\0"));
+    assert.deepEqual([read.confPath, read.foreground], [confPath, foreground], args.join(" "));
+  }
+  assert.deepEqual(startOf(""), { foreground: false });
+});

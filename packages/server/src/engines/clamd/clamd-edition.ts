@@ -1,0 +1,235 @@
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statfsSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import type { ClamdAddress } from "./address.ts";
+import { readClamdConf } from "./clamd-conf.ts";
+
+/**
+ * Which signatures and settings a clamd works with, where that is beyond doubt.
+ *
+ * clamd cannot be asked: its VERSION is that of one official database, a reload that failed leaves the old signatures in use,
+ * and its own look at its folder overlooks changes. But a clamd whose process began after the last change of its signatures
+ * and of its configuration has loaded just these, or it would not run, and loads them again however often it reloads.
+ * So all of this has to be seen: the process that listens at the socket, with the same files as ours; its configuration, by its
+ * command line; the folder that is named there, on a disk of this machine; and that all of it is older than the process.
+ * Whatever changes there later, or cannot be seen, ends the certainty until clamd is started again.
+ */
+export interface ClamdEdition {
+  /** The same object for as long as nothing has changed, looked at anew by each call; undefined where nothing is certain. */
+  now(): object | undefined;
+}
+
+interface Process {
+  pid: number;
+  /** In ticks since the machine was started, as the kernel writes it. */
+  startTicks: string;
+}
+
+/** What all certainty rests on, as it was when it was found to be older than the process. */
+interface Settled {
+  edition: object;
+  process: Process;
+  seen: readonly Seen[];
+}
+
+interface Seen {
+  path: string;
+  mark: Mark;
+}
+
+interface Mark {
+  dev: number;
+  ino: number;
+  size: number;
+  mtimeMs: number;
+  ctimeMs: number;
+}
+
+/** A look at all processes takes some milliseconds. */
+const SEARCH_EVERY_MS = 60_000;
+const CHECK_EVERY_MS = 1000;
+/** Clocks of files are behind by up to 10 ms. */
+const OLDER_BY_MS = 20;
+/** Each is looked at for every answer. */
+const MOST_FILES = 200;
+/** Of the times that the kernel writes, whatever its own. */
+const TICK_MS = 10;
+const LOOKS_AT_CLOCKS = 5;
+
+/** Where the time of a change is set by this machine's kernel: ext4, xfs, btrfs, tmpfs, overlay, f2fs, zfs. */
+const LOCAL_DISKS: readonly number[] = [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1];
+
+export function clamdEdition(address: ClamdAddress): ClamdEdition {
+  if (address.kind !== "unix") return { now: () => undefined };
+  const socketPath = address.path;
+  let settled: Settled | undefined;
+  let found: Process | undefined;
+  let socket: Mark | undefined;
+  let notBefore = Number.NEGATIVE_INFINITY;
+
+  function settle(): Settled | undefined {
+    found = found && isRunning(found) ? found : processAt(socketPath);
+    notBefore = performance.now() + (found ? CHECK_EVERY_MS : SEARCH_EVERY_MS);
+    const seen = found && filesOf(found);
+    const began = found && beginningOf(found);
+    if (!found || !seen || began === undefined) return undefined;
+    if (seen.some(({ mark }) => Math.max(mark.ctimeMs, mark.mtimeMs) > began - OLDER_BY_MS)) return undefined;
+    return { edition: {}, process: found, seen };
+  }
+
+  return {
+    now() {
+      const at = markOf(socketPath);
+      if (!at) return undefined;
+      if (!socket || !isSame(socket, at)) {
+        // Another socket: another clamd.
+        socket = at;
+        settled = undefined;
+        found = undefined;
+        notBefore = Number.NEGATIVE_INFINITY;
+      }
+      if (settled && !holds(settled)) settled = undefined;
+      if (!settled && performance.now() >= notBefore) settled = settle();
+      return settled?.edition;
+    },
+  };
+}
+
+function holds({ process, seen }: Settled): boolean {
+  return seen.every(({ path, mark }) => isSame(mark, markOf(path))) && isRunning(process);
+}
+
+function markOf(path: string): Mark | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function isSame(one: Mark, other: Mark | undefined): boolean {
+  return (
+    other !== undefined &&
+    one.ctimeMs === other.ctimeMs &&
+    one.mtimeMs === other.mtimeMs &&
+    one.size === other.size &&
+    one.ino === other.ino &&
+    one.dev === other.dev
+  );
+}
+
+/** The folder of signatures with all that is in it, and the configuration. Undefined if anything about them is unclear. */
+function filesOf({ pid }: Process): Seen[] | undefined {
+  try {
+    const sameFiles = ["ns/mnt", "root"].every((name) => linkOf(pid, name) === linkOf("self", name));
+    const { confPath, foreground } = startOf(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    const conf = confPath === undefined ? undefined : readClamdConf(confPath);
+    const folder = conf?.databaseDir;
+    if (!sameFiles || confPath === undefined || folder === undefined) return undefined;
+    // In the background it is another process than the one that has loaded the signatures.
+    if (!foreground && !conf?.says("Foreground")) return undefined;
+    // A link could be made to lead to an older folder.
+    if (realpathSync(folder) !== folder || realpathSync(confPath) !== confPath) return undefined;
+    if (!LOCAL_DISKS.includes(statfsSync(folder).type) || !LOCAL_DISKS.includes(statfsSync(confPath).type)) {
+      return undefined;
+    }
+    const before = lstatSync(folder);
+    const entries = readdirSync(folder, { withFileTypes: true });
+    if (entries.length > MOST_FILES || entries.some((entry) => !entry.isFile())) return undefined;
+    // The folder's own mark is from before its names were read: whatever comes or goes later changes it.
+    const paths = [confPath, ...entries.map(({ name }) => join(folder, name))];
+    return [{ path: folder, mark: before }, ...paths.map((path) => ({ path, mark: lstatSync(path) }))];
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The configuration that a clamd was started with: none where it is told anything besides.
+ * @internal tested by table
+ */
+export function startOf(commandLine: string): { confPath?: string; foreground: boolean } {
+  const args = commandLine.split("\0").slice(1, -1);
+  const rest = args.filter((arg) => !FOREGROUND.test(arg));
+  const foreground = rest.length < args.length;
+  const [first = "", second, ...more] = rest;
+  const path = first === "-c" ? second : second === undefined ? /^--config-file=(.+)$/s.exec(first)?.[1] : undefined;
+  return path !== undefined && more.length === 0 && isAbsolute(path) ? { confPath: path, foreground } : { foreground };
+}
+
+const FOREGROUND = /^(?:-F|--foreground(?:=(?:yes|true))?)$/;
+
+/** The one clamd that listens there, if it can be seen: it is in our network and its files are ours to see. */
+function processAt(socketPath: string): Process | undefined {
+  try {
+    const listening = readFileSync("/proc/net/unix", "utf8")
+      .split("\n")
+      .map((line) => line.split(/ +/))
+      .filter(([, , , flags, , , , ...path]) => flags === "00010000" && path.join(" ") === socketPath);
+    const inode = listening.length === 1 ? listening[0]?.[6] : undefined;
+    if (inode === undefined) return undefined;
+    const numbers = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+    const holders = numbers.filter((name) => isClamd(name) && holdsSocket(name, inode));
+    const stat = holders.length === 1 ? statOf(Number(holders[0])) : undefined;
+    return stat && { pid: Number(holders[0]), startTicks: stat.startTicks };
+  } catch {
+    return undefined;
+  }
+}
+
+function isClamd(pid: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8") === "clamd\n";
+  } catch {
+    return false;
+  }
+}
+
+function holdsSocket(pid: string, inode: string): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => linkOf(pid, `fd/${fd}`) === `socket:[${inode}]`);
+  } catch {
+    return false;
+  }
+}
+
+function linkOf(pid: number | string, name: string): string {
+  return readlinkSync(`/proc/${pid}/${name}`);
+}
+
+function isRunning({ pid, startTicks }: Process): boolean {
+  const stat = statOf(pid);
+  return stat?.startTicks === startTicks && stat.state !== "Z" && stat.state !== "X";
+}
+
+function statOf(pid: number | "self"): { state: string; startTicks: string } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    // The name of the program, in brackets, may hold anything.
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    const [state, startTicks] = [fields[0], fields[19]];
+    return state === undefined || startTicks === undefined ? undefined : { state, startTicks };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * When a process began, in milliseconds since 1970, or a little before that: the latest of what is certain, as we may be held up
+ * between two looks at clocks. Undefined where the uptime is not that of the kernel, as in some containers.
+ */
+function beginningOf({ startTicks }: Process): number | undefined {
+  const ourTicks = statOf("self")?.startTicks;
+  if (ourTicks === undefined) return undefined;
+  let latest: number | undefined;
+  for (let look = 0; look < LOOKS_AT_CLOCKS; look += 1) {
+    const now = Date.now();
+    const sinceOurStart = performance.now();
+    const uptimeMs = Number(readFileSync("/proc/uptime", "latin1").split(" ")[0]) * 1000 + TICK_MS;
+    const ageMs = (ticks: string): number => uptimeMs - Number(ticks) * TICK_MS;
+    if (ageMs(ourTicks) < sinceOurStart - OLDER_BY_MS || ageMs(startTicks) < 0) return undefined;
+    // Files that were written before the clock was set are marked by the old time.
+    const steppedMs = Math.abs(now - performance.timeOrigin - sinceOurStart);
+    latest = Math.max(latest ?? 0, now - ageMs(startTicks) - steppedMs);
+  }
+  return latest;
+}
