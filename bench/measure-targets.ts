@@ -1,5 +1,6 @@
 import type { BenchOptions } from "./arguments.ts";
 import { shareInWords, watchNoise } from "./noise.ts";
+import { waitingTargets } from "./queue/million.ts";
 import { queueTargets } from "./queue/queue-targets.ts";
 import { scanTargets } from "./scan-targets.ts";
 import { seenTargets } from "./seen.ts";
@@ -14,10 +15,13 @@ export async function measureTargets(options: BenchOptions): Promise<Target[]> {
   const scans = await scanTargets(options);
   say("submits and jobs");
   const queue = await queueTargets(options);
+  say("jobs waiting");
+  const { folder, pace } = options;
+  const waiting = await waitingTargets({ folder, many: pace.waiting, rounds: pace.rounds });
   say("files seen before");
   const seen = await seenTargets(options, scans.emptyOf);
 
-  const targets = [...scans.targets, ...queue, ...seen];
+  const targets = [...scans.targets, ...queue, ...waiting, ...seen];
   const seconds = (performance.now() - started) / 1000;
   console.log(`\n${targetsTable(targets)}\n`);
   console.log(`Medians of ${options.pace.rounds} rounds; the spread is from the least to the most. By CPU: what the`);

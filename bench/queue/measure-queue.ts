@@ -4,6 +4,7 @@ import { sample } from "../sample.ts";
 import { loopback } from "./loopback.ts";
 import { measureJobs, showJobMemory } from "./measure-jobs.ts";
 import { measureSubmits } from "./measure-submits.ts";
+import { measureMillion } from "./million.ts";
 import { showSyncs } from "./show-syncs.ts";
 import { type SideOptions, withSides } from "./sides.ts";
 
@@ -29,6 +30,7 @@ export async function measureQueue({ folder, clamd, pace }: BenchOptions): Promi
       await measureJobs(sides, { ...jobs, jobs: pace.jobs, signed: false, title: "jobs" });
       await showJobMemory(sides, { ...jobs, jobs: pace.jobs, signed: false });
     });
+    await measureMillion({ folder, many: pace.waiting, rounds: pace.rounds });
   } finally {
     await net.close();
   }
