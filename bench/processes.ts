@@ -2,8 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
 const TICKS_PER_SECOND = 100;
+
+const program = fileURLToPath(new URL("../packages/server/bin/lazaret.mjs", import.meta.url));
+const [firstLine = ""] = readFileSync(program, "utf8").split("\n");
+/** What Node is started with for the service: the flags of the program's first line, and the program. */
+export const LAZARET: readonly string[] = [...(firstLine.match(/--\S+/g) ?? []), program];
+/** The environment that `npm start` and the image give it. */
+export const SHIPPED: Readonly<Record<string, string>> = { MALLOC_ARENA_MAX: "2" };
 
 /** A program under measurement. */
 export interface Measured {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { settingsTable } from "../packages/server/src/settings.ts";
 import type { Load, LoadResult } from "./load.ts";
-import { lineWith, type Measured, peakMb, start } from "./processes.ts";
+import { LAZARET, lineWith, type Measured, peakMb, SHIPPED, start } from "./processes.ts";
 import type { RawRequest } from "./raw-clamd.ts";
 
 export interface Service {
@@ -28,7 +28,8 @@ export function verdictCache(entries: number): Record<string, string> {
 
 /** Lazaret as users start it, with the gate raised to the 16 at once that are measured. */
 export async function startService({ engine, clamdAddress, dataDir, cached = 0 }: ServiceOptions): Promise<Service> {
-  const measured = start(process.execPath, [here("../packages/server/bin/lazaret.mjs"), "serve"], {
+  const measured = start(process.execPath, [...LAZARET, "serve"], {
+    ...SHIPPED,
     LAZARET_API_KEYS: "a-key-for-the-bench",
     LAZARET_ENGINE: engine,
     LAZARET_CLAMD: clamdAddress,

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { installPackages, ownNode, root } from "./setup.mjs";
 
 installPackages("run");
-const child = spawn(ownNode, [join(root, "packages/server/bin/lazaret.mjs"), "dev", ...process.argv.slice(2)], {
+// As the first line of the program has it.
+const nursery = ["--min-semi-space-size=8", "--max-semi-space-size=8"];
+const program = join(root, "packages/server/bin/lazaret.mjs");
+const child = spawn(ownNode, [...nursery, program, "dev", ...process.argv.slice(2)], {
   stdio: "inherit",
   // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
   env: { MALLOC_ARENA_MAX: "2", ...process.env },

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { lineWith, type Measured, peakMb, rssMb, start } from "../processes.ts";
+import { LAZARET, lineWith, type Measured, peakMb, rssMb, SHIPPED, start } from "../processes.ts";
 import type { Contestant } from "../rounds.ts";
 import { pidOf, startProgram, verdictCache } from "../services.ts";
 import { ownRedis } from "./redis.ts";
@@ -32,13 +32,9 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 /** Log lines included: this is how it ships. */
 export async function startLazaret(options: SideOptions): Promise<Side> {
   const { folder, clamdSocket, jobsAtOnce, signed = false, under } = options;
-  const [program = "", ...args] = [
-    ...(under?.("lazaret") ?? []),
-    process.execPath,
-    here("../../packages/server/bin/lazaret.mjs"),
-    "serve",
-  ];
+  const [program = "", ...args] = [...(under?.("lazaret") ?? []), process.execPath, ...LAZARET, "serve"];
   const measured = start(program, args, {
+    ...SHIPPED,
     LAZARET_API_KEYS: "a-key-for-the-bench",
     LAZARET_ENGINE: "Q",
     LAZARET_CLAMD: `unix:${clamdSocket}`,

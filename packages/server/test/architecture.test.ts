@@ -311,3 +311,20 @@ async function importsOf(folder: string): Promise<Import[]> {
     });
   });
 }
+
+test("Node gets the same nursery wherever we start it for the service", () => {
+  const places = [
+    "packages/server/bin/lazaret.mjs",
+    "packages/server/src/cli/supervise.ts",
+    "scripts/start.mjs",
+    "deploy/cdk/images/service.Dockerfile",
+  ];
+  const root = fileURLToPath(new URL("../../../", import.meta.url));
+  const flags = places.map((path) =>
+    readFileSync(join(root, path), "utf8").match(/--(?:min|max)-semi-space-size=8\b/g),
+  );
+  assert.deepEqual(
+    flags,
+    places.map(() => ["--min-semi-space-size=8", "--max-semi-space-size=8"]),
+  );
+});

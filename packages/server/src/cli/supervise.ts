@@ -20,8 +20,8 @@ import { type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
 import type { StartOrder, Up } from "./serving-process.ts";
 
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
-/** As bin/lazaret.mjs sets it for a single process, and why. */
-const SMALL_NURSERY = ["--max-semi-space-size=4", "--semi-space-growth-factor=1"];
+/** As bin/lazaret.mjs has it for a single process, and why. */
+const NURSERY = ["--min-semi-space-size=8", "--max-semi-space-size=8"];
 
 export interface SuperviseOptions extends RunOptions {
   settings: Settings;
@@ -50,7 +50,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   cluster.setupPrimary({
     exec: ENTRY,
     args: [],
-    execArgv: [...process.execArgv, ...SMALL_NURSERY],
+    execArgv: [...process.execArgv, ...NURSERY],
     serialization: "advanced",
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
