@@ -191,6 +191,8 @@ describe("is not ruled out:", () => {
     ["/\\\\abcd/", "\\abcd"],
     ["/(abc){2}d/", "abcabcd"],
     ["/(abc)*defg/", "defg"],
+    ["/abc(defg.*|.)xyz/", "abcQxyz"],
+    ["/(?x)ab cd/", "abcd"],
   ];
   for (const [string, content] of strings) {
     test(`${string} in ${JSON.stringify(content)}`, () => {
@@ -261,6 +263,7 @@ describe("a file that is not understood for certain says nothing:", () => {
     ["a character that has no business there", `${plain}\u00a0`],
     ["a line that ends like on old computers", `${plain}\r`],
     ["a text in three quotes", plain.replace('"abcd"', '"""abcd"""')],
+    ["an expression whose end is in doubt", plain.replace('"abcd"', "/\\\\abcd/ // or / here\n")],
     ["an unknown modifier", plain.replace('"abcd"', '"abcd" backwards')],
     ["an unknown flag", plain.replace('"abcd"', "/abcd/x")],
     ["a block that is not closed", plain.slice(0, -1)],

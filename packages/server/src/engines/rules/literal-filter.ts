@@ -94,7 +94,7 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
     let at = first;
     for (; ; at += 2) {
       const literal = listed[at] ?? END;
-      if (literal === END) return at - first;
+      if (literal === END) return (at - first) / 2;
       if (seen[literal] === 0 && isAt(content, place - (listed[at + 1] ?? 0), bytes[literal] ?? NOTHING))
         seen[literal] = 1;
     }
@@ -102,7 +102,7 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
 
   return (content) => {
     seen.fill(0);
-    let patience = LEAST_PATIENCE + content.length;
+    let patience = LEAST_PATIENCE + (content.length >>> 3);
     const end = content.length - GRAM;
     for (let place = 0; place <= end; place += step) {
       const hash = hashOf(content[place] ?? 0, content[place + 1] ?? 0, content[place + 2] ?? 0);
@@ -116,8 +116,8 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
 
 const END = -1;
 const NOTHING = new Uint8Array();
-/** So many comparisons are always allowed, and one for every other byte. */
-const LEAST_PATIENCE = 1000;
+/** So many comparisons are always allowed, and one for every eighth byte. */
+const LEAST_PATIENCE = 100;
 
 /** Blind to more than case, which does no harm here. */
 function hashOf(first: number, second: number, third: number): number {

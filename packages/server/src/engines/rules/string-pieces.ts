@@ -170,7 +170,6 @@ function regexPieces(source: string): Piece | undefined {
       if (take(/\[|&&|--|~~/y) !== undefined) return undefined;
       const character = take(/\\x[0-9a-fA-F]{2}|\\[\s\S]|[\s\S]/y);
       if (character === undefined) return undefined;
-      if (source[at] === "-" && source[at + 1] !== "]") plain = false;
       if (character === "-" && !first && source[at] !== "]") plain = false;
       const meaning = plainCharacter(character);
       if (meaning === undefined) plain = false;
