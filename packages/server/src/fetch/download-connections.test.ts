@@ -103,6 +103,10 @@ describe("a connection is closed, and the next file has one of its own,", () => 
       "chunks that may be of HTTP/1.0",
       "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\n\r\n",
     ],
+    [
+      "chunks with headers behind them, which may say so",
+      `${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n0\r\nConnection: close\r\n\r\n`,
+    ],
     ["informational answers", `HTTP/1.1 103 Early Hints\r\n\r\n${OK}Content-Length: 5\r\n\r\nfirst`],
     ["an answer about who the connection is", `${OK}Persistent-Auth: true\r\nContent-Length: 5\r\n\r\nfirst`],
   ] as const) {
@@ -264,6 +268,17 @@ describe("a kept connection that the server has closed", () => {
     await fails(readBy(download, at(server, "/next")), "ECONNRESET", true);
     assert.deepEqual([asked, server.connections], [3, 2]);
   });
+});
+
+it("a kept connection on which bytes of the last answer come late is replaced by a new one", async () => {
+  const used = new WeakSet<Socket>();
+  await using server = await rawExchanges((_path, socket) => {
+    socket.write(`${used.has(socket) ? "more than announced" : ""}${SECOND}`);
+    used.add(socket);
+  });
+  await using download = closing();
+  for (let round = 0; round < 3; round += 1) assert.equal(`${await readBy(download, at(server))}`, "second");
+  assert.equal(server.connections, 3);
 });
 
 describe("idle connections", () => {

@@ -18,7 +18,7 @@ import { idleConnections, type KeptConnection } from "../net/idle-connections.ts
 export interface DownloadConnections {
   /**
    * One GET. Asked anew over a new connection when one that was kept had been closed by the other side, and nothing came
-   * back. Throws what the exchange fails with.
+   * back, or nothing that is an answer. Throws what the exchange fails with.
    */
   get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Got>;
   /** Drops those that are idle. */
@@ -113,7 +113,7 @@ export function downloadConnections(options: DownloadConnectionsOptions): Downlo
         try {
           return await ask(kept, url, { headers, signal });
         } catch (error) {
-          if (signal.aborted || !kept.connection.unheard || !wasClosed(error)) throw error;
+          if (signal.aborted || !isOfConnection(error, kept.connection)) throw error;
         }
       }
       signal.throwIfAborted();
@@ -131,9 +131,10 @@ interface Request {
   signal: AbortSignal;
 }
 
-function wasClosed(error: unknown): boolean {
+/** A kept one had been closed before anything came back; or what came is no answer, and may have been late bytes of the last. */
+function isOfConnection(error: unknown, { unheard }: Connection): boolean {
   const code = failureCode(error);
-  return code === connectionBroke().code || code === "EPIPE";
+  return code === "bad_response" || (unheard && (code === connectionBroke().code || code === "EPIPE"));
 }
 
 /** Answers without a body, whatever they say: a server that sends one all the same is taken for the next answer. */
@@ -141,14 +142,16 @@ const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * Whether everybody on the way must agree where an answer ends: one length in digits, or chunks, and not both; of a usual
- * status, and the only answer. Chunks beside a `Connection` may be HTTP/1.0's, which knows none.
+ * status, and the only answer. Chunks beside a `Connection` may be HTTP/1.0's, which knows none; headers behind the chunks may
+ * be about the connection, and are heeded when it is too late.
  */
 function endsBeyondDoubt({
   statusCode,
   headers,
   informed,
-}: Pick<Answer, "statusCode" | "headers" | "informed">): boolean {
-  if (informed || statusCode < 200 || statusCode > 499 || bodiless.has(statusCode)) return false;
+  trailed,
+}: Pick<Answer, "statusCode" | "headers" | "informed" | "trailed">): boolean {
+  if (informed || trailed || statusCode < 200 || statusCode > 499 || bodiless.has(statusCode)) return false;
   const { "content-length": length, "transfer-encoding": encoding, connection } = headers;
   if (encoding === undefined) return typeof length === "string" && /^\d+$/.test(length);
   return length === undefined && connection === undefined && encoding === "chunked";

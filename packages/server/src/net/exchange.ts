@@ -46,6 +46,8 @@ export interface Answer {
   body: AsyncIterable<Uint8Array>;
   /** Whether all of the body has come, read or not. */
   readonly whole: boolean;
+  /** Whether headers came behind it. */
+  readonly trailed: boolean;
 }
 
 /** Idle connections are closed after this, or sooner when the other side says so. */
@@ -136,6 +138,7 @@ function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstBy
   let end: { kind: "whole" } | { kind: "failed"; error: Error } | undefined;
   let connection: Dispatcher.DispatchController | undefined;
   let informed = false;
+  let trailed = false;
   let wake = (): void => {};
 
   async function next(): Promise<IteratorResult<Uint8Array>> {
@@ -174,6 +177,9 @@ function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstBy
           get whole() {
             return end?.kind === "whole";
           },
+          get trailed() {
+            return trailed;
+          },
         });
       },
       onResponseData(controller, piece) {
@@ -182,7 +188,8 @@ function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstBy
         if (unreadBytes >= UNREAD_BYTES) controller.pause();
         wake();
       },
-      onResponseEnd() {
+      onResponseEnd(_, trailers) {
+        trailed = Object.keys(trailers).length > 0;
         end = { kind: "whole" };
         wake();
       },
