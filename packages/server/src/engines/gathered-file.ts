@@ -1,5 +1,6 @@
 import type { Hash } from "node:crypto";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { announcedBytes } from "../scan/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
 /** A file that ends within so many bytes, or one that does not, as a stream that goes on where reading stopped. */
@@ -8,8 +9,10 @@ export async function gathered(
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<{ kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> }> {
+  const announced = announcedBytes(bytes) ?? 0;
+  if (announced > maxBytes) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();
-  const head = gatheredBytes();
+  const head = gatheredBytes(announced);
   while (!signal.aborted) {
     const next = await source.next();
     if (next.done) {

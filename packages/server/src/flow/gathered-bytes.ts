@@ -7,8 +7,9 @@ export interface GatheredBytes {
   bytes(): Uint8Array<ArrayBuffer>;
 }
 
-export function gatheredBytes(): GatheredBytes {
-  let buffer = new Uint8Array(0);
+/** `expected` are made room for at once. */
+export function gatheredBytes(expected = 0): GatheredBytes {
+  let buffer = new Uint8Array(expected);
   let size = 0;
   return {
     get size() {
@@ -17,7 +18,7 @@ export function gatheredBytes(): GatheredBytes {
     add(chunk) {
       const needed = size + chunk.byteLength;
       if (needed > buffer.length) {
-        const larger = new Uint8Array(size === 0 ? needed : Math.max(needed, buffer.length * 2));
+        const larger = new Uint8Array(size === 0 ? needed : Math.max(needed, size * 2));
         larger.set(buffer.subarray(0, size));
         buffer = larger;
       }

@@ -80,7 +80,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     admitted = await options.admit?.(bytes);
-    const shown = toTheEnd(admitted?.bytes ?? bytes);
+    const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes);
     const verdict = await stages.engine.scan(shown.bytes, signal);
     // All of them have arrived, and it has seen all that arrived.
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
@@ -103,13 +103,18 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
 }
 
 /** The same bytes, and whether they were read to their end. */
-function toTheEnd(bytes: AsyncIterable<Uint8Array>): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
+function toTheEnd(
+  bytes: AsyncIterable<Uint8Array>,
+  announced: number | undefined,
+): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
   let complete = false;
   const atEnd = (): void => {
     complete = true;
   };
   return {
-    bytes: isWhole(bytes) ? wholeBytes(bytes.takeAll(), atEnd) : watchedForEnd(bytes, atEnd),
+    bytes: isWhole(bytes)
+      ? wholeBytes(bytes.takeAll(), atEnd)
+      : Object.assign(watchedForEnd(bytes, atEnd), { announcedBytes: announced }),
     get complete() {
       return complete;
     },

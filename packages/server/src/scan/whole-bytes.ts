@@ -32,6 +32,11 @@ export function wholeBytes(content: Uint8Array, onTaken: () => void = () => {}):
   };
 }
 
+/** How many bytes their sender promised, where it did. Good for choosing a way, not for believing. */
+export function announcedBytes(bytes: AsyncIterable<Uint8Array>): number | undefined {
+  return "announcedBytes" in bytes && typeof bytes.announcedBytes === "number" ? bytes.announcedBytes : undefined;
+}
+
 export function isWhole(bytes: AsyncIterable<Uint8Array>): bytes is WholeBytes {
   return "takeAll" in bytes;
 }
