@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { test } from "node:test";
 import { type LogLevel, log } from "./log.ts";
 
@@ -21,6 +22,12 @@ test("on a terminal control characters are shown, not obeyed", () => {
   assert.deepEqual(written, ['08:30:00 request path="/x\\u001b[2J\\nfake" status=404\n']);
 });
 
+test("on a terminal the control characters of eight bits are shown, too", () => {
+  const { written, say } = lines("info", "text");
+  say("request", { path: "/x\u009b2J\u007f" });
+  assert.deepEqual(written, ['08:30:00 request path="/x\\u009b2J\\u007f"\n']);
+});
+
 test("level error leaves out what went well, silent leaves out everything", () => {
   const errors = lines("error", "text");
   errors.say("request");
@@ -29,6 +36,22 @@ test("level error leaves out what went well, silent leaves out everything", () =
   const silent = lines("silent", "text");
   silent.say.error("engine");
   assert.deepEqual(silent.written, []);
+});
+
+test("a reader that goes away ends nothing", async () => {
+  const program = `
+    import { buffered, log } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
+    const say = log({ level: "info", format: "json", write: buffered(process.stdout) });
+    process.stdin.once("end", () => {
+      say("request");
+      setTimeout(() => process.exit(7), 100);
+    }).resume();`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  child.stdout.destroy();
+  child.stdin.end();
+  assert.deepEqual(await once(child, "exit"), [7, null]);
 });
 
 const ends: Record<string, string> = {

@@ -105,10 +105,14 @@ function textLine({ time, severity, event }: LineHead, fields: LogFields): strin
   return `${[time.slice(11, 19), `${mark}${event}`, ...words].join(" ")}\n`;
 }
 
-/** Control characters of a client never reach a terminal. */
+/** Control characters of a client never reach a terminal, nor do those that JSON lets pass: some obey U+009B as they do ESC [. */
 function plain(value: unknown): string {
   const text = String(value);
-  return /^[\w.:/+-]+$/.test(text) ? text : JSON.stringify(text);
+  return /^[\w.:/+-]+$/.test(text) ? text : JSON.stringify(text).replace(/[\u007f-\u009f]/g, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Lines are written together this often: one system call for each would cost more than many a request. */
@@ -125,6 +129,8 @@ export function buffered(stdout: typeof process.stdout): (line: string) => void 
     lines = "";
   };
   const toStream = (text: string): void => void stdout.write(text);
+  // Who reads may go at any moment, also while we start.
+  stdout.on("error", () => {});
   // What a stream cannot write at once it never writes when the process ends.
   process.once("exit", () => flush(stdout.writableLength === 0 ? (text) => writeAtEnd(stdout.fd, text) : toStream));
   return (line) => {

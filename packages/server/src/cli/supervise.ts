@@ -93,6 +93,9 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
       const up = members.filter((each) => each.up);
       const [count] = await Promise.all(up.map((each) => each.changeKeys(read)));
       apiKeys = read;
+      // Who came meanwhile was started with the old ones.
+      const late = members.filter((each) => each.up && !up.includes(each));
+      await Promise.all(late.map((each) => each.changeKeys(read)));
       log("reloaded", { api_keys: count ?? read.length });
     } catch (error) {
       log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });

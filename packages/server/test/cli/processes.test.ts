@@ -157,6 +157,26 @@ test("all processes may die at once: the port stays, and keys that were exchange
   assert.equal(await run.stop(), 0);
 });
 
+test("a key that was taken away is refused by a process that came back while the others were told", async () => {
+  using folder = temporaryFolder();
+  const keys = join(folder.path, "keys");
+  writeFileSync(keys, "first-key-of-the-tests,second-key-of-the-tests");
+  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  const { run, scan, pids, lines } = service;
+  writeFileSync(keys, "first-key-of-the-tests");
+  const [slow = 0, killed = 0] = pids();
+  process.kill(slow, "SIGSTOP");
+  process.kill(killed, "SIGKILL");
+  await until("its end is seen", () => lines("process").some(({ state }) => state === "ended"));
+  run.child.kill("SIGHUP");
+  const isBack = (): boolean => lines("process").some(({ state }) => state === "started");
+  await until("it is back", isBack, { limitMs: 14_000 }).finally(() => process.kill(slow, "SIGCONT"));
+  for (const pid of pids()) watchChild(pid);
+  await run.says(/"event":"reloaded"/);
+  for (let count = 0; count < 6; count += 1) assert.equal((await scan("second-key-of-the-tests")).status, 401);
+  assert.equal(await run.stop(), 0);
+});
+
 test("SIGTERM to one process replaces it, and costs no request that was under way", async () => {
   using folder = temporaryFolder();
   await using service = await threeProcesses(folder.path);
