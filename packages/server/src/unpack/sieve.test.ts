@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
 import { ar, arj, cab, compound, cpio, iso, packedBy7z, rpm } from "../../test/fixtures/archives.ts";
+import { containersOfAllKinds } from "../../test/fixtures/corpus/corpus.ts";
 import { stored, zip } from "../../test/fixtures/zip-writer.ts";
 import { memoryBlob } from "./blob.ts";
 import { containersIn } from "./openers.ts";
@@ -15,6 +16,11 @@ const content = Buffer.from("a payload of some length, and a little more of it\n
 /** Noise in which no signature stands by chance. */
 function noise(bytes: number): Buffer {
   return Buffer.from(randomBytes(bytes).map((byte) => byte | 0x80));
+}
+
+/** Text in which no twenty characters follow each other. */
+function inPieces(text: string): Buffer {
+  return Buffer.from(text.replace(/[^\x80-\xff\f]{19}/g, "$&\x80"), "latin1");
 }
 
 describe("what may hold members", () => {
@@ -38,6 +44,12 @@ describe("what may hold members", () => {
     iso: () => iso(content),
     rpm: () => rpm(content),
     "an OLE document": () => compound("a", content),
+    "an RTF in pieces": () => inPieces(`{\\rtf1\x80{\\object\x80{\\*\\objdata\x80${content.toString("hex")}}}}`),
+    "a PDF in pieces, without its mark": () =>
+      Buffer.concat([inPieces("1 0 obj\f<<\f/Filter\f/FlateDecode\f>>\fstream\n"), deflateSync(content)]),
+    "a list of numbers in pieces": () => inPieces([...content].join(",\xa0")),
+    "a short text in UTF-16": () => Buffer.from("\ufeff日本 WScript.Shell 日本 a.Run 日本", "utf16le"),
+    "an object of OLE 1": () => Buffer.concat([Buffer.from([200, 0, 0, 0]), noise(200)]),
     "a program": () => readFileSync(process.execPath).subarray(0, 1000),
   };
   for (const [name, make] of Object.entries(files)) {
@@ -54,19 +66,49 @@ test("noise and nothing do not, and no opener thinks so either", () => {
   }
 });
 
+test("what an opener knows is let through, however little is left of it", () => {
+  const samples = containersOfAllKinds
+    .filter(({ needs, maxBytes }) => needs.length === 0 && maxBytes > 300)
+    .map(({ wrap, extension }) => wrap(noise(300), `a${extension}`).subarray(0, 4000));
+  const { length } = samples;
+  assert.ok(length > 300);
+  const broken = fc.record({
+    sample: fc.nat(length - 1),
+    kept: fc.constantFrom(8, 16, 32, 64, 128, 512, 4000),
+    every: fc.integer({ min: 5, max: 22 }),
+    strange: fc.constantFrom(0x80, 0xa0, 0x0b, 0x0c, 0x01),
+    behind: fc.nat(600),
+    bytes: fc.array(fc.tuple(fc.nat(63), fc.nat(255)), { maxLength: 3 }),
+  });
+  let held = 0;
+  fc.assert(
+    fc.property(broken, ({ sample, kept, every, strange, behind, bytes }) => {
+      const file = Buffer.concat([samples[sample]?.subarray(0, kept) ?? Buffer.alloc(0), noise(behind)]);
+      for (const [at, byte] of bytes) if (at < file.length) file[at] = byte;
+      for (let at = 24; at < file.length; at += every) file[at] = strange;
+      if (mayHoldMembers(memoryBlob(file))) return;
+      held += 1;
+      const kinds = containersIn(memoryBlob(file)).map(({ opener }) => opener.kind);
+      assert.deepEqual(kinds, [], file.toString("latin1"));
+    }),
+    { numRuns: 3000 },
+  );
+  assert.ok(held > 100);
+});
+
 test("wherever text stands in noise it is found, and no shorter stretch is", () => {
   /** Byte by byte. */
   const plainly = (bytes: Uint8Array): boolean => {
     let length = 0;
     for (const byte of bytes) {
-      if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) length += 1;
+      if ((byte >= 0x20 && byte < 0x7f) || [0x09, 0x0a, 0x0c, 0x0d].includes(byte)) length += 1;
       else if (byte !== 0) length = 0;
       if (length >= 24) return true;
     }
     return false;
   };
   const stretch = fc.oneof(
-    fc.tuple(fc.constantFrom(0x41, 0x20, 0x7e, 0x09, 0x0a, 0x0d), fc.integer({ min: 1, max: 26 })),
+    fc.tuple(fc.constantFrom(0x41, 0x20, 0x7e, 0x09, 0x0a, 0x0c, 0x0d), fc.integer({ min: 1, max: 26 })),
     fc.tuple(fc.constant(0), fc.integer({ min: 1, max: 30 })),
     fc.tuple(fc.constantFrom(0x7f, 0x80, 0xff, 0x1f, 0x01), fc.constant(1)),
   );

@@ -9,16 +9,26 @@ import { snappy } from "./archives/snappy.ts";
 import { gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
+import { warc } from "./archives/warc.ts";
 import type { Blob } from "./blob.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
+import { mail, SHORT_MAIL_BYTES } from "./documents/mail.ts";
 import { ole } from "./documents/ole.ts";
+import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
+import { pdf } from "./documents/pdf.ts";
+import { powerPoint } from "./documents/powerpoint.ts";
+import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { sqlite } from "./documents/sqlite.ts";
 import { tnef } from "./documents/tnef.ts";
+import { vba } from "./documents/vba-source.ts";
 import { isWorkbook } from "./documents/workbook.ts";
+import { hexRecords } from "./encodings/hex-records.ts";
+import { numberLists } from "./encodings/number-lists.ts";
+import { utf16Order } from "./encodings/text-regions.ts";
 import type { Opener } from "./opener.ts";
 import { smallKinds } from "./openers.ts";
 import { headOf, signaturesIn } from "./signature-search.ts";
@@ -35,8 +45,21 @@ export function mayHoldMembers(file: Blob): boolean {
   if (isProgram(head) || mayBeLzma(head) || isWorkbook(head) || holdsText(file.bytes(0, file.size))) return true;
   for (const opener of byFirstByte(head[0] as number)) if (opener.find(file).length > 0) return true;
   const found = [...signaturesIn(file).keys()];
-  return found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0);
+  if (found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0)) return true;
+  return mayHoldPieces(file);
 }
+
+/**
+ * What its readers find where strange bytes break a text into short pieces, and records that are no text. All else that is known
+ * by text has a stretch of it that is long enough: `=ybegin` and short mails are those that need none.
+ */
+function mayHoldPieces(file: Blob): boolean {
+  if (utf16Order(file) || file.bytes(0, file.size).includes("=ybegin ", 0, "latin1")) return true;
+  if (file.size < SHORT_MAIL_BYTES && mail.find(file).length > 0) return true;
+  return IN_PIECES.some((opener) => opener.find(file).length > 0);
+}
+
+const IN_PIECES: readonly Opener[] = [rtf, pdf, warc, hexRecords, numberLists, oleNative, powerPoint, vba];
 
 /** Those that look at fixed places only. */
 const BY_HEAD: readonly Opener[] = [
@@ -107,7 +130,7 @@ export function holdsText(bytes: Uint8Array): boolean {
 const PRINTABLE = 1;
 /** For each byte, whether it is in text by itself, in between, or not at all. */
 const MAY_BE_TEXT: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => {
-  if ((byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d) return PRINTABLE;
+  if ((byte >= 0x20 && byte < 0x7f) || [0x09, 0x0a, 0x0c, 0x0d].includes(byte)) return PRINTABLE;
   return byte === 0 ? 2 : 0;
 });
 

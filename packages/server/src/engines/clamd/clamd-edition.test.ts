@@ -1,8 +1,19 @@
 import assert from "node:assert/strict";
-import { appendFileSync, lstatSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout as passed } from "node:timers/promises";
 import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { clamdEdition, startOf } from "./clamd-edition.ts";
 
 const line = (digit: string): string => `${digit.repeat(64)}:5:Known.${digit}\n`;
@@ -52,6 +63,32 @@ describe("what clamd has loaded", () => {
       assert.notEqual(second, first);
     });
   }
+
+  test("is not certain again when the folder above was exchanged for an older one, which clamd has not loaded", async () => {
+    using above = temporaryFolder();
+    const [used, other] = ["used", "other"].map((name) => join(above.path, name));
+    assert.ok(used && other);
+    for (const folder of [used, other]) {
+      mkdirSync(join(folder, "signatures"), { recursive: true });
+      writeFileSync(join(folder, "signatures", "one.hsb"), line("1"));
+    }
+    await using daemon = await testClamd({ DatabaseDirectory: join(used, "signatures") });
+    const now = editionOf(daemon);
+    assert.ok(now());
+    renameSync(used, join(above.path, "away"));
+    renameSync(other, used);
+    assert.equal(now(), undefined);
+    await passed(1100);
+    assert.equal(now(), undefined);
+    // Nor when it is back: clamd may have loaded the other meanwhile.
+    renameSync(used, other);
+    renameSync(join(above.path, "away"), used);
+    await passed(1100);
+    assert.equal(now(), undefined);
+    await daemon.kill();
+    await daemon.start();
+    assert.ok(now());
+  });
 
   test("is not certain when it is gone, nor after it was replaced by another that looks the same", async () => {
     await using daemon = await testClamd({}, { signatures });

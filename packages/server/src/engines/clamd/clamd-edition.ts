@@ -11,7 +11,8 @@ import { readClamdConf } from "./clamd-conf.ts";
  * and of its configuration has loaded just these, or it would not run, and loads them again however often it reloads.
  * So all of this has to be seen: the process that listens at the socket, with the same files as ours; its configuration, by its
  * command line; the folder that is named there, on a disk of this machine; and that all of it is older than the process.
- * Whatever changes there later, or cannot be seen, ends the certainty until clamd is started again.
+ * Whatever changes there later, or cannot be seen, ends the certainty until clamd is started again; also if all looks old once
+ * more, as after a folder above was exchanged, or a disk was set back: nobody knows what clamd has loaded in between.
  */
 export interface ClamdEdition {
   /** The same object for as long as nothing has changed, looked at anew by each call; undefined where nothing is certain. */
@@ -63,6 +64,8 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
   const socketPath = address.path;
   let settled: Settled | undefined;
   let found: Process | undefined;
+  /** The process that something was seen to change under. */
+  let doubted: Process | undefined;
   let socket: Mark | undefined;
   let notBefore = Number.NEGATIVE_INFINITY;
 
@@ -71,7 +74,7 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
     notBefore = performance.now() + (found ? CHECK_EVERY_MS : SEARCH_EVERY_MS);
     const seen = found && filesOf(found);
     const began = found && beginningOf(found);
-    if (!found || !seen || began === undefined) return undefined;
+    if (!found || !seen || began === undefined || isSameProcess(found, doubted)) return undefined;
     if (seen.some(({ mark }) => Math.max(mark.ctimeMs, mark.mtimeMs) > began - OLDER_BY_MS)) return undefined;
     return { edition: {}, process: found, seen };
   }
@@ -87,15 +90,20 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
         found = undefined;
         notBefore = Number.NEGATIVE_INFINITY;
       }
-      if (settled && !holds(settled)) settled = undefined;
+      if (settled && !isUnchanged(settled)) doubted = settled.process;
+      if (settled && (doubted === settled.process || !isRunning(settled.process))) settled = undefined;
       if (!settled && performance.now() >= notBefore) settled = settle();
       return settled?.edition;
     },
   };
 }
 
-function holds({ process, seen }: Settled): boolean {
-  return seen.every(({ path, mark }) => isSame(mark, markOf(path))) && isRunning(process);
+function isUnchanged({ seen }: Settled): boolean {
+  return seen.every(({ path, mark }) => isSame(mark, markOf(path)));
+}
+
+function isSameProcess(one: Process, other: Process | undefined): boolean {
+  return one.pid === other?.pid && one.startTicks === other.startTicks;
 }
 
 function markOf(path: string): Mark | undefined {

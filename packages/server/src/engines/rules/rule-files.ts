@@ -22,26 +22,26 @@ export function countRules(sources: readonly RuleSource[]): number {
   return code.reduce((sum, text) => sum + (text.match(/^\s*((private|global)\s+)*rule\s+\w+/gm)?.length ?? 0), 0);
 }
 
-/** Changes whenever a rule file of the folder is added, removed or written. */
-function rulesFingerprint(folder: string): string {
+/** Changes whenever a rule file of the folder is added, removed or written, whatever time it is given afterwards. */
+export function rulesFingerprint(folder: string): string {
   const marks = ruleFiles(folder).map((path) => {
-    const { mtimeMs, size, ino } = statSync(path);
-    return `${path} ${mtimeMs} ${size} ${ino}`;
+    const { mtimeMs, ctimeMs, size, ino } = statSync(path);
+    return `${path} ${mtimeMs} ${ctimeMs} ${size} ${ino}`;
   });
   return marks.join("\n");
 }
 
 /**
- * Calls `changed` when the folder's rules are not what they were. It looks every now and then instead of asking to be
+ * Calls `changed` when the folder's rules are not what they were at the fingerprint `since`. It looks every now and then instead of asking to be
  * told: folders on network drives and those mounted into containers do not tell. A change while `changed` is at work is
  * seen afterwards.
  */
 export function watchRules(
   folder: string,
   changed: (sources: RuleSource[]) => Promise<void>,
-  options: { everyMs: number; failed(error: unknown): void },
+  options: { since: string; everyMs: number; failed(error: unknown): void },
 ): Disposable {
-  let known = rulesFingerprint(folder);
+  let known = options.since;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 

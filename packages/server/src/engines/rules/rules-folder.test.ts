@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { eicar } from "../../../test/support/eicar.ts";
@@ -47,6 +47,29 @@ test("a new rule file is used without a restart, and a removed one no more", asy
     await until("the rules are loaded again", () => events.length === 2);
     assert.equal(await verdictOf(engine, Buffer.from("something blue")), "clean");
   });
+});
+
+test("a rule that is written while the engine starts is used, and so is one that keeps its time and length", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "colours.yar");
+  const rule = (word: string): string => `rule Colour { strings: $a = "${word}" condition: $a }`;
+  writeFileSync(path, rule("blue"));
+  const starting = rulesEngine({ rulesDir: folder.path, threads: 1, watchEveryMs: 20 });
+  const write = (word: string): void => {
+    writeFileSync(path, rule(word));
+    utimesSync(path, 1000, 1000);
+  };
+  write("pink");
+  const engine = await starting;
+  try {
+    const finds = async (word: string): Promise<boolean> =>
+      (await verdictOf(engine, Buffer.from(`something ${word}`))) === "infected Colour";
+    await until("the first change is seen", () => finds("pink"));
+    write("gold");
+    await until("the second change is seen", () => finds("gold"));
+  } finally {
+    await engine.close();
+  }
 });
 
 test("a rule that does not compile keeps the old ones in use, is reported, and can be put right", async () => {

@@ -3,7 +3,14 @@ import type { EngineCheck } from "../../scan/engine.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
 import { yaraProgram } from "../rules/compile-rules.ts";
-import { BUILT_IN_RULES, countRules, type RuleSource, readRules, watchRules } from "../rules/rule-files.ts";
+import {
+  BUILT_IN_RULES,
+  countRules,
+  type RuleSource,
+  readRules,
+  rulesFingerprint,
+  watchRules,
+} from "../rules/rule-files.ts";
 import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
 import { type Census, type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import { RulesRefused } from "./scan-worker.ts";
@@ -94,7 +101,8 @@ export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
 export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {}): Promise<ScanThreads> {
   const { rulesDir, onEvent = () => {} } = options;
   const builtIn = readRules(BUILT_IN_RULES);
-  let own = rulesDir === undefined ? [] : readOwn(rulesDir);
+  const first = rulesDir === undefined ? undefined : readOwn(rulesDir);
+  let own = first?.sources ?? [];
   let refused: string | undefined;
 
   const folder = privateFolder(options.temporaryFolder ?? tmpdir());
@@ -117,7 +125,7 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
   }
 
   const everyMs = options.watchEveryMs ?? WATCH_EVERY_MS;
-  const watch = rulesDir === undefined ? undefined : watchRules(rulesDir, reload, { everyMs, failed: keepOld });
+  const watch = first && watchRules(first.folder, reload, { since: first.since, everyMs, failed: keepOld });
 
   return {
     mayMatch: pool.mayMatch,
@@ -160,9 +168,10 @@ function spoolInto(folder: string): ScanThreads["spool"] {
   return (bytes, signal) => spool(bytes, { folder, memoryBytes: SMALL_FILE_BYTES }, signal);
 }
 
-function readOwn(folder: string): RuleSource[] {
+/** `since`: as the folder was before they were read, so that whatever is written while threads start is seen. */
+function readOwn(folder: string): { folder: string; since: string; sources: RuleSource[] } {
   try {
-    return readRules(folder);
+    return { folder, since: rulesFingerprint(folder), sources: readRules(folder) };
   } catch (cause) {
     throw new Error(`cannot read the rules folder ${folder}`, { cause });
   }

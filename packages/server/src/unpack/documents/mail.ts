@@ -42,10 +42,10 @@ function looksBinary(head: Buffer): boolean {
 
 /** Short ones, below which there is no stretch of text to speak of, may be mails too. */
 function hasTextAbove(content: Blob, end: number): boolean {
-  return content.size < SHORT_BYTES || textRegions(content).some(({ start }) => start < end);
+  return content.size < SHORT_MAIL_BYTES || textRegions(content).some(({ start }) => start < end);
 }
 
-const SHORT_BYTES = 512;
+export const SHORT_MAIL_BYTES = 512;
 /** One of these stands in all that the expressions below know. */
 const NAMES: readonly string[] = ["content-", "mime-version"];
 const MAIL_ONLY =
