@@ -177,6 +177,7 @@ test("what keeps several processes from starting is said once, with the exit cod
     [{ LAZARET_PROCESSES: "5" }, /LAZARET_PROCESSES is 5, and only 4 files are scanned at once/],
     [{ LAZARET_PROCESSES: "0" }, /must be auto, or a whole number from 1 to 64/],
     [{ LAZARET_DATA_DIR: file }, /cannot use the data folder/],
+    [{ LAZARET_DATA_DIR: "/proc/none/here" }, /cannot use the data folder .*: cannot make a folder in \/proc$/m],
   ];
   for (const [more, message] of wrong) {
     const { code, err, out } = await cliOutcome(["serve"], { cwd: folder.path, env: env(more) });
