@@ -7,7 +7,7 @@ import { fileServer } from "./files.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { type Ledger, ledger } from "./ledger.ts";
-import { killPlan, type Target } from "./plan.ts";
+import { killPlan, type Target, type Victim } from "./plan.ts";
 import { deadLetters, unfinishedJobs } from "./queue-view.ts";
 import { receivers } from "./receivers.ts";
 import { type Random, seeded } from "./seeded.ts";
@@ -23,6 +23,8 @@ export interface ChaosOptions {
   /** Of the callbacks, those to receivers that never answer 2xx. */
   deafShare: number;
   duplicateShare: number;
+  /** Of the API and of each worker. */
+  processes: number;
   /** Hears how far it is, now and then. */
   progress(text: string): void;
 }
@@ -30,7 +32,10 @@ export interface ChaosOptions {
 export interface Outcome extends Verdict {
   seed: number;
   seconds: number;
+  processes: number;
   kills: Readonly<Record<Target, number>>;
+  /** What was killed of services of several processes. */
+  victims: Readonly<Record<Victim, number>>;
   /** What the receivers did with the POSTs they got. */
   receivers: Readonly<Record<string, number>>;
   /** Lines of the service's logs, by event and outcome. */
@@ -66,7 +71,7 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
   // Ends the waits of whatever is still under way when the run ends early.
   const over = new AbortController();
   const running = AbortSignal.any([signal, over.signal]);
-  const fleet = undo.use(await startFleet({ folder, apiKey: API_KEY }, running));
+  const fleet = undo.use(await startFleet({ folder, apiKey: API_KEY, processes: options.processes }, running));
   undo.defer(() => over.abort(new Error("the run is over")));
 
   const ask = client(API_KEY, () => fleet.apiUrl);
@@ -100,7 +105,9 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
     seed,
     seconds: seconds(),
     ...verdict,
+    processes: options.processes,
     kills: fleet.kills,
+    victims: fleet.victims,
     receivers: heard.shown,
     log: fleet.told,
     refused: flow.refused,
@@ -119,7 +126,8 @@ async function killAll(
   const { fleet, flow, book } = run;
   const plan = killPlan(options.kills, run.random);
   const burst = options.jobs / (plan.length + 1);
-  for (const [number, { targets, after, share, momentMs, downMs }] of plan.entries()) {
+  for (const [number, kill] of plan.entries()) {
+    const { targets, after, share, momentMs } = kill;
     await pause(after * options.gapSeconds * 1000, undefined, { signal });
     flow.admit(Math.ceil(burst * (number + 1)));
     while (book.acknowledged < Math.floor(burst * (number + share))) await pause(LOOK_MS, undefined, { signal });
@@ -129,7 +137,7 @@ async function killAll(
       await pause(WORK_LOOK_MS, undefined, { signal });
       states = targets.map(fleet.stateOf);
     }
-    await fleet.kill(targets, downMs);
+    await fleet.kill(kill);
   }
   flow.admit(options.jobs);
 }

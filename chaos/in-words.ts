@@ -11,6 +11,7 @@ export function inWords(outcome: Outcome): string {
   const lines = [
     `seed ${outcome.seed}, ${outcome.seconds} s`,
     `kills: ${killed} (${listed(outcome.kills)})`,
+    ...(outcome.processes > 1 ? [`with ${outcome.processes} processes each: ${listed(outcome.victims)}`] : []),
     `acknowledged: ${outcome.acknowledged}; unanswered: ${outcome.unanswered}, of which ${outcome.unansweredRun} ran; refused: ${outcome.refused}`,
     `ends: ${outcome.delivered} deliveries, ${outcome.polled} poll results, ${outcome.buried} dead letters`,
     `dead letters: ${outcome.callbackFailed} callback failed, ${outcome.poison} poison`,

@@ -16,9 +16,15 @@ export interface PlannedJob {
 export const targets = ["api", "worker 1", "worker 2", "clamd"] as const;
 export type Target = (typeof targets)[number];
 
+/** What is killed of a service of several processes: one that serves, the one that supervises them, or all at once. */
+export type Victim = "process" | "supervisor" | "all";
+
 /** One moment of the run, in which these are killed together. */
 export interface Kill {
   targets: readonly Target[];
+  victim: Victim;
+  /** From 0 to 1: which of those that serve. */
+  which: number;
   /** Since the kill before, as a multiple of the usual time. */
   after: number;
   /** When so much of its burst is acknowledged, and so long after that. */
@@ -35,6 +41,11 @@ const LONGEST_DOWN_MS = 1000;
 /** A burst takes the workers longer than the API, which is to be killed while jobs still come in. */
 const WORKER_MOMENT_MS = 1500;
 const API_MOMENT_MS = 50;
+const VICTIM_WEIGHTS = [
+  ["process", 3],
+  ["supervisor", 2],
+  ["all", 1],
+] as const satisfies readonly (readonly [Victim, number])[];
 
 export function plannedJob(number: number, options: { random: Random; deafShare: number }): PlannedJob {
   const random = (what: string): number => options.random("job", number, what);
@@ -70,6 +81,8 @@ export function killPlan(count: number, random: Random): Kill[] {
     left -= fitting.length;
     plan.push({
       targets: fitting,
+      victim: fitting.length > 1 ? "all" : pick(VICTIM_WEIGHTS, random("victim", number)),
+      which: random("which", number),
       after: 0.2 + 1.6 * random("after", number),
       share: random("share", number),
       momentMs: random("moment", number) ** 2 * (fitting.includes("api") ? API_MOMENT_MS : WORKER_MOMENT_MS),

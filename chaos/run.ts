@@ -11,6 +11,7 @@ const { values } = parseArgs({
     "gap-seconds": { type: "string", default: "12" },
     "deaf-share": { type: "string", default: "0.02" },
     "duplicate-share": { type: "string", default: "0.1" },
+    processes: { type: "string", default: "1" },
     json: { type: "boolean", default: false },
   },
 });
@@ -37,6 +38,7 @@ try {
       gapSeconds: number("gap-seconds"),
       deafShare: number("deaf-share"),
       duplicateShare: number("duplicate-share"),
+      processes: number("processes"),
       progress: say,
     },
     stop.signal,

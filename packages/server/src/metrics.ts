@@ -171,6 +171,7 @@ export function cacheGauges(
       name: "lazaret_verdict_cache_hits_total",
       help: "Files whose verdict was known; of part `ours`, all but what clamd says to the file as it is.",
       type: "counter",
+      own: true,
       read: async () => [
         { labels: { part: "all" }, value: counts().hits },
         { labels: { part: "ours" }, value: counts().partHits },
@@ -180,12 +181,14 @@ export function cacheGauges(
       name: "lazaret_verdict_cache_misses_total",
       help: "Files that were looked for in the cache and not found.",
       type: "counter",
+      own: true,
       read: async () => one(counts().misses),
     },
     {
       name: "lazaret_verdict_cache_entries",
       help: "Contents that are remembered.",
       type: "gauge",
+      own: true,
       read: async () => one(counts().entries),
     },
   ];

@@ -95,6 +95,7 @@ const mayImport: Record<string, readonly string[]> = {
     "compose",
     "engines",
     "platforms/embedded",
+    "platforms/shared",
     "queue",
     "scan",
     "guard",

@@ -3,6 +3,7 @@ import { envName, settingNames } from "../settings/read-settings.ts";
 import { settingsTable } from "../settings.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { checkedProcesses } from "./processes.ts";
 import { out } from "./terminal/output.ts";
 
 export function configCommand(): Command {
@@ -31,7 +32,9 @@ function showSettings(flags: Record<string, string>, withOrigin: boolean): void 
   const { settings, origins } = loadSettings(flags, {});
   for (const name of settingNames) {
     const value = settingsTable[name].secret ? masked(settings[name]) : shown(settings[name]);
-    out(`${envName(name)}=${value}${withOrigin ? `  # ${origins[name]}: ${settingsTable[name].doc}` : ""}\n`);
+    // A number by itself says more than `auto`, and is no line of a .env file.
+    const here = name === "processes" && value === "auto" ? `, here ${checkedProcesses(settings)}` : "";
+    out(`${envName(name)}=${value}${withOrigin ? `  # ${origins[name]}${here}: ${settingsTable[name].doc}` : ""}\n`);
   }
 }
 

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import type { JobStore } from "../platforms/embedded/job-store.ts";
 import { type FoundKeys, findKeys } from "../platforms/embedded/signing-keys.ts";
+import { makeFolder } from "../platforms/shared/durable-file.ts";
 import type { Page } from "../queue/job-queue.ts";
 import type { Settings } from "../settings.ts";
 import { pageLimit } from "./flag-values.ts";
@@ -122,7 +123,7 @@ export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys>
 
 /** The key of `lazaret dev`: made once, kept in the data folder, readable by its owner only. */
 export function devKey(dataDir: string): string {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir, 0o700);
   const path = join(dataDir, DEV_KEY);
   try {
     writeFileSync(path, `dev-${randomBytes(18).toString("base64url")}\n`, { flag: "wx", mode: 0o600 });

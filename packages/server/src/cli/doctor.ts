@@ -4,7 +4,7 @@ import type { Check } from "./doctor/check.ts";
 import { clamdChecks } from "./doctor/clamd-checks.ts";
 import { databaseChecks } from "./doctor/database-checks.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
-import { meaningChecks, readingChecks, serverCheck } from "./doctor/service-checks.ts";
+import { meaningChecks, processesCheck, readingChecks, serverCheck } from "./doctor/service-checks.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, readSettingsFile } from "./load-settings.ts";
 import { addServerFlags, type ServerFlags, serverUrl } from "./server-connection.ts";
@@ -59,6 +59,7 @@ async function runChecks(
   return [
     ...reading,
     ...meaningChecks(settings),
+    processesCheck(settings),
     ...(await clamdChecks({ settings, confPath: clamdConf, now })),
     await diskCheck(dataDir),
     ...(settings.platform === "embedded" ? databaseChecks(dataDir) : []),

@@ -5,6 +5,7 @@ import { runFolder, withRunFolder } from "../engines/run-folder.ts";
 import type { ThreadsEvent } from "../engines/threads/scan-threads.ts";
 import { type ClamdSearch, startEngine, type VariantParts } from "../engines/variants.ts";
 import type { Log } from "../log.ts";
+import { makeFolder } from "../platforms/shared/durable-file.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -94,7 +95,14 @@ function clamdPart(settings: Settings, options: EnginePartsOptions): ClamdAddres
 
   const find = (): ClamdAddress | undefined => findClamd(options.clamdSockets);
   const found = find();
-  if (found && stays) rememberClamd(dataDir, found, log);
+  const remember = (address: ClamdAddress): void => {
+    // What is wrong with the folder is said by who needs it.
+    try {
+      makeFolder(dataDir, 0o700);
+    } catch {}
+    rememberClamd(dataDir, address, log);
+  };
+  if (found && stays) remember(found);
   if (found || (!stays && !requireClamd)) return found;
   const required = whyRequired(settings, stays);
   const likely = clamdBinary() !== undefined;
@@ -110,7 +118,7 @@ function clamdPart(settings: Settings, options: EnginePartsOptions): ClamdAddres
     ...(required !== undefined && { required }),
     onFound(address) {
       log("clamd_found", { clamd: describeAddress(address) });
-      if (stays) rememberClamd(dataDir, address, log);
+      if (stays) remember(address);
     },
   };
 }

@@ -23,13 +23,13 @@ export interface PlatformParts {
   callbackGuard: AddressGuard;
   objects: ObjectStore;
   now: () => number;
-  /** Of several processes of a service one sends messages from the outbox. */
-  sends?: boolean;
+  /** Of several processes of a service the first sends messages from the outbox and keeps the database small. */
+  first?: boolean;
 }
 
 /** The platform that the settings ask for. */
 export async function openPlatform(settings: Settings, log: Log, parts: PlatformParts): Promise<Platform> {
-  const { guard, callbackGuard, objects, now, sends = true } = parts;
+  const { guard, callbackGuard, objects, now, first = true } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
     const { awsPlatform } = await import("../platforms/aws/platform.ts");
@@ -44,8 +44,8 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     );
   }
   // An api process publishes; whoever works off jobs also sends.
-  const sending = settings.role === "api" || !sends ? undefined : await sendingParts(settings, log, now);
-  return embeddedPlatform({ dataDir, stackName, now, fanOut: { subscriptions, targets, sending } });
+  const sending = settings.role === "api" || !first ? undefined : await sendingParts(settings, log, now);
+  return embeddedPlatform({ dataDir, stackName, now, upkeep: first, fanOut: { subscriptions, targets, sending } });
 }
 
 async function sendingParts(settings: Settings, log: Log, now: () => number): Promise<SendingParts> {

@@ -66,8 +66,8 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const sends = among === undefined || among.number === 1;
-  const parts = { guard, callbackGuard, objects, now, sends };
+  const first = among === undefined || among.number === 1;
+  const parts = { guard, callbackGuard, objects, now, first };
   const platform = await (options.openPlatform ?? openPlatform)(settings, log, parts);
   undo.defer(() => platform.close());
   const announces = announcer({

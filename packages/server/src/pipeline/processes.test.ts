@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mostProcesses, processesOf, restartSeconds, settingsOfOne, shareOf, threadsOf } from "./processes.ts";
 
-const plain = { role: "all", concurrency: 0, waitingLine: 0, workers: 0, processes: "auto" } as const;
+const plain = {
+  role: "all",
+  concurrency: 0,
+  waitingLine: 0,
+  workers: 0,
+  verdictCache: 50_000,
+  processes: "auto",
+} as const;
 const each = (of: number): { number: number; of: number }[] =>
   Array.from({ length: of }, (_, index) => ({ number: index + 1, of }));
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -31,6 +38,8 @@ test("the processes of a service hold to its limits together", () => {
   );
   assert.equal(sum(all.map(({ waitingLine }) => waitingLine)), 100);
   assert.equal(sum(all.map(({ workers }) => workers)), 5);
+  assert.equal(sum(all.map(({ verdictCache }) => verdictCache)), 50_000);
+  assert.equal(sum(each(3).map((one) => settingsOfOne({ ...settings, verdictCache: 0 }, 4, one).verdictCache)), 0);
   const byEngine = each(2).map((one) => settingsOfOne(plain, 16, one));
   assert.deepEqual(
     byEngine.map(({ concurrency, waitingLine, workers }) => [concurrency, waitingLine, workers]),

@@ -13,6 +13,7 @@ interface Shared {
   concurrency: number;
   waitingLine: number;
   workers: number;
+  verdictCache: number;
 }
 
 /** Beyond this the database and the one that supervises would be what everybody waits for. */
@@ -52,6 +53,7 @@ export function settingsOfOne<Settings extends Shared>(settings: Settings, byEng
     concurrency: Math.max(1, shareOf(all.concurrency, one)),
     waitingLine: Math.max(1, shareOf(longestLine(settings, all.concurrency), one)),
     workers: Math.max(1, jobs),
+    verdictCache: shareOf(settings.verdictCache, one),
   };
 }
 

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd, temporaryFolder, watchChild } from "../support/leftovers.ts";
-import { type CliRun, cliOutcome, runCli } from "../support/run-cli.ts";
+import { cliOutcome, runCli } from "../support/run-cli.ts";
+import { childrenOf, metricIn, processesKey, threeOnAnyPort, threeProcesses } from "../support/three-processes.ts";
 import { until } from "../support/until.ts";
 
 let clamd: TestClamd;
@@ -14,66 +15,12 @@ before(async () => {
 });
 atTheEnd(() => clamd[Symbol.asyncDispose]());
 
-const key = "production-key-canary";
 const env = (more: Record<string, string> = {}): Record<string, string> => ({
-  LAZARET_API_KEYS: key,
+  ...threeOnAnyPort,
   LAZARET_ENGINE: "Q",
   LAZARET_CLAMD: `unix:${clamd.socketPath}`,
-  LAZARET_HOST: "127.0.0.1",
-  LAZARET_PORT: "0",
-  LAZARET_DRAIN_SECONDS: "0",
-  LAZARET_PROCESSES: "3",
-  LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
   ...more,
 });
-
-interface Processes extends AsyncDisposable {
-  run: CliRun;
-  url: string;
-  /** Their numbers now, in no order. */
-  pids(): number[];
-  scan(given?: string): Promise<Response>;
-  lines(event: string): Record<string, unknown>[];
-}
-
-async function threeProcesses(folder: string, more: Record<string, string> = {}): Promise<Processes> {
-  const run = runCli(["serve"], { cwd: folder, env: env(more) });
-  const [, port] = await run.says(/"event":"listening".*"port":(\d+).*"processes":3/);
-  const url = `http://127.0.0.1:${port}`;
-  const pids = (): number[] => childrenOf(run.child.pid ?? 0);
-  for (const pid of pids()) watchChild(pid);
-  return {
-    run,
-    url,
-    pids,
-    scan: (given = key) =>
-      fetch(`${url}/api/v1/scan/sync/binary`, {
-        method: "POST",
-        // A connection for each, so that each process has some.
-        headers: {
-          Authorization: `Bearer ${given}`,
-          "Content-Type": "application/octet-stream",
-          Connection: "close",
-        },
-        body: "hello",
-      }),
-    lines: (event) => linesOf(run).filter((line) => line.event === event),
-    [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
-  };
-}
-
-/** Every line must be JSON. */
-function linesOf({ stdout }: CliRun): Record<string, unknown>[] {
-  return stdout
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line));
-}
-
-function childrenOf(pid: number): number[] {
-  const threads = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-  return threads.split(" ").filter(Boolean).map(Number);
-}
 
 function alive(pid: number): boolean {
   try {
@@ -85,16 +32,14 @@ function alive(pid: number): boolean {
 }
 
 async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`, { headers: { Connection: "close" } })).text();
-  const values = text.split("\n").filter((line) => line.startsWith(name));
-  return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  return metricIn(await (await fetch(`${url}/metrics`, { headers: { Connection: "close" } })).text(), name);
 }
 
 const scans = 'lazaret_requests_total{method="POST",status="200"}';
 
 test("three processes serve one port; log, metrics, SIGHUP and SIGTERM are those of one service", async () => {
   using folder = temporaryFolder();
-  await using service = await threeProcesses(folder.path);
+  await using service = await threeProcesses(folder.path, env());
   const { run, url, scan, lines, pids } = service;
   assert.equal(pids().length, 3);
   for (let count = 0; count < 9; count += 1)
@@ -116,7 +61,7 @@ test("three processes serve one port; log, metrics, SIGHUP and SIGTERM are those
 
 test("a process that is killed is replaced, nothing it counted is lost, and the others go on", async () => {
   using folder = temporaryFolder();
-  await using service = await threeProcesses(folder.path);
+  await using service = await threeProcesses(folder.path, env());
   const { run, url, scan, lines, pids } = service;
   for (let count = 0; count < 6; count += 1) await scan();
   await until("all scans are counted", async () => (await metric(url, scans)) === 6);
@@ -137,7 +82,7 @@ test("all processes may die at once: the port stays, and keys that were exchange
   using folder = temporaryFolder();
   const keys = join(folder.path, "keys");
   writeFileSync(keys, "first-key-of-the-tests");
-  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  await using service = await threeProcesses(folder.path, env({ LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys }));
   const { run, scan, pids, lines } = service;
   assert.equal((await scan("first-key-of-the-tests")).status, 200);
   writeFileSync(keys, "second-key-of-the-tests");
@@ -179,7 +124,7 @@ test("a key that was taken away is refused by a process that came back while the
 
 test("SIGTERM to one process replaces it, and costs no request that was under way", async () => {
   using folder = temporaryFolder();
-  await using service = await threeProcesses(folder.path);
+  await using service = await threeProcesses(folder.path, env());
   const { run, url, pids, lines } = service;
   const sockets = Array.from({ length: 3 }, () => connect({ host: "127.0.0.1", port: Number(new URL(url).port) }));
   const answers = sockets.map(
@@ -194,7 +139,7 @@ test("SIGTERM to one process replaces it, and costs no request that was under wa
   );
   for (const socket of sockets) {
     socket.write(
-      `POST /api/v1/scan/sync/binary HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nAuthorization: Bearer ${key}\r\nContent-Length: 5\r\n\r\nhe`,
+      `POST /api/v1/scan/sync/binary HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nAuthorization: Bearer ${processesKey}\r\nContent-Length: 5\r\n\r\nhe`,
     );
   }
   await until("all have begun", async () => (await fetch(`${url}/healthz`)).status === 204);
@@ -212,13 +157,13 @@ test("SIGTERM to one process replaces it, and costs no request that was under wa
 
 test("when the one that supervises is killed, the others finish what they have and go", async () => {
   using folder = temporaryFolder();
-  await using service = await threeProcesses(folder.path);
+  await using service = await threeProcesses(folder.path, env());
   const { run, url, pids } = service;
   const children = pids();
   const rest = Promise.withResolvers<void>();
   const underWay = fetch(`${url}/api/v1/scan/sync/binary`, {
     method: "POST",
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" },
+    headers: { Authorization: `Bearer ${processesKey}`, "Content-Type": "application/octet-stream" },
     body: new ReadableStream({
       async start(controller) {
         controller.enqueue(Buffer.from("first half, "));
@@ -252,6 +197,7 @@ test("what keeps several processes from starting is said once, with the exit cod
     [{ LAZARET_PROCESSES: "5" }, /LAZARET_PROCESSES is 5, and only 4 files are scanned at once/],
     [{ LAZARET_PROCESSES: "0" }, /must be auto, or a whole number from 1 to 64/],
     [{ LAZARET_DATA_DIR: file }, /cannot use the data folder/],
+    [{ LAZARET_DATA_DIR: "/proc/none/here" }, /cannot use the data folder .*: cannot make a folder in \/proc$/m],
   ];
   for (const [more, message] of wrong) {
     const { code, err, out } = await cliOutcome(["serve"], { cwd: folder.path, env: env(more) });

@@ -13,12 +13,18 @@ import { watchChild } from "../support/leftovers.ts";
 const run = fileURLToPath(new URL("../../../../chaos/run.ts", import.meta.url));
 
 /** In a run this small a kill has a larger share of the jobs; and no receiver is deaf, as those take minutes. */
-const small = "--seed 3 --jobs 300 --kills 6 --gap-seconds 1 --deaf-share 0 --duplicate-share 0.5 --json";
+const small = "--kills 6 --gap-seconds 1 --deaf-share 0 --duplicate-share 0.5 --json";
 
-test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
-  timeout: 900_000,
-}, async () => {
-  const child = spawn(process.execPath, [run, ...small.split(" ")], { stdio: ["ignore", "pipe", "pipe"] });
+interface SmallOutcome {
+  breaches: unknown[];
+  kills: Record<string, number>;
+  victims: Record<string, number>;
+  acknowledged: number;
+}
+
+async function keepsItsPromises(options: string): Promise<SmallOutcome> {
+  const args = `${small} ${options}`.split(" ");
+  const child = spawn(process.execPath, [run, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   watchChild(child.pid ?? 0);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   assert.ok(stdout !== "", stderr);
@@ -26,9 +32,24 @@ test("jobs that were acknowledged survive kill -9 of API, workers and clamd: non
   assert.deepEqual(outcome.breaches, [], stderr);
   assert.equal(child.exitCode, 0);
   assert.equal(outcome.acknowledged, outcome.delivered + outcome.polled + outcome.buried);
-  assert.ok(outcome.acknowledged >= 300, `${outcome.acknowledged}`);
   assert.deepEqual(Object.keys(outcome.kills), ["api", "worker 1", "worker 2", "clamd"]);
   assert.ok(Object.values(outcome.kills).every((count) => Number(count) >= 1));
+  return outcome;
+}
+
+test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
+  timeout: 900_000,
+}, async () => {
+  const { acknowledged } = await keepsItsPromises("--seed 3 --jobs 300");
+  assert.ok(acknowledged >= 300, `${acknowledged}`);
+});
+
+test("so they do with three processes each, whether one of them is killed or the one that supervises them", {
+  timeout: 900_000,
+}, async () => {
+  const { acknowledged, victims } = await keepsItsPromises("--seed 40 --jobs 150 --processes 3");
+  assert.ok(acknowledged >= 150, `${acknowledged}`);
+  assert.deepEqual(victims, { process: 3, supervisor: 2, all: 0 });
 });
 
 describe("the judge of the chaos run", () => {

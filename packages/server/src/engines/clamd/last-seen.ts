@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../../log.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
@@ -14,12 +14,11 @@ export function rememberedClamd(dataDir: string): string | undefined {
   }
 }
 
-/** So that a clamd that is gone after a restart is missed. */
+/** So that a clamd that is gone after a restart is missed. The data folder is there. */
 export function rememberClamd(dataDir: string, address: ClamdAddress, log: Log): void {
   const text = describeAddress(address);
   if (rememberedClamd(dataDir) === text) return;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     writeFileSync(join(dataDir, SEEN), `${text}\n`, { mode: 0o600 });
   } catch (error) {
     log.error("clamd_not_remembered", { error: (error as Error).message });

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmod, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { chmod, open, readFile, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { syncFolder, writeOnce } from "../shared/durable-file.ts";
+import { makeFolder, syncFolder, writeOnce } from "../shared/durable-file.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 
 export interface DataFolder {
@@ -17,7 +17,7 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
   const databasePath = join(dataDir, "jobs.db");
   const keyPath = join(dataDir, "secret.key");
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir, 0o700);
     return { databasePath, secretKey: await keyFor(databasePath, keyPath) };
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error;

@@ -35,6 +35,8 @@ export interface JobStoreOptions {
   /** How long to wait for other processes that write. */
   busyTimeoutMs?: number;
   outboxLimits?: OutboxLimits;
+  /** False where another process of the same service keeps the database small. */
+  upkeep?: boolean;
 }
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -53,12 +55,12 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
 export function jobStore(
   connection: Connection,
   now: () => number,
-  { outboxLimits }: Pick<JobStoreOptions, "outboxLimits"> = {},
+  { outboxLimits, upkeep: keepsSmall = true }: Pick<JobStoreOptions, "outboxLimits" | "upkeep"> = {},
 ): JobStore {
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
-  const upkeep = sqliteUpkeep(store);
+  const upkeep = keepsSmall ? sqliteUpkeep(store) : { begin() {}, stop() {} };
   return {
     queue: sqliteQueue(store, upkeep),
     results: sqliteResults(store),

@@ -11,6 +11,8 @@ export interface EmbeddedOptions {
   dataDir: string;
   stackName: string;
   now: () => number;
+  /** False where another process of the same service keeps the database small. */
+  upkeep?: boolean;
   /** Who receives what is published, and how. */
   fanOut: Pick<FanOutOptions, "subscriptions" | "targets" | "sending">;
 }
@@ -23,8 +25,8 @@ const LARGEST_JOB_BYTES = 512 * 1024;
 
 /** Everything in one data folder: SQLite and key files. */
 export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
-  const { dataDir, stackName, now } = options;
-  const store = await openJobStore(dataDir, { now });
+  const { dataDir, stackName, now, upkeep = true } = options;
+  const store = await openJobStore(dataDir, { now, upkeep });
   const { secretKey } = await prepareDataFolder(dataDir);
   const { subscriptions, targets, sending } = options.fanOut;
   const fanOut = startFanOut({ outbox: store.outbox, stackName, subscriptions, targets, sending });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   makePrivatePem,
@@ -9,7 +9,7 @@ import {
   type SigningKeys,
   signingKeyPair,
 } from "../../deliver/signing-keys.ts";
-import { replaceFile, syncFolder, writeOnce } from "../shared/durable-file.ts";
+import { makeFolder, replaceFile, syncFolder, writeOnce } from "../shared/durable-file.ts";
 
 export interface KeyFilesOptions {
   dataDir: string;
@@ -31,7 +31,7 @@ export function keyFiles({ dataDir, stackName }: KeyFilesOptions): SigningKeys {
   const path = join(dataDir, KEY_FILE);
   return {
     async load() {
-      await mkdir(dataDir, { recursive: true, mode: 0o700 });
+      makeFolder(dataDir, 0o700);
       const pair = readPair((await textOf(path)) ?? (await makeKey(path)), path);
       for (const { name, value } of publicKeyParameters(stackName, pair.publicKeys)) {
         await publish(join(dataDir, PARAMETERS, name), value);
@@ -71,7 +71,7 @@ export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> 
  */
 export async function rotateKeys(options: KeyFilesOptions & { bits?: number }, now: Date): Promise<void> {
   const { dataDir, bits } = options;
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir, 0o700);
   const path = join(dataDir, KEY_FILE);
   const pem = await textOf(path);
   if (pem !== undefined) {
@@ -120,7 +120,7 @@ function readPair(pem: string, path: string): SigningKeyPair {
 
 async function publish(path: string, value: string): Promise<void> {
   if ((await textOf(path)) === value) return;
-  await mkdir(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   await replaceFile(path, value);
 }
 

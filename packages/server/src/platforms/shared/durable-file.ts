@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { mkdirSync, statSync } from "node:fs";
 import { link, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -31,6 +32,31 @@ export async function replaceFile(path: string, content: string): Promise<void> 
 export async function syncFolder(path: string): Promise<void> {
   await using folder = await open(path, "r");
   await folder.sync();
+}
+
+/**
+ * Makes a folder, and those above it, unless it is there. Each is tried twice at most: Node's own `recursive` never ends where a
+ * folder is there and nothing can be made in it, as in /proc.
+ */
+export function makeFolder(path: string, mode?: number): void {
+  if (madeFolder(path, mode)) return;
+  makeFolder(dirname(path), mode);
+  if (!madeFolder(path, mode)) throw new Error(`cannot make a folder in ${dirname(path)}`);
+}
+
+/** False when the folder above is missing, or says that it is. */
+function madeFolder(path: string, mode: number | undefined): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return true;
+  try {
+    mkdirSync(path, { mode });
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Another process may have been faster.
+    if (code === "EEXIST" && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return true;
+    if (code === "ENOENT" && dirname(path) !== path) return false;
+    throw error;
+  }
 }
 
 async function writeSynced(path: string, content: string | Uint8Array, mode: number): Promise<void> {

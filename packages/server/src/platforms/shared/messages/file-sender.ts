@@ -1,6 +1,6 @@
-import { type FileHandle, mkdir, open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { syncFolder } from "../durable-file.ts";
+import { makeFolder, syncFolder } from "../durable-file.ts";
 import { failedWith, type Sender, type SendOutcome } from "./sender.ts";
 
 interface Line {
@@ -32,7 +32,7 @@ export function fileSender(path: string): Sender {
 
   /** Opened anew each time, because it may have been moved away. One sync is for all of them. */
   async function append(lines: readonly Line[]): Promise<void> {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     await using file = await open(path, "a+", 0o600);
     const isNew = (await file.stat()).size === 0;
     for (const { bytes } of lines) await appendLine(file, bytes);
