@@ -12,8 +12,10 @@ export interface Pace {
   /** In one measurement of jobs from submit to callback. */
   jobs: number;
   signedJobs: number;
-  /** After which memory must not grow any more, and how many there are then. */
+  /** Before the first measurement, which is of services that run for long: how long each of them is kept busy. */
+  warmUpMs: number;
   jobsToWarmUp: number;
+  /** Over which memory must not grow. */
   jobsForMemory: number;
   /** In the queue, while submits and jobs are measured. */
   waiting: number;
@@ -28,7 +30,8 @@ export const FULL: Pace = {
   submitMs: 3000,
   jobs: 2000,
   signedJobs: 1000,
-  jobsToWarmUp: 10_000,
+  warmUpMs: 10_000,
+  jobsToWarmUp: 4000,
   jobsForMemory: 100_000,
   waiting: 1_000_000,
   uploadMb: 100,
@@ -41,7 +44,8 @@ export const QUICK: Pace = {
   submitMs: 400,
   jobs: 300,
   signedJobs: 150,
-  jobsToWarmUp: 2000,
+  warmUpMs: 4000,
+  jobsToWarmUp: 1500,
   jobsForMemory: 6000,
   waiting: 100_000,
   uploadMb: 10,

@@ -38,7 +38,7 @@ export async function scanTargets({ folder, clamd, pace }: BenchOptions): Promis
   };
   // Not measured: code and connections get warm.
   for (const { scan } of systems.named("raw clamd", "Q", "peer", "P with clamd", "P alone", "empty"))
-    await scan(sample(4 * KB), { connections: 16, forMs: 1000 });
+    await scan(sample(4 * KB), { connections: 16, forMs: pace.warmUpMs });
 
   const lone = await measure(["Q", "P with clamd", "P alone", "empty"], 4 * KB, 1);
   const bySize = new Map<string, Rounds>();

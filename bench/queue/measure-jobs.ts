@@ -23,7 +23,7 @@ export async function jobRounds(sides: readonly Side[], options: JobsOptions): P
   const { jobs, signed, loopback, clamdPid, pace } = options;
   const work = (side: Side) => runJobs(side, loopback, { jobs, signed });
   // Not measured: code and connections get warm.
-  for (const side of sides) await work(side);
+  for (const side of sides) await runJobs(side, loopback, { jobs: pace.jobsToWarmUp, signed });
   return alternate(sides, { rounds: pace.rounds, clamdPid, work });
 }
 

@@ -10,7 +10,7 @@ export const AT_ONCE = [1, 16, 64];
 
 /** Not measured: code and connections to the store get warm. */
 export async function warmUp(sides: readonly Side[], urls: JobUrls, pace: Pace): Promise<void> {
-  for (const side of sides) await submit(side, urls, { connections: 16, forMs: pace.submitMs });
+  for (const side of sides) await submit(side, urls, { connections: 16, forMs: pace.warmUpMs });
 }
 
 export function submitRounds(
