@@ -5,7 +5,7 @@ import { installPackages, ownNode, root } from "./setup.mjs";
 
 installPackages("run");
 // As the first line of the program has it.
-const nursery = ["--min-semi-space-size=8", "--max-semi-space-size=8"];
+const nursery = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
 const program = join(root, "packages/server/bin/lazaret.mjs");
 const child = spawn(ownNode, [...nursery, program, "dev", ...process.argv.slice(2)], {
   stdio: "inherit",

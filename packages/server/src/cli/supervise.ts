@@ -21,7 +21,7 @@ import type { StartOrder, Up } from "./serving-process.ts";
 
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
 /** As bin/lazaret.mjs has it for a single process, and why. */
-const NURSERY = ["--min-semi-space-size=8", "--max-semi-space-size=8"];
+const NURSERY = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
 
 export interface SuperviseOptions extends RunOptions {
   settings: Settings;
