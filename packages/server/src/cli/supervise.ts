@@ -91,12 +91,18 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     try {
       const read = options.readKeys();
       const up = members.filter((each) => each.up);
-      const [count] = await Promise.all(up.map((each) => each.changeKeys(read)));
+      const told = await Promise.allSettled(up.map((each) => each.changeKeys(read)));
+      const taken = told.find((each) => each.status === "fulfilled");
+      const [refused] = told;
+      // All refuse keys that are not good, and keep the old ones.
+      if (!taken && refused?.status === "rejected") throw refused.reason;
       apiKeys = read;
+      // Who died or is silent would go on with the old ones: it comes back with these.
+      for (const [index, each] of up.entries()) if (told[index]?.status === "rejected") each.kill();
       // Who came meanwhile was started with the old ones.
       const late = members.filter((each) => each.up && !up.includes(each));
       await Promise.all(late.map((each) => each.changeKeys(read)));
-      log("reloaded", { api_keys: count ?? read.length });
+      log("reloaded", { api_keys: taken?.value ?? read.length });
     } catch (error) {
       log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
     }

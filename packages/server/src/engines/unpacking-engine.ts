@@ -36,6 +36,7 @@ export interface EngineParts {
  */
 export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }: EngineParts): Engine {
   let closed = false;
+  /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
 
   /** By what a file would be scanned now; nothing is looked up or kept without. */

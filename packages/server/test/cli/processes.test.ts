@@ -122,6 +122,31 @@ test("a key that was taken away is refused by a process that came back while the
   assert.equal(await run.stop(), 0);
 });
 
+test("a key that was taken away is refused by a process that died while it was told", async () => {
+  using folder = temporaryFolder();
+  const keys = join(folder.path, "keys");
+  writeFileSync(keys, "first-key-of-the-tests,second-key-of-the-tests");
+  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  const { run, scan, pids, lines } = service;
+  writeFileSync(keys, "first-key-of-the-tests");
+  const [silent = 0] = pids();
+  process.kill(silent, "SIGSTOP");
+  run.child.kill("SIGHUP");
+  // The other two are asked by turns, the silent one never answers.
+  const refused = async (): Promise<boolean> => {
+    const answer = await scan("second-key-of-the-tests", AbortSignal.timeout(2000)).catch(() => undefined);
+    return answer?.status === 401;
+  };
+  await until("the others refuse it", refused, { limitMs: 10_000 });
+  process.kill(silent, "SIGKILL");
+  await until("it is back", () => lines("process").some(({ state }) => state === "started"), { limitMs: 14_000 });
+  for (const pid of pids()) watchChild(pid);
+  await run.says(/"event":"reloaded"/);
+  for (let count = 0; count < 6; count += 1) assert.equal((await scan("second-key-of-the-tests")).status, 401);
+  assert.equal((await scan("first-key-of-the-tests")).status, 200);
+  assert.equal(await run.stop(), 0);
+});
+
 test("SIGTERM to one process replaces it, and costs no request that was under way", async () => {
   using folder = temporaryFolder();
   await using service = await threeProcesses(folder.path, env());

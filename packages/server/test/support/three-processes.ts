@@ -10,7 +10,7 @@ export interface Processes extends AsyncDisposable {
   url: string;
   /** Their numbers now, in no order. */
   pids(): number[];
-  scan(given?: string): Promise<Response>;
+  scan(given?: string, signal?: AbortSignal | null): Promise<Response>;
   lines(event: string): Record<string, unknown>[];
 }
 
@@ -26,7 +26,7 @@ export async function threeProcesses(folder: string, env: Record<string, string>
     port: Number(port),
     url,
     pids,
-    scan: (given = processesKey) =>
+    scan: (given = processesKey, signal = null) =>
       fetch(`${url}/api/v1/scan/sync/binary`, {
         method: "POST",
         // A connection for each, so that each process has some.
@@ -36,6 +36,7 @@ export async function threeProcesses(folder: string, env: Record<string, string>
           Connection: "close",
         },
         body: "hello",
+        signal,
       }),
     lines: (event) => linesOf(run).filter((line) => line.event === event),
     [Symbol.asyncDispose]: () => run[Symbol.asyncDispose](),
