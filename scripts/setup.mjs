@@ -20,6 +20,8 @@ export const testPrograms = {
   curl: ["curl"],
   openssl: ["openssl"],
   "p7zip-full": ["7z"],
+  // Its programs are on nobody's path.
+  postgresql: [13, 14, 15, 16, 17, 18].map((version) => `/usr/lib/postgresql/${version}/bin/postgres`),
 };
 
 /**

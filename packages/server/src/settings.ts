@@ -47,9 +47,43 @@ export const settingsTable = {
   }),
   dataDir: setting({ doc: "Folder for everything that must survive a restart.", parse: path, default: "./data" }),
   platform: setting({
-    doc: "`embedded` keeps everything in the data folder; `aws` uses SQS, DynamoDB, SNS, EventBridge, S3, SSM and Secrets Manager.",
-    parse: choice(["embedded", "aws"]),
+    doc: "`embedded` keeps everything in the data folder; `postgres` in a PostgreSQL database, for a fleet; `aws` uses SQS, DynamoDB, SNS, EventBridge, S3, SSM and Secrets Manager.",
+    parse: choice(["embedded", "postgres", "aws"]),
     default: "embedded",
+  }),
+  postgresUrl: setting({
+    doc: "The database, with platform postgres: postgresql://user:password@host:5432/name, `?sslmode=verify-full` for TLS.",
+    parse: (value) =>
+      value === "" || /^postgres(?:ql)?:\/\/./.test(value)
+        ? { value }
+        : { problem: "must be postgresql://user:password@host:port/name" },
+    default: "",
+    secret: true,
+  }),
+  postgresSchema: setting({
+    doc: "Schema for our tables in that database.",
+    parse: (value) =>
+      /^[a-z_][a-z0-9_]{0,54}$/.test(value)
+        ? { value }
+        : { problem: "must be a name of lower-case letters, digits and underscores, at most 55" },
+    default: "lazaret",
+  }),
+  postgresPool: setting({
+    doc: "Connections of one process to that database, at most; one more waits for news.",
+    parse: wholeNumber(1, 100),
+    default: "4",
+  }),
+  migrate: setting({
+    doc: "`on` brings the schema to this version at the start; with `off` a missing migration is an error, and `lazaret migrate` is run by hand.",
+    parse: choice(["on", "off"]),
+    default: "on",
+  }),
+  secretKey: setting({
+    doc: "Key that seals what clients sent, with platform postgres: 64 hex digits (openssl rand -hex 32), the same for all processes. Without it their jobs cannot be read.",
+    parse: (value) =>
+      /^(?:[0-9a-f]{64})?$/i.test(value) ? { value } : { problem: "must be 64 hex digits: openssl rand -hex 32" },
+    default: "",
+    secret: true,
   }),
   awsEndpoint: setting({
     doc: "Address of a stand-in for all services of AWS, for trying it out; AWS itself when empty.",

@@ -18,12 +18,16 @@ export const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as con
 
 type OperatorStore = Pick<JobStore, "deadLetters" | "browser"> & AsyncDisposable;
 
-/** The jobs of the local data folder, whether or not a server runs on it; those of AWS on that platform. */
+/** The jobs of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform. */
 export async function localStore(flags: Record<string, string | undefined>): Promise<OperatorStore> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
   if (settings.platform === "aws") {
     const { awsOperatorStore } = await import("../compose/platform.ts");
     return awsOperatorStore(settings);
+  }
+  if (settings.platform === "postgres") {
+    const { postgresOperatorStore } = await import("../compose/platform.ts");
+    return postgresOperatorStore(settings);
   }
   databaseIn(settings.dataDir);
   const { openJobStore } = await import("../platforms/embedded/job-store.ts");
@@ -105,7 +109,9 @@ export function keySettings(flags: { dataDir?: string }): Settings {
   if (settings.platform === "embedded") return settings;
   throw new CannotStart(
     "the signing key of this installation is no file",
-    "with platform aws it is the secret LAZARET_AWS_SIGNING_SECRET names in Secrets Manager; exchange it there",
+    settings.platform === "postgres"
+      ? "with platform postgres it is in the database; its public part is at /.well-known/lazaret/callback-key.pem"
+      : "with platform aws it is the secret LAZARET_AWS_SIGNING_SECRET names in Secrets Manager; exchange it there",
   );
 }
 

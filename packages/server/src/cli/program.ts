@@ -12,6 +12,7 @@ import { guardCommand } from "./guard.ts";
 import { jobsCommand } from "./jobs.ts";
 import { keysCommand } from "./keys.ts";
 import { listenCommand } from "./listen.ts";
+import { migrateCommand } from "./migrate.ts";
 import { openapiCommand } from "./openapi.ts";
 import { resultCommand } from "./result.ts";
 import { scanCommand } from "./scan.ts";
@@ -33,6 +34,7 @@ export function lazaret(): Command {
     .addCommand(serveCommand())
     .addCommand(doctorCommand())
     .addCommand(configCommand())
+    .addCommand(migrateCommand())
     .commandsGroup("Scan:")
     .addCommand(scanCommand())
     .addCommand(submitCommand())

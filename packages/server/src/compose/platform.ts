@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ObjectActions } from "../deliver/object-actions.ts";
 import { callbackSigner } from "../deliver/signature.ts";
+import type { SigningKeys } from "../deliver/signing-keys.ts";
 import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
 import type { Log } from "../log.ts";
@@ -13,6 +14,7 @@ import { folderObjects } from "../platforms/embedded/objects/objects.ts";
 import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
+import type { JobStoreOptions } from "../platforms/postgres/job-store.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
@@ -44,18 +46,29 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     );
   }
   // An api process publishes; whoever works off jobs also sends.
-  const sending = settings.role === "api" || !first ? undefined : await sendingParts(settings, log, now);
+  const sendingWith = async (keys: SigningKeys): Promise<SendingParts | undefined> =>
+    settings.role === "api" || !first ? undefined : await sendingParts(settings, keys, { log, now });
+  if (settings.platform === "postgres") {
+    // Loaded only when used, as is the driver.
+    const { postgresPlatform } = await import("../platforms/postgres/platform.ts");
+    const receivers = { subscriptions, targets };
+    return postgresPlatform({ ...postgresOptions(settings), stackName, now, receivers, sending: sendingWith });
+  }
+  const sending = await sendingWith(keyFiles({ dataDir, stackName }));
   return embeddedPlatform({ dataDir, stackName, now, upkeep: first, fanOut: { subscriptions, targets, sending } });
 }
 
-async function sendingParts(settings: Settings, log: Log, now: () => number): Promise<SendingParts> {
-  const { dataDir, scannerStackName: stackName, smtpUrl, mailFrom: from } = settings;
-  const keys = settings.signCallbackInvocations ? await keyFiles({ dataDir, stackName }).load() : undefined;
+async function sendingParts(
+  settings: Settings,
+  signingKeys: SigningKeys,
+  parts: Pick<SendingParts, "log" | "now">,
+): Promise<SendingParts> {
+  const { dataDir, smtpUrl, mailFrom: from } = settings;
+  const keys = settings.signCallbackInvocations ? await signingKeys.load() : undefined;
   return {
     dataDir,
     version,
-    log,
-    now,
+    ...parts,
     // Receivers are the operator's own choice, so any address will do.
     connector: (signal) => guardedConnector({ guard: { mayDial: () => true } }, signal),
     ...(smtpUrl !== "" && { mail: { smtpUrl, from } }),
@@ -83,9 +96,49 @@ export async function objectStore(settings: Settings, { now, ownUrl }: ObjectSto
     const { s3Objects } = await import("../platforms/aws/objects/objects.ts");
     return s3Objects(endpoint === "" ? {} : { endpoint, forcePathStyle: true });
   }
-  const { secretKey } = await prepareDataFolder(settings.dataDir);
+  const { secretKey } =
+    settings.platform === "postgres" ? postgresOptions(settings) : await prepareDataFolder(settings.dataDir);
   const bucketsDir = settings.bucketsDir || join(settings.dataDir, "buckets");
   return { ...folderObjects({ bucketsDir, linkBase: ownUrl, secretKey, now }), close: async () => {} };
+}
+
+/** Throws with all that is missing at once. */
+function postgresOptions(settings: Settings): JobStoreOptions {
+  const missing = [
+    ...(settings.postgresUrl === "" ? ["LAZARET_POSTGRES_URL"] : []),
+    ...(settings.secretKey === "" ? ["LAZARET_SECRET_KEY"] : []),
+  ];
+  if (missing.length > 0) {
+    throw new CannotStart(
+      `the PostgreSQL platform needs ${missing.join(" and ")}`,
+      "LAZARET_POSTGRES_URL=postgresql://user:password@host/name, and the same LAZARET_SECRET_KEY for all processes: openssl rand -hex 32",
+    );
+  }
+  return {
+    url: settings.postgresUrl,
+    pool: settings.postgresPool,
+    schema: settings.postgresSchema,
+    secretKey: Buffer.from(settings.secretKey, "hex"),
+    migrate: settings.migrate === "on",
+  };
+}
+
+/** Jobs and dead letters in PostgreSQL, for an operator's eyes. */
+export async function postgresOperatorStore(
+  settings: Settings,
+): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
+  const { openJobStore } = await import("../platforms/postgres/job-store.ts");
+  const store = await openJobStore({ ...postgresOptions(settings), migrate: false });
+  return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Brings the schema to this version, or only answers what that would do. */
+export async function migratePostgres(
+  settings: Settings,
+  { dryRun }: { dryRun: boolean },
+): Promise<readonly Readonly<Record<"name" | "sql", string>>[]> {
+  const { migrateDatabase } = await import("../platforms/postgres/job-store.ts");
+  return migrateDatabase({ ...postgresOptions(settings), dryRun });
 }
 
 const needed = {

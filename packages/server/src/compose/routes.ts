@@ -66,7 +66,7 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
 
 /** The document that a service with these settings serves. A test holds the two together. */
 export function openApiDocument(settings: Settings): Record<string, unknown> {
-  const folders = settings.s3Endpoint === "" && settings.platform === "embedded";
+  const folders = settings.s3Endpoint === "" && settings.platform !== "aws";
   return document({ role: settings.role, scans: true, folders }, { version });
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { temporaryFolder } from "../support/leftovers.ts";
+import { testPostgres } from "../support/postgres.ts";
 import { runCli } from "../support/run-cli.ts";
 
 /** Says at the end which packages of npm the process has loaded. */
@@ -38,12 +39,29 @@ async function packagesLoaded(env: Record<string, string>): Promise<string[]> {
   return [...run.stderr.matchAll(/^loaded: (.*)$/gm)].flatMap(([, names = ""]) => names.split(" "));
 }
 
-const ofVendors = (names: readonly string[]): string[] => names.filter((name) => /^@(aws-sdk|smithy)\//.test(name));
+const ofVendors = (names: readonly string[]): string[] =>
+  names.filter((name) => /^(@(aws-sdk|smithy)\/|pg)/.test(name));
 
-test("the embedded service loads no SDK of a vendor", async () => {
+test("the embedded service loads no SDK of a vendor and no driver of a database", async () => {
   const loaded = await packagesLoaded({});
   assert.ok(loaded.includes("undici"), `only ${loaded} were seen`);
   assert.deepEqual(ofVendors(loaded), []);
+});
+
+test("one on PostgreSQL loads its driver, and no SDK of a vendor", async () => {
+  await using server = await testPostgres();
+  const loaded = ofVendors(
+    await packagesLoaded({
+      LAZARET_PLATFORM: "postgres",
+      LAZARET_POSTGRES_URL: server.url,
+      LAZARET_SECRET_KEY: "5e".repeat(32),
+    }),
+  );
+  assert.ok(loaded.includes("pg"), `only ${loaded} were seen`);
+  assert.deepEqual(
+    loaded.filter((name) => name.startsWith("@")),
+    [],
+  );
 });
 
 test("one that keeps objects on S3 loads the SDK of S3, and of no other service", async () => {

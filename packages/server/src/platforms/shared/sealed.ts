@@ -20,7 +20,10 @@ export interface Sealer {
   readonly keyCheck: Uint8Array;
 }
 
-export type Label = readonly [what: "job" | "changes" | "reason" | "report" | "message" | "failure", id: string];
+export type Label = readonly [
+  what: "job" | "changes" | "reason" | "report" | "message" | "failure" | "key",
+  id: string,
+];
 
 /** First byte of everything sealed, so that another format can follow. Then salt, nonce, tag and the closed text. */
 const FORMAT = 1;

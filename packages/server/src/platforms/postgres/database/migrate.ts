@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Connections, Query } from "./connections.ts";
+import { DatabaseUnavailable, failureOf } from "./database-unavailable.ts";
+
+export interface Migration {
+  number: number;
+  /** The file's name. */
+  name: string;
+  /** The oldest code that can work with what it leaves, by the newest migration that code knows. */
+  oldest: number;
+  sql: string;
+}
+
+const folder = new URL("./migrations/", import.meta.url);
+
+/** All that this version knows, in order. A file is never changed once it was released, only added to by the next. */
+function migrations(): Migration[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
+  return names.sort().map((name) => {
+    const sql = readFileSync(new URL(name, folder), "utf8");
+    return { number: Number.parseInt(name, 10), name, oldest: Number(/^-- oldest: (\d+)\n/.exec(sql)?.[1]), sql };
+  });
+}
+
+export interface MigrateOptions {
+  /** Quoted. */
+  schema: string;
+  /** @internal tests bring others */
+  known?: readonly Migration[];
+}
+
+/** Applies what is missing, once, whoever else tries at the same moment. Answers the names. Throws `DatabaseUnavailable`. */
+export async function migrate(connections: Connections, options: MigrateOptions): Promise<string[]> {
+  const { schema, known = migrations() } = options;
+  // Asked without the lock first: it is the usual case, and needs no right to make anything.
+  if ((await pendingMigrations(connections, options)).length === 0) return [];
+  return await inWords(() =>
+    connections.use(async (query) => {
+      await query("BEGIN");
+      await query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`lazaret migrations ${schema}`]);
+      const [found] = await query<{ there: boolean }>("SELECT to_regnamespace($1) IS NOT NULL AS there", [schema]);
+      if (!found?.there) await query(`CREATE SCHEMA ${schema}`);
+      await query(
+        `CREATE TABLE IF NOT EXISTS ${schema}.migrations
+           (number int PRIMARY KEY, name text NOT NULL, oldest int NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
+      );
+      const pending = missing(await appliedIn(query, schema), known);
+      // Local to the transaction: the files name no schema.
+      await query(`SET LOCAL search_path = ${schema}`);
+      for (const { number, name, oldest, sql } of pending) {
+        await query(sql);
+        await query(`INSERT INTO ${schema}.migrations (number, name, oldest) VALUES ($1, $2, $3)`, [
+          number,
+          name,
+          oldest,
+        ]);
+      }
+      await query("COMMIT");
+      return pending.map(({ name }) => name);
+    }),
+  );
+}
+
+/** What `migrate` would apply. Throws `DatabaseUnavailable`, also when the schema is of a version that we cannot work with. */
+export async function pendingMigrations(connections: Connections, options: MigrateOptions): Promise<Migration[]> {
+  const { schema, known = migrations() } = options;
+  return missing(await inWords(() => connections.use((query) => appliedIn(query, schema))), known);
+}
+
+interface Applied {
+  number: number;
+  name: string;
+  oldest: number;
+}
+
+async function appliedIn(query: Query, schema: string): Promise<Applied[]> {
+  const [found] = await query<{ there: boolean }>("SELECT to_regclass($1) IS NOT NULL AS there", [
+    `${schema}.migrations`,
+  ]);
+  return found?.there ? await query<Applied>(`SELECT number, name, oldest FROM ${schema}.migrations`) : [];
+}
+
+function missing(applied: readonly Applied[], known: readonly Migration[]): Migration[] {
+  const newest = known.at(-1)?.number ?? 0;
+  const beyond = applied.find(({ oldest }) => oldest > newest);
+  if (beyond) {
+    throw new DatabaseUnavailable(
+      `cannot use the job database: ${beyond.name} was applied to it, and this lazaret is too old for that`,
+      "run the newer lazaret that applied it",
+    );
+  }
+  return known.filter(({ number }) => applied.every((each) => each.number !== number));
+}
+
+async function inWords<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const failure = failureOf(error);
+    throw failure.kind === "mistake" ? error : failure.error;
+  }
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Connections, Query } from "./connections.ts";
+import { DatabaseUnavailable, failureOf } from "./database-unavailable.ts";
+
+/** One kind of write, of which any number is one statement. */
+export interface BulkWrite<Args, Answer> {
+  /** What may be forgotten when the server crashes is not; nothing is by the end of a process. */
+  durable: boolean;
+  /** One statement. Answers in the order of what was asked. */
+  run(query: Query, asked: readonly Args[], batch: Batch): Promise<Answer[]>;
+}
+
+export interface Batch {
+  /** The same when it is tried again. */
+  id: string;
+  /** It was sent before, and no answer came: it may have been done already. */
+  repeated: boolean;
+}
+
+/** Writes of one process, in transactions that they share. Throws `DatabaseUnavailable`. */
+export interface WriteLane {
+  /** What is asked within one turn of the event loop, or while a commit is under way, shares the next commit. */
+  write<Args, Answer>(kind: BulkWrite<Args, Answer>, args: Args): Promise<Answer>;
+  /** Finishes what was asked before. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  kind: BulkWrite<unknown, unknown>;
+  args: unknown;
+  settle(answer: unknown): void;
+  fail(error: unknown): void;
+}
+
+/** So that no commit takes long, however many wait. */
+const LARGEST_BATCH = 500;
+/** How long a server may be away, for a restart or a failover, before we say so. */
+const TRIED_FOR_MS = 2000;
+const PAUSE_MS = 100;
+
+export function writeLane(connections: Connections): WriteLane {
+  const waiting: Waiting[] = [];
+  let flushing: Promise<void> | undefined;
+  let closed = false;
+
+  async function flush(): Promise<void> {
+    while (waiting.length > 0) {
+      await new Promise(setImmediate);
+      await writeAll(waiting.splice(0, LARGEST_BATCH));
+    }
+    flushing = undefined;
+  }
+
+  /** Never throws: each one is settled or failed. */
+  async function writeAll(asked: readonly Waiting[]): Promise<void> {
+    const batch: Batch = { id: randomUUID(), repeated: false };
+    const givenUpAt = performance.now() + TRIED_FOR_MS;
+    for (;;) {
+      // Once it is sent the server may do it though we hear nothing.
+      const sent = { yet: false };
+      try {
+        for (const [each, answer] of await tryOnce(asked, batch, sent)) each.settle(answer);
+        return;
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.kind === "lost") batch.repeated ||= sent.yet;
+        const mayTry = failure.kind === "lost" || failure.kind === "undone";
+        if (mayTry && performance.now() < givenUpAt) {
+          await pause(failure.kind === "lost" ? PAUSE_MS : Math.random() * PAUSE_MS);
+          continue;
+        }
+        // A mistake in one does not fail the others.
+        if (failure.kind === "mistake" && asked.length > 1) {
+          for (const each of asked) await writeAll([each]);
+          return;
+        }
+        // Those who came meanwhile would only wait as long again.
+        const failed = failure.kind === "lost" ? [...asked, ...waiting.splice(0)] : asked;
+        for (const { fail } of failed) fail(failure.kind === "mistake" ? error : failure.error);
+        return;
+      }
+    }
+  }
+
+  async function tryOnce(
+    asked: readonly Waiting[],
+    batch: Batch,
+    sent: { yet: boolean },
+  ): Promise<[Waiting, unknown][]> {
+    const kinds = [...Map.groupBy(asked, ({ kind }) => kind)];
+    const answers: [Waiting, unknown][] = [];
+
+    async function writeKinds(query: Query): Promise<void> {
+      sent.yet = true;
+      for (const [kind, all] of kinds) {
+        const found = await kind.run(
+          query,
+          all.map(({ args }) => args),
+          batch,
+        );
+        answers.push(...all.map((each, index): [Waiting, unknown] => [each, found[index]]));
+      }
+    }
+
+    await connections.use(async (query) => {
+      const durable = kinds.some(([kind]) => kind.durable);
+      if (durable && kinds.length === 1) return await writeKinds(query);
+      await query(durable ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off");
+      await writeKinds(query);
+      await query("COMMIT");
+    });
+    return answers;
+  }
+
+  return {
+    write<Args, Answer>(kind: BulkWrite<Args, Answer>, args: Args): Promise<Answer> {
+      if (closed) return Promise.reject(new DatabaseUnavailable("the job database is closed", "lazaret is stopping"));
+      return new Promise<Answer>((resolve, reject) => {
+        const settle = (answer: unknown): void => resolve(answer as Answer);
+        waiting.push({ kind: kind as BulkWrite<unknown, unknown>, args, settle, fail: reject });
+        flushing ??= flush();
+      });
+    },
+
+    async close() {
+      closed = true;
+      await flushing;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { jobCard } from "../../model/job-card.ts";
+import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
+import { pageOf } from "../shared/page.ts";
+import { jobOf } from "../shared/stored-job.ts";
+import { type BrowsedRow, deadLettersSql, openRow } from "./database/browse-sql.ts";
+import type { StoreParts } from "./database/store-parts.ts";
+
+/** So that no transaction takes long, however many dead letters there are. */
+const CHANGED_AT_ONCE = 1000;
+
+export function postgresDeadLetters({
+  connections,
+  wakeUps,
+  sealer,
+  schema: s,
+}: Omit<StoreParts, "lane">): DeadLetters {
+  const list = `${deadLettersSql(s)} WHERE $1::bigint IS NULL OR (buried_at, seq) < ($1, $2::bigint)
+    ORDER BY buried_at DESC, seq DESC LIMIT $3`;
+  const chosen = `seq IN (SELECT seq FROM ${s}.dead_letters WHERE $1::text[] IS NULL OR id = ANY ($1)
+    LIMIT ${CHANGED_AT_ONCE} FOR UPDATE SKIP LOCKED)`;
+  const redrive = `WITH gone AS (DELETE FROM ${s}.dead_letters WHERE ${chosen} RETURNING *), redriven AS (
+      INSERT INTO ${s}.jobs (seq, id, submitted_at, since, due_at, share, counts, sealed)
+      SELECT seq, id, submitted_at, ${s}.now_ms(), ${s}.now_ms(), share, '{}', sealed FROM gone
+    )
+    SELECT count(*) AS count FROM gone`;
+  const purge = `WITH gone AS (DELETE FROM ${s}.dead_letters WHERE ${chosen} RETURNING 1) SELECT count(*) AS count FROM gone`;
+  const expire = `DELETE FROM ${s}.dead_letters WHERE seq IN (SELECT seq FROM ${s}.dead_letters
+      WHERE buried_at <= $1 ORDER BY buried_at LIMIT ${CHANGED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+    RETURNING id, buried_at AS "buriedAt"`;
+
+  function letterOf(browsed: BrowsedRow): DeadLetter {
+    const { id, submittedAt, buriedAt, reason, stored } = openRow(browsed, sealer);
+    return { id, submittedAt, buriedAt: buriedAt ?? 0, reason, job: stored && jobCard(jobOf(id, stored)) };
+  }
+
+  async function countOf(sql: string, values: readonly unknown[]): Promise<number> {
+    const [found] = await connections.query<{ count: number }>(sql, values);
+    return found?.count ?? 0;
+  }
+
+  /** Ends when all are done that were there at the start, though some may be buried again meanwhile. */
+  async function inSteps(sql: string, ids: readonly string[] | "all"): Promise<number> {
+    const buried = await countOf(`SELECT count(*) AS count FROM ${s}.dead_letters`, []);
+    let total = 0;
+    while (total < buried) {
+      const count = await countOf(sql, [ids === "all" ? null : ids]);
+      if (count === 0) break;
+      total += count;
+    }
+    return total;
+  }
+
+  return {
+    async list({ limit, after }) {
+      const [buriedAt, seq] = after === undefined ? [null, null] : after.split(".").map(Number);
+      const rows = await connections.query<BrowsedRow>(list, [buriedAt, seq, limit + 1]);
+      return pageOf(rows, { limit, entryOf: letterOf, placeOf: (row) => `${row.buriedAt}.${row.seq}` });
+    },
+
+    async show(id) {
+      const [row] = await connections.query<BrowsedRow>(`${deadLettersSql(s)} WHERE id = $1`, [id]);
+      return row && letterOf(row);
+    },
+
+    async redrive(ids) {
+      const count = await inSteps(redrive, ids);
+      if (count > 0) wakeUps.jobs.ring();
+      return count;
+    },
+
+    purge: (ids) => inSteps(purge, ids),
+
+    async expire(buriedBy) {
+      const all: ExpiredLetter[] = [];
+      for (;;) {
+        const some = await connections.query<ExpiredLetter>(expire, [buriedBy]);
+        if (some.length === 0) return all;
+        all.push(...some);
+      }
+    },
+
+    countBefore: (buriedBy) =>
+      countOf(`SELECT count(*) AS count FROM ${s}.dead_letters WHERE buried_at <= $1`, [buriedBy]),
+  };
+}

@@ -1,0 +1,204 @@
+import { type Job, shareOf } from "../../model/job.ts";
+import type { Settlement } from "../../model/settlement.ts";
+import {
+  type HeldShares,
+  type JobQueue,
+  LEASE_SECONDS,
+  type Lease,
+  MAX_ATTEMPTS,
+  type QueueCounts,
+} from "../../queue/job-queue.ts";
+import { jobOf, storedJob } from "../shared/stored-job.ts";
+import { UNREADABLE } from "./database/browse-sql.ts";
+import { DatabaseUnavailable } from "./database/database-unavailable.ts";
+import { type Held, type Holder, jobWrites, type Written } from "./database/job-writes.ts";
+import type { StoreParts } from "./database/store-parts.ts";
+import { countJobs, type LeasedRow, leaseSql, rebaseSql, sharesSql, sweepSql } from "./database/take-sql.ts";
+
+/** Other processes add jobs too, and a notification of that may be lost. */
+const LONGEST_WAIT_MS = 1000;
+const LEASE_MS = LEASE_SECONDS * 1000;
+/** For a clock that was wrong for a moment only, in which a process wrote that died. */
+const REBASE_EVERY_MS = 600_000;
+const SWEEP_EVERY_MS = 10_000;
+
+/** Enough that no two shares are taken for one. */
+const SHARE_BYTES = 12;
+
+/** The jobs of one share. */
+interface ShareLine {
+  share: string;
+  /** Of them, by the worker that asks. */
+  held: number;
+  /** When the first of them is due. */
+  dueAt: number;
+}
+
+export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: StoreParts): JobQueue {
+  const writes = jobWrites({ sealer, schema, shareDigest: digestOf });
+  const sql = {
+    shares: sharesSql(schema),
+    lease: leaseSql(schema),
+    rebase: rebaseSql(schema),
+    sweep: sweepSql(schema),
+  };
+  /** The newest time that the database told us: a clock that is behind it was set back. */
+  let latest = Number.POSITIVE_INFINITY;
+  let rebasedAt = 0;
+  let sweptAt = Number.NEGATIVE_INFINITY;
+
+  /** What is in clear must not show whose job it is. */
+  function digestOf(share: string): string {
+    return Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+  }
+
+  /** Shares that may be taken from, whether or not a job of theirs is due already. */
+  async function openShares(shares: HeldShares | undefined): Promise<{ now: number; lines: ShareLine[] }> {
+    const held = new Map([...(shares?.held ?? [])].map(([share, count]) => [digestOf(share), count]));
+    const rows = await connections.query<{ now: number; share: string | null; dueAt: number }>(sql.shares);
+    const lines = rows.flatMap(({ share, dueAt }) =>
+      share === null ? [] : { share, dueAt, held: held.get(share) ?? 0 },
+    );
+    return {
+      now: rows[0]?.now ?? 0,
+      lines: lines.filter((line) => line.held < (shares?.perShare ?? Number.POSITIVE_INFINITY)),
+    };
+  }
+
+  /**
+   * A clock that was set back would make jobs wait as long as it was wrong. So a job whose delay or lease began in the future
+   * waits its whole length again, from now on; never longer.
+   */
+  async function careForTime(now: number): Promise<boolean> {
+    const due = now < latest || performance.now() - rebasedAt >= REBASE_EVERY_MS;
+    latest = now;
+    if (due) {
+      await connections.query(sql.rebase);
+      rebasedAt = performance.now();
+    }
+    return due;
+  }
+
+  /** Results that are over, and what else has had its time; on the side of a take, because workers take all the time. */
+  async function sweep(): Promise<void> {
+    if (performance.now() - sweptAt < SWEEP_EVERY_MS) return;
+    sweptAt = performance.now();
+    for (const statement of sql.sweep) await connections.query(statement);
+  }
+
+  async function leaseSome(quotas: ReadonlyMap<string, number>): Promise<{ rows: LeasedRow[]; buried: number }> {
+    const wanted = [[...quotas.keys()], [...quotas.values()]];
+    const rows = await connections.query<LeasedRow & { buried: number; seq: number | null }>(sql.lease, [
+      ...wanted,
+      MAX_ATTEMPTS,
+      LEASE_MS,
+    ]);
+    return { rows: rows.filter(({ seq }) => seq !== null), buried: rows[0]?.buried ?? 0 };
+  }
+
+  /** Undefined when it cannot be read, and was buried. */
+  async function leaseOf({ id, token, attempt, sealed, ...row }: LeasedRow): Promise<Lease | undefined> {
+    const holder = { id, token };
+    const content = sealer.unseal(sealed, ["job", id]);
+    if (content === undefined) {
+      await lane.write(writes.bury, { ...holder, reason: UNREADABLE });
+      return undefined;
+    }
+    const held = (job: Job): Held => ({ ...holder, job: storedJob(job) });
+    return {
+      job: jobOf(id, { ...row, content }),
+      attempt,
+      extend: async () => sure(await lane.write(writes.extend, { ...holder, leaseMs: LEASE_MS })),
+      save: async (job) => sure(await lane.write(writes.save, held(job))),
+      settle: (settlement) => settle(holder, settlement),
+    };
+  }
+
+  async function settle(holder: Holder, settlement: Settlement): Promise<boolean> {
+    if (settlement.kind === "done") return sure(await lane.write(writes.finish, holder));
+    const held = { ...holder, job: storedJob(settlement.job) };
+    if (settlement.kind === "buried") {
+      return sure(await lane.write(writes.bury, { ...held, reason: settlement.reason }));
+    }
+    const delayMs = Math.round(settlement.afterSeconds * 1000);
+    const written = sure(await lane.write(writes.putBack, { ...held, delayMs }));
+    if (written) wakeUps.jobs.ring();
+    return written;
+  }
+
+  function sure({ written, now }: Written): boolean {
+    latest = Math.max(latest, now);
+    if (written !== undefined) return written;
+    throw new DatabaseUnavailable(
+      "cannot tell whether the job was written: the connection was lost",
+      "lazaret goes on by itself; the job runs again if it was not",
+    );
+  }
+
+  return {
+    async add(job) {
+      const { now } = await lane.write(writes.add, { id: job.id, traceId: job.traceId, job: storedJob(job) });
+      latest = Math.max(latest, now);
+      wakeUps.jobs.ring();
+    },
+
+    async take(limit, shares) {
+      await sweep();
+      const held = new Map(shares?.held);
+      const leases: Lease[] = [];
+      for (;;) {
+        const { now, lines } = await openShares(shares && { ...shares, held });
+        if (await careForTime(now)) continue;
+        const left = limit - leases.length;
+        const quotas = divide(
+          left,
+          lines.filter(({ dueAt }) => dueAt <= now),
+          shares?.perShare,
+        );
+        if (quotas.size === 0) return leases;
+        const { rows, buried } = await leaseSome(quotas);
+        const found = (await Promise.all(rows.map(leaseOf))).filter((lease) => lease !== undefined);
+        leases.push(...found);
+        for (const { job } of found) held.set(shareOf(job), (held.get(shareOf(job)) ?? 0) + 1);
+        if (leases.length === limit) return leases;
+        // There are no more, or somebody else is at them.
+        if (found.length + buried === 0 || (quotas.size === 1 && lines.length === 1 && buried === 0)) return leases;
+      }
+    },
+
+    async wait(signal, shares) {
+      const { rings } = wakeUps.jobs;
+      // Who cannot ask waits the whole time, and then hears from `take` what is wrong.
+      const { now, lines } = await openShares(shares).catch(() => ({ now: 0, lines: [] }));
+      if (wakeUps.jobs.rings !== rings) return;
+      const ms = Math.min(LONGEST_WAIT_MS, ...lines.map(({ dueAt }) => dueAt - now));
+      if (ms > 0) await wakeUps.jobs.sleep(ms, signal);
+    },
+
+    counts: (): Promise<QueueCounts> => countJobs(connections.query, schema),
+  };
+}
+
+/**
+ * How many to take of each share: one after the other to the share that holds least by then, of several such to the one whose
+ * job has been due longest. A share that has fewer leaves its part to the next round.
+ */
+function divide(limit: number, lines: readonly ShareLine[], perShare = Number.POSITIVE_INFINITY): Map<string, number> {
+  const quotas = new Map<string, number>();
+  if (lines.length === 1 && lines[0]) {
+    const quota = Math.min(limit, perShare - lines[0].held);
+    return quota > 0 ? quotas.set(lines[0].share, quota) : quotas;
+  }
+  const open = lines.map((line) => ({ ...line }));
+  for (let given = 0; given < limit && open.length > 0; given += 1) {
+    const next = open.reduce((best, line) => (isBefore(line, best) ? line : best));
+    quotas.set(next.share, (quotas.get(next.share) ?? 0) + 1);
+    next.held += 1;
+    if (next.held >= perShare) open.splice(open.indexOf(next), 1);
+  }
+  return quotas;
+}
+
+function isBefore(one: ShareLine, other: ShareLine): boolean {
+  return one.held < other.held || (one.held === other.held && one.dueAt < other.dueAt);
+}

@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import type { CallbackFailures } from "../../deliver/callback-failures.ts";
+import type { ResultStore } from "../../deliver/result-store.ts";
+import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
+import type { UsageMeter } from "../../scan/usage-meter.ts";
+import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
+import { type Sealer, sealer } from "../shared/sealed.ts";
+import { postgresCallbackFailures } from "./callback-failures.ts";
+import { type ConnectionOptions, type Connections, connections } from "./database/connections.ts";
+import { DatabaseUnavailable } from "./database/database-unavailable.ts";
+import { migrate, pendingMigrations } from "./database/migrate.ts";
+import type { StoreParts } from "./database/store-parts.ts";
+import { wakeUps } from "./database/wake-ups.ts";
+import { type BulkWrite, writeLane } from "./database/write-lane.ts";
+import { postgresDeadLetters } from "./dead-letters.ts";
+import { postgresBrowser } from "./job-browser.ts";
+import { postgresQueue } from "./job-queue.ts";
+import { postgresOutbox } from "./outbox.ts";
+import { postgresResults } from "./results.ts";
+import { postgresUsage } from "./usage.ts";
+
+/** Jobs, results and messages in one schema, which any number of processes on any number of machines share. */
+export interface JobStore extends StoreParts {
+  queue: JobQueue;
+  results: ResultStore;
+  deadLetters: DeadLetters;
+  browser: JobBrowser;
+  outbox: Outbox;
+  callbackFailures: CallbackFailures;
+  usage: UsageMeter;
+  /** Writes a row that is there already. Throws `DatabaseUnavailable`. */
+  tryToWrite(): Promise<void>;
+  /** Finishes what was asked before, and ends all waiting. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions extends ConnectionOptions {
+  schema: string;
+}
+
+export interface JobStoreOptions extends DatabaseOptions {
+  secretKey: Uint8Array;
+  /** False where an operator applies migrations by hand. */
+  migrate: boolean;
+  outboxLimits?: OutboxLimits;
+}
+
+/** Throws `DatabaseUnavailable`, with a hint, when the database cannot be used. */
+export async function openJobStore(options: JobStoreOptions): Promise<JobStore> {
+  await using undo = new AsyncDisposableStack();
+  const ways = connections(options);
+  undo.defer(ways.close);
+  const schema = `"${options.schema}"`;
+  if (options.migrate) await migrate(ways, { schema });
+  else await refusePending(ways, schema);
+  const secrets = sealer(options.secretKey);
+  await checkKey(ways, secrets, schema);
+
+  const lane = writeLane(ways);
+  const parts: StoreParts = {
+    connections: ways,
+    lane,
+    wakeUps: wakeUps(ways, { channel: `lazaret_${options.schema}`.slice(0, 63), origin: randomUUID() }),
+    sealer: secrets,
+    schema,
+  };
+  const writeAgain: BulkWrite<undefined, undefined> = {
+    durable: true,
+    async run(query, asked) {
+      await query(`UPDATE ${schema}.seal SET key_check = key_check`);
+      return asked.map(() => undefined);
+    },
+  };
+  undo.move();
+  return {
+    ...parts,
+    queue: postgresQueue(parts),
+    results: postgresResults(parts),
+    deadLetters: postgresDeadLetters(parts),
+    browser: postgresBrowser(parts),
+    callbackFailures: postgresCallbackFailures(parts),
+    usage: postgresUsage(parts),
+    outbox: postgresOutbox(parts, options.outboxLimits),
+    tryToWrite: () => lane.write(writeAgain, undefined),
+    async close() {
+      await lane.close();
+      await parts.wakeUps.close();
+      await ways.close();
+    },
+  };
+}
+
+/** Applies the migrations that are missing, or only answers them. */
+export async function migrateDatabase(options: DatabaseOptions & { dryRun: boolean }): Promise<readonly Named[]> {
+  await using undo = new AsyncDisposableStack();
+  const ways = connections(options);
+  undo.defer(ways.close);
+  const schema = `"${options.schema}"`;
+  const pending = await pendingMigrations(ways, { schema });
+  if (options.dryRun) return pending;
+  const applied = await migrate(ways, { schema });
+  return pending.filter(({ name }) => applied.includes(name));
+}
+
+type Named = Readonly<Record<"name" | "sql", string>>;
+
+async function refusePending(ways: Connections, schema: string): Promise<void> {
+  const pending = await pendingMigrations(ways, { schema });
+  if (pending.length === 0) return;
+  throw new DatabaseUnavailable(
+    `the job database lacks ${pending.map(({ name }) => name).join(", ")}, and LAZARET_MIGRATE is off`,
+    "run lazaret migrate; lazaret migrate --dry-run prints the SQL",
+  );
+}
+
+/** The first process writes down which key this database is sealed with; a process with another one is refused. */
+async function checkKey(ways: Connections, { keyCheck }: Sealer, schema: string): Promise<void> {
+  const find = (): Promise<{ keyCheck: Buffer }[]> => ways.query(`SELECT key_check AS "keyCheck" FROM ${schema}.seal`);
+  let [found] = await find();
+  if (!found) {
+    await ways.query(`INSERT INTO ${schema}.seal (key_check) VALUES ($1) ON CONFLICT DO NOTHING`, [keyCheck]);
+    [found] = await find();
+  }
+  if (found?.keyCheck.equals(keyCheck)) return;
+  throw new DatabaseUnavailable(
+    "the jobs of this database were sealed with another key",
+    "LAZARET_SECRET_KEY must be the same for all processes on one database, and stay",
+  );
+}

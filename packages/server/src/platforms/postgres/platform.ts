@@ -1,0 +1,53 @@
+import { messageId } from "../../deliver/event-bus.ts";
+import type { SigningKeys } from "../../deliver/signing-keys.ts";
+import type { Platform } from "../platform.ts";
+import { type FanOutOptions, type SendingParts, startFanOut } from "../shared/messages/fan-out.ts";
+import { postgresBus } from "./event-bus.ts";
+import { postgresTopic } from "./findings-topic.ts";
+import { type JobStoreOptions, openJobStore } from "./job-store.ts";
+import { postgresKeys } from "./signing-keys.ts";
+
+export interface PostgresOptions extends Omit<JobStoreOptions, "outboxLimits"> {
+  stackName: string;
+  now: () => number;
+  /** Who receives what is published. */
+  receivers: Pick<FanOutOptions, "subscriptions" | "targets">;
+  /** How it is sent, with the keys of this platform; undefined sends nothing: another process does. */
+  sending(keys: SigningKeys): Promise<SendingParts | undefined>;
+}
+
+/** Messages under way when everything stops; the rest is sent by another process. */
+const FAN_OUT_GRACE_MS = 2000;
+
+/** Everything in one PostgreSQL database, for any number of processes on any number of machines. */
+export async function postgresPlatform(options: PostgresOptions): Promise<Platform> {
+  const { stackName, now, receivers, secretKey } = options;
+  await using undo = new AsyncDisposableStack();
+  const store = await openJobStore(options);
+  undo.defer(store.close);
+  const signingKeys = postgresKeys(store, stackName);
+  const sending = await options.sending(signingKeys);
+  const fanOut = startFanOut({ outbox: store.outbox, stackName, ...receivers, sending });
+  undo.move();
+  const { queue, results, deadLetters, browser, callbackFailures, usage, tryToWrite } = store;
+  return {
+    queue,
+    results,
+    deadLetters,
+    browser,
+    callbackFailures,
+    usage,
+    tryToWrite,
+    signingKeys,
+    topic: postgresTopic(store, { stackName, subscriptions: receivers.subscriptions, now }),
+    eventBus: postgresBus(store, receivers.targets),
+    receiverCounts: fanOut.counts,
+    tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
+    account: "000000000000",
+    region: "local",
+    async close() {
+      await fanOut.stop(FAN_OUT_GRACE_MS);
+      await store.close();
+    },
+  };
+}
