@@ -13,8 +13,11 @@ export interface Migration {
 
 const folder = new URL("./migrations/", import.meta.url);
 
-/** All that this version knows, in order. A file is never changed once it was released, only added to by the next. */
-function migrations(): Migration[] {
+/**
+ * All that this version knows, in order. A file is never changed once it was released, only added to by the next.
+ * @internal a test adds another
+ */
+export function migrations(): Migration[] {
   const names = readdirSync(folder).filter((name) => name.endsWith(".sql"));
   return names.sort().map((name) => {
     const sql = readFileSync(new URL(name, folder), "utf8");

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { QueueUnavailable } from "../../src/model/faults.ts";
+import { done } from "../../src/model/settlement.ts";
+import { postgresProxy } from "../support/postgres-proxy.ts";
+import { postgresPlace, postgresStores } from "../support/postgres-stores.ts";
+import { takeOne } from "./job-queue.ts";
+import { cleanReport, sampleJob } from "./sample-job.ts";
+
+/** Two processes on one schema; the answers to one of them can be lost. */
+async function twoProcesses() {
+  const all = new AsyncDisposableStack();
+  const place = all.use(await postgresPlace());
+  const proxy = all.use(await postgresProxy(place.server.url));
+  const cut = all.use(await postgresStores(place, { ...place.options, url: proxy.url, pool: 1 }));
+  const other = all.use(await postgresStores(place));
+  // A connection is open, so that what is lost next is the answer to a statement.
+  await cut.queue.counts();
+  return { proxy, cut, other, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
+
+test("a job whose acknowledgement was lost on the way is there once", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut, other } = parts;
+  const job = sampleJob();
+  proxy.loseNextAnswer(async () => {});
+  await cut.queue.add(job);
+  assert.deepEqual((await takeOne(other)).job, job);
+});
+
+test("and is not there again when another process has finished it meanwhile", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut, other } = parts;
+  const jobs = [sampleJob(), sampleJob(), sampleJob()];
+  proxy.loseNextAnswer(async () => {
+    for (const lease of await other.queue.take(10)) await lease.settle(done);
+  });
+  await Promise.all(jobs.map((job) => cut.queue.add(job)));
+  assert.deepEqual((await other.browser.list({ limit: 10 })).entries, []);
+});
+
+test("progress whose acknowledgement was lost is saved, and the lease holds", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut } = parts;
+  const job = sampleJob();
+  await cut.queue.add(job);
+  const lease = await takeOne(cut);
+  proxy.loseNextAnswer(async () => {});
+  assert.equal(await lease.save({ ...job, report: cleanReport }), true);
+  assert.equal(await lease.settle(done), true);
+});
+
+test("a settlement whose answer was lost is not called lost: nobody knows, and the job is settled", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut, other } = parts;
+  await cut.queue.add(sampleJob());
+  const lease = await takeOne(cut);
+  proxy.loseNextAnswer(async () => {});
+  await assert.rejects(lease.settle(done), QueueUnavailable);
+  assert.deepEqual((await other.browser.list({ limit: 10 })).entries, []);
+});
+
+test("a result and messages that are written in the turn of a settlement are in its transaction", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut, other } = parts;
+  const job = sampleJob({ traceId: "together" });
+  await cut.queue.add(job);
+  const lease = await takeOne(cut);
+  // The answer to BEGIN is lost: nothing of the first try may be there, all of the second.
+  proxy.loseNextAnswer(async () => {
+    assert.equal((await other.browser.list({ limit: 10 })).entries.length, 1);
+    assert.equal(await other.results.find("together"), undefined);
+  });
+  const { id: jobId, submittedAt } = job;
+  await Promise.all([
+    cut.results.keep({ traceId: "together", jobId, submittedAt }, cleanReport),
+    cut.outbox.add([{ id: "m", receiver: "r", body: "{}" }]),
+    lease.settle(done),
+  ]);
+  assert.deepEqual(await other.results.find("together"), cleanReport);
+  assert.equal((await other.outbox.counts())[0]?.waiting, 1);
+  assert.deepEqual((await other.browser.list({ limit: 10 })).entries, []);
+});
