@@ -5,13 +5,12 @@ import type { Settings } from "../../src/settings.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { fileServer } from "../support/file-server.ts";
 import "../support/leftovers.ts";
-import { newSchema, sharedPostgres } from "../support/postgres.ts";
+import { newSchema, type TestPostgres, testPostgres } from "../support/postgres.ts";
 import { type TestService, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 /** What all processes of one fleet share; each has a data folder of its own, as on a machine of its own. */
-async function fleetSettings(): Promise<Partial<Settings>> {
-  const { url } = await sharedPostgres();
+function fleetSettings({ url }: TestPostgres): Partial<Settings> {
   return {
     platform: "postgres",
     postgresUrl: url,
@@ -35,7 +34,8 @@ function submit(service: TestService, body: object): Promise<Response> {
 test("two APIs and two workers on one database: a job from one reaches its callback, and its result is on the other", async () => {
   await using files = await fileServer();
   await using receiver = await callbackReceiver(answering(200));
-  const fleet = await fleetSettings();
+  await using server = await testPostgres();
+  const fleet = fleetSettings(server);
   // All of them start at once on an empty database.
   const started = await Promise.all([
     testService({ ...fleet, role: "api" }),
@@ -78,4 +78,36 @@ test("two APIs and two workers on one database: a job from one reaches its callb
   const runs = (): number => workers.flatMap(({ lines }) => lines.filter(({ event }) => event === "job")).length;
   await until("the last job is logged", () => runs() >= count);
   assert.equal(runs(), count, "each job ran once");
+});
+
+test("while the server is away jobs are refused with 503 and readiness names the queue; then all goes on by itself", async () => {
+  await using files = await fileServer();
+  await using server = await testPostgres({ durable: true });
+  await using service = await testService(fleetSettings(server));
+  const job = (trace_id: string): object => ({ download_url: `${files.origin}/eicar`, trace_id });
+  const result = async (traceId: string): Promise<number> =>
+    (await service.call(`/api/v1/scan/async/result?trace_id=${traceId}`)).status;
+  assert.equal((await submit(service, job("before"))).status, 201);
+  await until("the first is done", async () => (await result("before")) === 200, { limitMs: 60_000 });
+
+  await server.kill();
+  // A process of the server may outlive it for a moment, and what that has written is as durable.
+  const taken: string[] = [];
+  let refused = await submit(service, job("meanwhile-0"));
+  while (refused.status === 201 && taken.length < 1000) {
+    taken.push(`meanwhile-${taken.length}`);
+    refused = await submit(service, job(`meanwhile-${taken.length}`));
+  }
+  assert.equal(refused.status, 503);
+  assert.ok(refused.headers.has("retry-after"));
+  const readiness = await fetch(`${service.url}/readyz?verbose`);
+  assert.equal(readiness.status, 503);
+  assert.match(await readiness.text(), /queue/);
+
+  await server.start();
+  await until("jobs are taken again", async () => (await submit(service, job("after"))).status === 201);
+  for (const each of [...taken, "after", "before"]) {
+    await until(`${each} is done`, async () => (await result(each)) === 200, { limitMs: 60_000 });
+  }
+  await until("it is ready", async () => (await fetch(`${service.url}/readyz`)).status !== 503);
 });

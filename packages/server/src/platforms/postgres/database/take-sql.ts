@@ -78,7 +78,7 @@ export function sweepSql(s: string): readonly string[] {
   ];
 }
 
-/** So many are counted one by one; beyond it the server's own estimate is added. */
+/** So many are counted one by one; of more, these stand for all that the server estimates there are. */
 const COUNTED_AT_MOST = 100_000;
 
 export async function countJobs(query: Query, s: string): Promise<QueueCounts> {
@@ -95,10 +95,10 @@ export async function countJobs(query: Query, s: string): Promise<QueueCounts> {
     [`${s}.jobs`],
   );
   if (!found) throw new Error("the database counted nothing");
-  const more = found.counted < COUNTED_AT_MOST ? 0 : Math.max(0, Math.round(found.estimate) - COUNTED_AT_MOST);
+  const times = found.counted < COUNTED_AT_MOST ? 1 : Math.max(1, found.estimate / COUNTED_AT_MOST);
   return {
-    ready: found.ready + more,
-    delayed: found.delayed,
+    ready: Math.round(found.ready * times),
+    delayed: Math.round(found.delayed * times),
     leased: found.leased,
     buried: found.buried,
     oldestSeconds: Math.max(0, found.oldestMs ?? 0) / 1000,
