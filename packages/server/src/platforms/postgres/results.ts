@@ -12,6 +12,7 @@ interface Kept {
 export function postgresResults({ connections, lane, sealer, schema }: StoreParts): ResultStore {
   const keep: BulkWrite<Kept, void> = {
     durable: true,
+    bytesOf: ({ report }) => report.length,
     async run(query, all) {
       await query(
         `UPDATE ${schema}.results SET sealed = kept.sealed, expires_at = ${schema}.now_ms() + $4::bigint

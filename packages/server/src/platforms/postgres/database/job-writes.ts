@@ -55,6 +55,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
   return {
     add: {
       durable: true,
+      bytesOf: ({ job }) => job.content.length,
       async run(query, all, batch) {
         const rows = await query<{ now: number }>(addSql(s), [
           batch.id,
@@ -116,7 +117,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
   };
 
   /** One statement that writes where the lease is still held, and says where that was. */
-  function heldWrite<Args extends Holder>(
+  function heldWrite<Args extends Holder & { job?: StoredJob }>(
     durable: boolean,
     sql: string,
     more: (all: readonly Args[]) => readonly unknown[],
@@ -127,6 +128,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
       SELECT ${now} AS now, coalesce(array_agg(id), '{}') AS ids FROM written`;
     return {
       durable,
+      bytesOf: ({ job }) => job?.content.length ?? 0,
       async run(query: Query, all: readonly Args[], { repeated }: Batch): Promise<Written[]> {
         const values = [all.map(({ id }) => id), all.map(({ token }) => token), ...more(all)];
         const [found] = await query<{ now: number; ids: string[] }>(statement, values);

@@ -48,6 +48,7 @@ export function outboxWrites({ sealer, schema: s }: { sealer: Sealer; schema: st
   return {
     post: {
       durable: true,
+      bytesOf: ({ body }) => body.length,
       async run(query, all) {
         const rows = await query<Kept>(
           `WITH added AS (

@@ -7,6 +7,8 @@ import { DatabaseUnavailable, failureOf } from "./database-unavailable.ts";
 export interface BulkWrite<Args, Answer> {
   /** What may be forgotten when the server crashes is not; nothing is by the end of a process. */
   durable: boolean;
+  /** How much one brings along; nothing to speak of where it is left out. */
+  bytesOf?(args: Args): number;
   /** One statement. Answers in the order of what was asked. */
   run(query: Query, asked: readonly Args[], batch: Batch): Promise<Answer[]>;
 }
@@ -33,8 +35,9 @@ interface Waiting {
   fail(error: unknown): void;
 }
 
-/** So that no commit takes long, however many wait. */
+/** So that no commit takes long, however many wait, and no statement gets too large. */
 const LARGEST_BATCH = 500;
+const LARGEST_BATCH_BYTES = 8 * 1024 * 1024;
 /** How long a server may be away, for a restart or a failover, before we say so. */
 const TRIED_FOR_MS = 2000;
 const PAUSE_MS = 100;
@@ -47,9 +50,18 @@ export function writeLane(connections: Connections): WriteLane {
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       await new Promise(setImmediate);
-      await writeAll(waiting.splice(0, LARGEST_BATCH));
+      await writeAll(waiting.splice(0, batchSize()));
     }
     flushing = undefined;
+  }
+
+  function batchSize(): number {
+    let bytes = 0;
+    const beyond = waiting.findIndex(({ kind, args }, index) => {
+      bytes += kind.bytesOf?.(args) ?? 0;
+      return index === LARGEST_BATCH || (index > 0 && bytes > LARGEST_BATCH_BYTES);
+    });
+    return beyond === -1 ? waiting.length : beyond;
   }
 
   /** Never throws: each one is settled or failed. */
