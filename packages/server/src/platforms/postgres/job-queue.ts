@@ -73,7 +73,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
     const due = now < latest || performance.now() - rebasedAt >= REBASE_EVERY_MS;
     latest = now;
     if (due) {
-      await connections.query(sql.rebase);
+      for (let more = true; more; ) more = (await connections.query<{ more: boolean }>(sql.rebase))[0]?.more ?? false;
       rebasedAt = performance.now();
     }
     return due;
@@ -92,6 +92,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
       ...wanted,
       MAX_ATTEMPTS,
       LEASE_MS,
+      Math.max(...quotas.values()),
     ]);
     return { rows: rows.filter(({ seq }) => seq !== null), buried: rows[0]?.buried ?? 0 };
   }

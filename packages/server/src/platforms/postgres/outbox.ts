@@ -30,11 +30,14 @@ export function postgresOutbox(parts: StoreParts, limits: OutboxLimits = outboxL
   const now = `${s}.now_ms()`;
   const writes = outboxWrites({ sealer, schema: s });
   const notLeased = `(lease_token IS NULL OR due_at <= ${now})`;
+  // No quota is above $4, which only lets the server know so: see the lease of jobs.
   const take = `WITH due AS (
       SELECT found.seq, found.due_at, wanted.place
       FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS wanted (receiver, quota, place) CROSS JOIN LATERAL (
-        SELECT seq, due_at FROM ${s}.outbox WHERE outbox.receiver = wanted.receiver AND due_at <= ${now}
-        ORDER BY due_at, seq LIMIT wanted.quota FOR UPDATE SKIP LOCKED
+        SELECT * FROM (
+          SELECT seq, due_at FROM ${s}.outbox WHERE outbox.receiver = wanted.receiver AND due_at <= ${now}
+          ORDER BY due_at, seq LIMIT wanted.quota FOR UPDATE SKIP LOCKED
+        ) AS first LIMIT $4::int
       ) AS found
     ), leased AS (
       UPDATE ${s}.outbox SET lease_token = gen_random_uuid(), since = ${now}, due_at = ${now} + $3::bigint
@@ -118,6 +121,7 @@ export function postgresOutbox(parts: StoreParts, limits: OutboxLimits = outboxL
         wanted.map(({ receiver }) => receiver),
         wanted.map(({ limit }) => limit),
         OUTBOX_LEASE_SECONDS * 1000,
+        Math.max(...wanted.map(({ limit }) => limit)),
       ]);
       const leases = await Promise.all(rows.filter(({ seq }) => seq !== null).map(leaseOf));
       return leases.filter((lease) => lease !== undefined);

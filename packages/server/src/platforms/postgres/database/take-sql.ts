@@ -13,25 +13,32 @@ export interface LeasedRow {
 
 /** The shares that have jobs, and when the first of each is due: from one to the next in the index, past the jobs in between. */
 export function sharesSql(s: string): string {
-  return `WITH RECURSIVE known (share) AS (
-      SELECT min(share) FROM ${s}.jobs
+  return `WITH RECURSIVE known (share, due_at) AS (
+      (SELECT share, due_at FROM ${s}.jobs ORDER BY share, due_at LIMIT 1)
       UNION ALL
-      SELECT (SELECT min(share) FROM ${s}.jobs WHERE share > known.share) FROM known WHERE known.share IS NOT NULL
+      SELECT next.* FROM known CROSS JOIN LATERAL (
+        SELECT jobs.share, jobs.due_at FROM ${s}.jobs WHERE jobs.share > known.share ORDER BY jobs.share, jobs.due_at LIMIT 1
+      ) AS next
     )
-    SELECT clock.now, known.share, (SELECT min(due_at) FROM ${s}.jobs WHERE jobs.share = known.share) AS "dueAt"
-    FROM (SELECT ${s}.now_ms() AS now) AS clock LEFT JOIN known ON known.share IS NOT NULL`;
+    SELECT clock.now, known.share, known.due_at AS "dueAt"
+    FROM (SELECT ${s}.now_ms() AS now) AS clock LEFT JOIN known ON true`;
 }
 
 /**
  * Leases as many jobs of each share as are wanted, passing over those that somebody else is taking at this moment. One that was
  * taken too often is buried instead. May be forgotten when the server crashes: then the job is due again.
+ *
+ * No quota is above $5, which changes nothing but the plan: of a limit that it cannot know the server expects a tenth of all that
+ * waits, and prepares for that, longer than the whole statement takes.
  */
 export function leaseSql(s: string): string {
   const now = `${s}.now_ms()`;
   return `WITH due AS (
       SELECT found.* FROM unnest($1::text[], $2::int[]) AS wanted (share, quota) CROSS JOIN LATERAL (
-        SELECT seq, due_at, attempts FROM ${s}.jobs WHERE jobs.share = wanted.share AND due_at <= ${now}
-        ORDER BY due_at, seq LIMIT wanted.quota FOR UPDATE SKIP LOCKED
+        SELECT * FROM (
+          SELECT seq, due_at, attempts FROM ${s}.jobs WHERE jobs.share = wanted.share AND due_at <= ${now}
+          ORDER BY due_at, seq LIMIT wanted.quota FOR UPDATE SKIP LOCKED
+        ) AS first LIMIT $5::int
       ) AS found
     ), poison AS (
       DELETE FROM ${s}.jobs USING due WHERE jobs.seq = due.seq AND due.attempts >= $3 RETURNING jobs.*
@@ -50,9 +57,21 @@ export function leaseSql(s: string): string {
     LEFT JOIN leased ON true ORDER BY was_due_at, seq`;
 }
 
+/** So that no statement takes long, however many wait. */
+const REBASED_AT_ONCE = 5000;
+
+/** Where a delay or lease began in the future it begins now. Answers whether there may be more such. */
 export function rebaseSql(s: string): string {
-  return `UPDATE ${s}.jobs SET since = ${s}.now_ms(), due_at = ${s}.now_ms() + (due_at - since)
-    WHERE due_at > ${s}.now_ms() AND since > ${s}.now_ms()`;
+  return `WITH late AS (
+      SELECT found.seq FROM (${sharesSql(s)}) AS shares CROSS JOIN LATERAL (
+        SELECT seq FROM ${s}.jobs WHERE jobs.share = shares.share AND due_at > ${s}.now_ms() AND since > ${s}.now_ms()
+        LIMIT ${REBASED_AT_ONCE}
+      ) AS found LIMIT ${REBASED_AT_ONCE}
+    ), rebased AS (
+      UPDATE ${s}.jobs SET since = ${s}.now_ms(), due_at = ${s}.now_ms() + (due_at - since)
+      WHERE seq IN (SELECT seq FROM late) AND due_at > ${s}.now_ms() AND since > ${s}.now_ms() RETURNING 1
+    )
+    SELECT count(*) = ${REBASED_AT_ONCE} AS more FROM rebased`;
 }
 
 const SWEPT_AT_ONCE = 1000;
