@@ -24,6 +24,7 @@ const SWEEP_EVERY_MS = 10_000;
 
 /** Enough that no two shares are taken for one. */
 const SHARE_BYTES = 12;
+const DIGESTS_AT_HAND = 256;
 
 /** The jobs of one share. */
 interface ShareLine {
@@ -46,10 +47,16 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
   let latest = Number.POSITIVE_INFINITY;
   let rebasedAt = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
+  const digests = new Map<string, string>();
 
   /** What is in clear must not show whose job it is. */
   function digestOf(share: string): string {
-    return Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+    const known = digests.get(share);
+    if (known !== undefined) return known;
+    if (digests.size === DIGESTS_AT_HAND) digests.clear();
+    const digest = Buffer.from(sealer.digest(`share ${share}`)).toString("hex", 0, SHARE_BYTES);
+    digests.set(share, digest);
+    return digest;
   }
 
   /** Shares that may be taken from, whether or not a job of theirs is due already. */

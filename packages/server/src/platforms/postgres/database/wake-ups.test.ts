@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { sampleJob } from "../../../../test/contracts/sample-job.ts";
 import { postgresPlace, postgresStores } from "../../../../test/support/postgres-stores.ts";
 import { until } from "../../../../test/support/until.ts";
+import type { Connections } from "./connections.ts";
+import { wakeUps } from "./wake-ups.ts";
 
 test("a job that another process adds wakes this one, also after the connection for that was cut", async () => {
   await using place = await postgresPlace();
@@ -53,4 +55,25 @@ test("what this process adds itself wakes it once, and not again by its own noti
   assert.equal(stores.wakeUps.jobs.rings, 1);
   giveUp.abort();
   await sleeping;
+});
+
+test("jobs that come one by one share a notification, and the last of them is told, too", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let sent = 0;
+  const query = async (): Promise<[]> => {
+    sent += 1;
+    return [];
+  };
+  const { jobs, close } = wakeUps({ query } as unknown as Connections, { channel: "jobs", origin: "us" });
+  for (let job = 0; job < 10; job += 1) {
+    jobs.ring();
+    await new Promise(setImmediate);
+  }
+  assert.equal(sent, 1);
+  t.mock.timers.tick(20);
+  await new Promise(setImmediate);
+  assert.equal(sent, 2);
+  const closed = close();
+  t.mock.timers.tick(20);
+  await closed;
 });
