@@ -51,7 +51,7 @@ export const QUICK: Pace = {
   uploadMb: 10,
 };
 
-export const PARTS = ["targets", "scan", "mix", "queue", "seen", "sizing"] as const;
+export const PARTS = ["targets", "scan", "mix", "queue", "postgres", "seen", "sizing"] as const;
 type Part = (typeof PARTS)[number];
 
 export interface Arguments {

@@ -19,7 +19,7 @@ export interface Measured {
   lines: Interface;
   /** Throws away what it still says, without looking at it. */
   ignoreOutput(): void;
-  stop(): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** Starts a program that does not outlive the benchmark, however that ends. */
@@ -35,8 +35,8 @@ export function start(program: string, args: readonly string[], env: Record<stri
       lines.close();
       child.stdout.resume();
     },
-    async stop() {
-      child.kill("SIGTERM");
+    async stop(signal = "SIGTERM") {
+      child.kill(signal);
       await exited;
     },
   };

@@ -22,6 +22,8 @@ export type Rounds = ReadonlyMap<string, readonly Sample[]>;
 export interface RoundsOptions<C> {
   rounds: number;
   clamdPid?: number | undefined;
+  /** Before each measurement, and no part of it. */
+  prepare?(contestant: C): Promise<void>;
   work(contestant: C): Promise<LoadResult>;
 }
 
@@ -33,6 +35,7 @@ export async function alternate<C extends Contestant>(
   const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
   for (let round = 0; round < options.rounds; round += 1) {
     for (const contestant of rotated(contestants, round)) {
+      await options.prepare?.(contestant);
       samples.get(contestant.name)?.push(await sampleOf(contestant, options));
     }
   }

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--strict] [--only targets|scan|mix|queue|seen|sizing] [--signatures <folder>]: Lazaret and
+// npm run bench [-- --quick] [--strict] [--only targets|scan|mix|queue|postgres|seen|sizing] [--signatures <folder>]: Lazaret and
 // what a team would build instead, side by side in one run. Prints Markdown tables; ratios carry over, numbers do not.
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,6 +8,7 @@ import { ownClamd } from "../packages/server/src/engines/clamd/own-clamd.ts";
 import { PARTS, parseArguments } from "./arguments.ts";
 import { measureTargets } from "./measure-targets.ts";
 import { measureMix } from "./mix.ts";
+import { measurePostgres } from "./postgres/measure-postgres.ts";
 import { measureQueue } from "./queue/measure-queue.ts";
 import { measureScans } from "./scan.ts";
 import { measureSeen } from "./seen.ts";
@@ -41,6 +42,7 @@ const options = { folder, clamd, pace };
 if (parts.includes("scan")) await measureScans(options);
 if (parts.includes("mix")) await measureMix(options);
 if (parts.includes("queue")) await measureQueue(options);
+if (parts.includes("postgres")) await measurePostgres(options);
 if (parts.includes("seen")) await measureSeen(options);
 if (parts.includes("sizing")) await measureSizing(options);
 if (parts.includes("targets")) {

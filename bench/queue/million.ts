@@ -145,7 +145,7 @@ function adding(index: number): Request {
   return { name: "add", args: { id, job: storedJob(job), now, ...expected } };
 }
 
-function jobAt(index: number): Job {
+export function jobAt(index: number): Job {
   return {
     id: newJobId(),
     submittedAt: Date.now(),
@@ -193,7 +193,7 @@ async function timed(count: number, work: () => Promise<void>): Promise<{ perSec
   return { perSecond: count / seconds, cpuUs: (user + system) / count };
 }
 
-async function atOnce(callers: number, count: number, work: () => Promise<void>): Promise<void> {
+export async function atOnce(callers: number, count: number, work: () => Promise<void>): Promise<void> {
   let left = count;
   async function call(): Promise<void> {
     while (left > 0) {
