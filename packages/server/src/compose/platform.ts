@@ -168,6 +168,7 @@ function awsOptions(
   return {
     ...awsServices(settings),
     stackName: settings.scannerStackName,
+    dataDir: settings.dataDir,
     queueUrl: settings.awsQueueUrl,
     deadLettersUrl: settings.awsDeadLettersUrl,
     tableName: settings.awsTable,
