@@ -106,6 +106,7 @@ const mayImport: Record<string, readonly string[]> = {
     "compose",
     "engines",
     "platforms/embedded",
+    "platforms/postgres",
     "platforms/shared",
     "queue",
     "scan",
