@@ -18,6 +18,7 @@ const ports = [
   "fetch/object-reader.ts",
   "fetch/object-lister.ts",
   "scan/usage-meter.ts",
+  "guard/bookmarks.ts",
 ];
 
 /** What each platform has a file for, under this name; `objects` may be a folder with its door of that name in it. */
@@ -32,6 +33,7 @@ const adapters = [
   "signing-keys",
   "usage",
   "callback-failures",
+  "bookmarks",
   "objects",
 ];
 /** Where buckets are folders or any S3 endpoint, as `compose/` chooses. */
@@ -104,6 +106,7 @@ const mayImport: Record<string, readonly string[]> = {
     "compose",
     "engines",
     "platforms/embedded",
+    "platforms/postgres",
     "platforms/shared",
     "queue",
     "scan",

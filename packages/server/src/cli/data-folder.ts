@@ -3,11 +3,11 @@ import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path";
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
+import type { FoundKeys, KeyCare } from "../deliver/signing-keys.ts";
 import type { JobStore } from "../platforms/embedded/job-store.ts";
-import { type FoundKeys, findKeys } from "../platforms/embedded/signing-keys.ts";
+import { findKeys, rotateKeys } from "../platforms/embedded/signing-keys.ts";
 import { makeFolder } from "../platforms/shared/durable-file.ts";
 import type { Page } from "../queue/job-queue.ts";
-import type { Settings } from "../settings.ts";
 import { pageLimit } from "./flag-values.ts";
 import { loadSettings } from "./load-settings.ts";
 import { print, say, table } from "./terminal/output.ts";
@@ -39,9 +39,10 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
 export async function compactLocal(flags: { dataDir?: string }): Promise<{ before: number; after: number }> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
   if (settings.platform !== "embedded") {
+    const why = settings.platform === "postgres" ? ": PostgreSQL keeps its tables small, see lazaret doctor" : "";
     throw new CannotStart(
       "the jobs of this installation are in no file",
-      "there is nothing to compact on this platform",
+      `there is nothing to compact on this platform${why}`,
     );
   }
   const path = databaseIn(settings.dataDir);
@@ -103,24 +104,42 @@ export function found<T>(entry: T | undefined, id: string, list: string): T {
   throw new CannotStart(`there is no ${id} here`, `${list} shows what there is`);
 }
 
-/** The settings of an installation whose keys are files in the data folder. */
-export function keySettings(flags: { dataDir?: string }): Settings {
+/** The keys of the local data folder, or of PostgreSQL on that platform. */
+export async function keyCare(flags: { dataDir?: string }): Promise<KeyCare & AsyncDisposable> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
-  if (settings.platform === "embedded") return settings;
-  throw new CannotStart(
-    "the signing key of this installation is no file",
-    settings.platform === "postgres"
-      ? "with platform postgres it is in the database; its public part is at /.well-known/lazaret/callback-key.pem"
-      : "with platform aws it is the secret LAZARET_AWS_SIGNING_SECRET names in Secrets Manager; exchange it there",
-  );
+  const { platform, dataDir, scannerStackName: stackName } = settings;
+  if (platform === "aws") {
+    throw new CannotStart(
+      "the signing key of this installation is no file",
+      "with platform aws it is the secret LAZARET_AWS_SIGNING_SECRET names in Secrets Manager; exchange it there",
+    );
+  }
+  if (platform === "postgres") {
+    const { postgresOperatorKeys } = await import("../compose/platform.ts");
+    return postgresOperatorKeys(settings);
+  }
+  return {
+    async find() {
+      checkAccess(dataDir, ["callback-signing-key.pem"]);
+      return await findKeys(dataDir);
+    },
+    rotate: (bits) => rotateKeys({ dataDir, stackName, bits }, new Date()),
+    async [Symbol.asyncDispose]() {},
+  };
 }
 
-/** The keys of the local data folder. */
+/** The keys that are there; throws if there are none. */
 export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys> {
-  const { dataDir } = keySettings(flags);
-  checkAccess(dataDir, ["callback-signing-key.pem"]);
-  const found = await findKeys(dataDir);
+  await using care = await keyCare(flags);
+  const found = await care.find();
   if (found) return found;
+  const { dataDir, platform } = loadSettings({ dataDir: flags.dataDir }, {}).settings;
+  if (platform === "postgres") {
+    throw new CannotStart(
+      "there is no signing key in the job database",
+      "lazaret serve makes one where callbacks are signed, lazaret keys rotate makes one now",
+    );
+  }
   throw new CannotStart(
     `there is no signing key in ${dataDir}`,
     "lazaret dev makes one when it starts, lazaret keys rotate makes one now; --data-dir names another folder",

@@ -11,7 +11,7 @@ interface Flags {
 
 export function dlqCommand(): Command {
   const command = new Command("dlq").description(
-    "look at the dead letters of the local data folder or of AWS, and put them back",
+    "look at the dead letters of the local data folder, of PostgreSQL or of AWS, and put them back",
   );
   const list = command
     .command("list")

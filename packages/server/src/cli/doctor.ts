@@ -4,6 +4,7 @@ import type { Check } from "./doctor/check.ts";
 import { clamdChecks } from "./doctor/clamd-checks.ts";
 import { databaseChecks } from "./doctor/database-checks.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
+import { postgresChecks } from "./doctor/postgres-checks.ts";
 import { meaningChecks, processesCheck, readingChecks, serverCheck } from "./doctor/service-checks.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, readSettingsFile } from "./load-settings.ts";
@@ -63,6 +64,7 @@ async function runChecks(
     ...(await clamdChecks({ settings, confPath: clamdConf, now })),
     await diskCheck(dataDir),
     ...(settings.platform === "embedded" ? databaseChecks(dataDir) : []),
+    ...(settings.platform === "postgres" ? await postgresChecks(settings, now) : []),
     await clockCheck(dataDir, now, server.time),
     ...(await permissionChecks(dataDir)),
     server.check,

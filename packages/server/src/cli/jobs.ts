@@ -11,7 +11,7 @@ interface JobListFlags extends ListFlags {
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description(
-    "look at the jobs of the local data folder, and make their database small",
+    "look at the jobs of the local data folder, of PostgreSQL or of AWS, and make a local database small",
   );
   const list = command
     .command("list")

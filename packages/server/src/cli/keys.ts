@@ -1,8 +1,7 @@
 import { createHash, createPublicKey } from "node:crypto";
 import { Command, Option } from "commander";
 import { KEY_BITS, NEW_KEY_BITS } from "../deliver/signing-keys.ts";
-import { rotateKeys } from "../platforms/embedded/signing-keys.ts";
-import { DATA_DIR, keySettings, localKeys } from "./data-folder.ts";
+import { DATA_DIR, keyCare, localKeys } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { out, print, say } from "./terminal/output.ts";
 
@@ -16,7 +15,7 @@ interface KeyFlags {
 
 export function keysCommand(): Command {
   const command = new Command("keys").description(
-    "the key pair that callbacks are signed with, in the local data folder",
+    "the key pair that callbacks are signed with, in the local data folder or in PostgreSQL",
   );
   command
     .command("show")
@@ -51,27 +50,25 @@ export function keysCommand(): Command {
       ["keys public --all > callback-keys.pem", "both, while they are exchanged"],
     ],
     [
-      "The private key is callback-signing-key.pem in the data folder, for its owner only. Public keys of before stay beside it until you delete them.",
+      "The private key is callback-signing-key.pem in the data folder, for its owner only, or sealed in the table signing_keys. Public keys of before stay beside it until you delete them.",
       "Receivers that fetch the key from the server need no change.",
     ],
   );
 }
 
 async function show(flags: KeyFlags): Promise<void> {
-  const { path, madeAt, pair, earlier } = await localKeys(flags);
+  const { kept, place, madeAt, pair, earlier } = await localKeys(flags);
   const facts = {
     fingerprint: fingerprint(pair.publicKeys.x509),
     kind: `RSA ${pair.privateKey.asymmetricKeyDetails?.modulusLength}`,
     made: madeAt.toISOString(),
-    file: path,
-    earlier: earlier.map((key) => ({ fingerprint: fingerprint(key.pem), file: key.path })),
+    [kept]: place,
+    earlier: earlier.map((key) => ({ fingerprint: fingerprint(key.pem), [kept]: key.place })),
   };
   if (flags.json) return print(facts);
-  const lines = [facts.fingerprint, facts.kind, facts.made, facts.file].map((value, index) => {
-    return `${["fingerprint", "kind", "made", "file"][index]?.padEnd(11)}  ${value}\n`;
-  });
-  out(lines.join(""));
-  for (const key of facts.earlier) out(`${"earlier".padEnd(11)}  ${key.fingerprint}  ${key.file}\n`);
+  const { earlier: _, ...own } = facts;
+  for (const [name, value] of Object.entries(own)) out(`${name.padEnd(11)}  ${value}\n`);
+  for (const key of earlier) out(`${"earlier".padEnd(11)}  ${fingerprint(key.pem)}  ${key.place}\n`);
 }
 
 async function showPublic(flags: KeyFlags): Promise<void> {
@@ -83,14 +80,16 @@ async function showPublic(flags: KeyFlags): Promise<void> {
 }
 
 async function rotate(flags: KeyFlags): Promise<void> {
-  const { dataDir, scannerStackName: stackName } = keySettings(flags);
-  await rotateKeys({ dataDir, stackName, bits: Number(flags.bits) }, new Date());
+  {
+    await using care = await keyCare(flags);
+    await care.rotate(Number(flags.bits));
+  }
   const { pair, earlier } = await localKeys(flags);
   out(`${fingerprint(pair.publicKeys.x509)}\n`);
   const [before] = earlier;
   if (!before) return;
   say(
-    `the public key of before is kept in ${before.path}: receivers should take both for a while\n` +
+    `the public key of before is kept in ${before.place}: receivers should take both for a while\n` +
       "hint: lazaret keys public --all prints both; delete the old one when no callback of before can come any more\n",
   );
 }

@@ -21,7 +21,9 @@ const SHOWN_CHARACTERS = 300;
 export function triggerCommand(): Command {
   const command = new Command("trigger")
     .addArgument(new Argument("<status>", "what the callback says").choices(["clean", "infected", "no"]))
-    .description("send a signed sample callback to a receiver of yours, with the key of the local data folder")
+    .description(
+      "send a signed sample callback to a receiver of yours, with the key of the local data folder or of PostgreSQL",
+    )
     .requiredOption("--to <url>", "where to; it is also the callback_url that is signed")
     .option("--trace-id <id>", "in the callback", "sample")
     .option("--custom-data <text>", "in the callback")

@@ -17,7 +17,7 @@ export interface Guarding extends AsyncDisposable {
   messageOf(result: GuardResult): FindingsMessage;
 }
 
-interface GuardingOptions extends Omit<GuardRun, "scan" | "atOnce" | "list" | "dataDir" | "watch"> {
+interface GuardingOptions extends Omit<GuardRun, "scan" | "atOnce" | "list" | "bookmarks" | "watch"> {
   /** Goes on with objects as they come, until aborted. */
   watch: boolean;
 }
@@ -26,11 +26,12 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
   const scanning = await startScanning(settings, log, { now: Date.now, ownUrl: () => settings.publicUrl });
   const { objects, platform, stages } = scanning;
   const limits = jobLimits(settings);
+  const onQueueAway = (error: Error): void => log.error("queue", { error: error.message });
   const scan = scanObject({
     inspect: (source, signal) => inspect(source, stages, { ...limits, signal }),
     objects: scanning.objectSteps,
     onEngineAway: (error) => log.error("engine", { error: error.message }),
-    onQueueAway: (error) => log.error("queue", { error: error.message }),
+    onQueueAway,
   });
   const waiting = async (): Promise<number> => {
     const counts = (await platform.receiverCounts?.()) ?? [];
@@ -45,7 +46,14 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
           "leave out --watch, and run lazaret guard from time to time with --newer-than",
         );
       }
-      const run = { ...options, scan, atOnce: scanning.jobsAtOnce, dataDir: settings.dataDir, list: objects.list };
+      const run = {
+        ...options,
+        scan,
+        onQueueAway,
+        atOnce: scanning.jobsAtOnce,
+        bookmarks: platform.bookmarks,
+        list: objects.list,
+      };
       await guardRun({ ...run, ...(watch && { watch: objects.watch }) }, signal);
     },
 
@@ -53,8 +61,10 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
 
     async [Symbol.asyncDispose]() {
       const left = await untilSent(waiting);
-      if (left > 0)
-        log.error("messages_waiting", { waiting: left, sent_by: "the next lazaret that runs on this data folder" });
+      if (left > 0) {
+        const storage = settings.platform === "postgres" ? "database" : "data folder";
+        log.error("messages_waiting", { waiting: left, sent_by: `the next lazaret that runs on this ${storage}` });
+      }
       await scanning[Symbol.asyncDispose]();
     },
   };

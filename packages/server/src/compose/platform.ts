@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ObjectActions } from "../deliver/object-actions.ts";
 import { callbackSigner } from "../deliver/signature.ts";
-import type { SigningKeys } from "../deliver/signing-keys.ts";
+import type { KeyCare, SigningKeys } from "../deliver/signing-keys.ts";
 import type { ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
 import type { Log } from "../log.ts";
@@ -14,6 +14,7 @@ import { folderObjects } from "../platforms/embedded/objects/objects.ts";
 import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
+import type { DatabaseState } from "../platforms/postgres/database-state.ts";
 import type { JobStoreOptions } from "../platforms/postgres/job-store.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
 import type { Settings } from "../settings.ts";
@@ -132,6 +133,20 @@ export async function postgresOperatorStore(
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
+/** What the database is like, for an operator. */
+export async function postgresState(settings: Settings): Promise<DatabaseState> {
+  const { databaseState } = await import("../platforms/postgres/database-state.ts");
+  return databaseState(postgresOptions(settings));
+}
+
+/** The signing keys in PostgreSQL, for an operator's hands. */
+export async function postgresOperatorKeys(settings: Settings): Promise<KeyCare & AsyncDisposable> {
+  const { openJobStore } = await import("../platforms/postgres/job-store.ts");
+  const { postgresKeyCare } = await import("../platforms/postgres/signing-keys.ts");
+  const store = await openJobStore({ ...postgresOptions(settings), migrate: false });
+  return { ...postgresKeyCare(store, settings.scannerStackName), [Symbol.asyncDispose]: () => store.close() };
+}
+
 /** Brings the schema to this version, or only answers what that would do. */
 export async function migratePostgres(
   settings: Settings,
@@ -168,6 +183,7 @@ function awsOptions(
   return {
     ...awsServices(settings),
     stackName: settings.scannerStackName,
+    dataDir: settings.dataDir,
     queueUrl: settings.awsQueueUrl,
     deadLettersUrl: settings.awsDeadLettersUrl,
     tableName: settings.awsTable,

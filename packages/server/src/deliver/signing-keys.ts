@@ -26,6 +26,28 @@ export interface PublicKeys {
   x509: string;
 }
 
+/** The pair as an operator handles it. */
+export interface KeyCare {
+  /** Makes nothing; undefined when there is no pair. */
+  find(): Promise<FoundKeys | undefined>;
+  /**
+   * Exchanges the pair for a new one, or makes the first. The old public key is kept, so that receivers can take both for a
+   * while; at no moment is there no private key. A running server has the new pair within a minute.
+   */
+  rotate(bits: number): Promise<void>;
+}
+
+export interface FoundKeys {
+  pair: SigningKeyPair;
+  madeAt: Date;
+  /** What the keys are kept in. */
+  kept: "file" | "row";
+  /** Of the private key: the file's path, or table and name of the row. */
+  place: string;
+  /** PEM (X509) of the public keys before this one, newest first. */
+  earlier: readonly { place: string; pem: string }[];
+}
+
 /** How long a new key may be, in bits, for an operator who chooses. */
 export const KEY_BITS: readonly number[] = [2048, 3072, 4096];
 /** NIST (SP 800-57) has 2,048 until 2030, and a signature with 3,072 takes three times as long. */

@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
@@ -8,7 +6,8 @@ import type { ListedObject } from "../fetch/object-lister.ts";
 import { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectSteps } from "../pipeline/finish-object.ts";
-import { bookmarkFile, type Reached } from "./bookmark.ts";
+import { bookmarkFiles } from "../platforms/shared/bookmark-files.ts";
+import type { Bookmark, Reached } from "./bookmarks.ts";
 import { type GuardResult, guardBucket } from "./guard-bucket.ts";
 import { scanObject } from "./scan-object.ts";
 
@@ -93,7 +92,7 @@ test("a scan that cannot go on ends a pass that waits for more objects", async (
 
 test("a scan that cannot go on ends the pass, and the bookmark stands before it", async () => {
   using folder = temporaryFolder();
-  const bookmark = bookmarkFile(folder.path, "b", {});
+  const bookmark = bookmarkFiles(folder.path).of("b", {});
   const all = scans([0]);
   const failing = async (object: ListedObject): Promise<GuardResult> => {
     if (object.key === "key-07") throw new Error("the database is gone");
@@ -104,16 +103,33 @@ test("a scan that cannot go on ends the pass, and the bookmark stands before it"
   assert.equal((await bookmark.read())?.key, "key-06");
 });
 
-test("a bookmark is of one bucket and one set of filters; one that cannot be understood is as good as none", async () => {
-  using folder = temporaryFolder();
-  const bookmark = bookmarkFile(folder.path, "b", { prefix: "a" });
-  await Promise.all([1, 2, 3].map(() => bookmark.write({ key: "k\n💾", startedAt: 7 })));
-  assert.deepEqual(await bookmark.read(), { key: "k\n💾", startedAt: 7 });
-  assert.equal(await bookmarkFile(folder.path, "b", {}).read(), undefined);
-  assert.equal(await bookmarkFile(folder.path, "c", { prefix: "a" }).read(), undefined);
-  const [name = ""] = readdirSync(join(folder.path, "guard"));
-  writeFileSync(join(folder.path, "guard", name), "{");
-  assert.equal(await bookmark.read(), undefined);
+test("a bookmark that cannot be moved for a while stands further back, and ends nothing", async () => {
+  const all = scans([0]);
+  const written: string[] = [];
+  let away = 3;
+  const bookmark: Bookmark = {
+    read: async () => undefined,
+    async write({ key }) {
+      away -= 1;
+      if (away >= 0) throw new QueueUnavailable("the database is away");
+      written.push(key);
+    },
+    clear: async () => {},
+  };
+  const reported: string[] = [];
+  const onQueueAway = (error: Error): void => void reported.push(error.message);
+  let time = NOW;
+  const now = (): number => {
+    time += 10_000;
+    return time;
+  };
+  const options = { filters: {}, scan: all.scan, atOnce: 1, bookmark, onResult: () => {}, onQueueAway, now };
+  await guardBucket({ ...options, objects: listed() }, never);
+  assert.deepEqual(all.done, keys);
+  assert.equal(reported.length, 3);
+  assert.equal(written.at(-1), keys.at(-1));
+  const gone = { ...bookmark, write: () => Promise.reject(new Error("no such folder")) };
+  await assert.rejects(guardBucket({ ...options, bookmark: gone, objects: listed() }, never), /no such folder/);
 });
 
 test("an engine that is away is waited for; a store that fails in passing is tried again, then reported", async () => {

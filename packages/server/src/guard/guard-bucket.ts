@@ -1,8 +1,9 @@
 import type { ListedObject } from "../fetch/object-lister.ts";
 import { firstOf } from "../flow/time-limit.ts";
+import { QueueUnavailable } from "../model/faults.ts";
 import type { ObjectAction } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import type { Bookmark, Reached } from "./bookmark.ts";
+import type { Bookmark, Reached } from "./bookmarks.ts";
 
 export interface GuardOptions {
   /** The objects there are, in the order of their keys' bytes. */
@@ -16,6 +17,8 @@ export interface GuardOptions {
   /** Where an earlier pass was interrupted. */
   reached?: Reached;
   onResult(result: GuardResult): void;
+  /** Called each time the bookmark cannot be moved. */
+  onQueueAway?: ((error: QueueUnavailable) => void) | undefined;
   now?: () => number;
 }
 
@@ -63,7 +66,7 @@ export function isDone(object: ListedObject, reached: Reached | undefined): bool
  * go on ends the pass at once, whether or not more objects come.
  */
 export async function guardBucket(options: GuardOptions, signal: AbortSignal): Promise<void> {
-  const { objects, filters, scan, atOnce, bookmark, reached: before, onResult, now = Date.now } = options;
+  const { objects, filters, scan, atOnce, bookmark, reached: before, onResult, onQueueAway, now = Date.now } = options;
   /** Keys under way or done, in order, up to the first that is done and all before it are. */
   const line: { key: string; done: boolean }[] = [];
   const running = new Set<Promise<void>>();
@@ -78,9 +81,16 @@ export async function guardBucket(options: GuardOptions, signal: AbortSignal): P
   async function moveBookmark(): Promise<void> {
     while (line[0]?.done) reached = line.shift()?.key;
     if (!bookmark || reached === undefined || reached === marked) return;
-    marked = reached;
     markedAt = now();
-    await bookmark.write({ key: reached, startedAt });
+    const key = reached;
+    try {
+      await bookmark.write({ key, startedAt });
+      marked = key;
+    } catch (error) {
+      // It stands further back until the storage is there again: nothing is left out.
+      if (!(error instanceof QueueUnavailable)) throw error;
+      onQueueAway?.(error);
+    }
   }
 
   async function work(object: ListedObject, place: { key: string; done: boolean }): Promise<void> {

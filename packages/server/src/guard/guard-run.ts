@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ListedObject, ObjectLister, ObjectWatcher } from "../fetch/object-lister.ts";
 import { firstOf } from "../flow/time-limit.ts";
-import { bookmarkFile } from "./bookmark.ts";
+import type { Bookmarks } from "./bookmarks.ts";
 import { type GuardOptions, guardBucket, isDone, type ObjectFilters, wanted } from "./guard-bucket.ts";
 
-export interface GuardRun extends Pick<GuardOptions, "scan" | "atOnce" | "onResult"> {
+export interface GuardRun extends Pick<GuardOptions, "scan" | "atOnce" | "onResult" | "onQueueAway"> {
   bucket: string;
   filters: ObjectFilters;
   /** The filters as they were asked for, by which an interrupted run is found again: "7d" stays, the time it means does not. */
@@ -16,8 +16,7 @@ export interface GuardRun extends Pick<GuardOptions, "scan" | "atOnce" | "onResu
   /** Called with how many objects there are to scan, once that is known. */
   onTotal(files: number): void;
   list: ObjectLister["list"];
-  /** Where the bookmark is. */
-  dataDir: string;
+  bookmarks: Bookmarks;
 }
 
 /**
@@ -25,15 +24,15 @@ export interface GuardRun extends Pick<GuardOptions, "scan" | "atOnce" | "onResu
  * counted meanwhile.
  */
 export async function guardRun(run: GuardRun, signal: AbortSignal): Promise<void> {
-  const { bucket, filters, scan, atOnce, onResult, list } = run;
-  const common = { filters, scan, atOnce, onResult };
+  const { bucket, filters, scan, atOnce, onResult, onQueueAway, list } = run;
+  const common = { filters, scan, atOnce, onResult, onQueueAway };
   const watching = new AbortController();
   using either = firstOf([signal, watching.signal]);
   const stop = either.signal;
   // Called before the listing, so that nothing comes between the two unseen.
   const coming = run.watch?.(bucket, stop);
   try {
-    const bookmark = bookmarkFile(run.dataDir, bucket, run.named ?? filters);
+    const bookmark = run.bookmarks.of(bucket, run.named ?? filters);
     if (run.restart) await bookmark.clear();
     const reached = await bookmark.read();
     const pass = { ...common, bookmark, ...(reached && { reached }) };
@@ -69,7 +68,7 @@ const POLL_MS = 50;
 /** A receiver that is away for longer gets its messages another time. */
 const NOTHING_SENT_MS = 10_000;
 
-/** Waits until no message waits any more, as long as some are sent; answers how many are left. */
+/** Waits until no message waits any more, as long as they become fewer: others may add some. Answers how many are left. */
 export async function untilSent(countWaiting: () => Promise<number>): Promise<number> {
   let left = Number.POSITIVE_INFINITY;
   let changedAt = performance.now();
@@ -77,7 +76,7 @@ export async function untilSent(countWaiting: () => Promise<number>): Promise<nu
     const waiting = await countWaiting();
     if (waiting === 0 || performance.now() - changedAt > NOTHING_SENT_MS) return waiting;
     if (waiting < left) changedAt = performance.now();
-    left = waiting;
+    left = Math.min(left, waiting);
     await pause(POLL_MS);
   }
 }

@@ -3,6 +3,7 @@ import type { EventBus } from "../deliver/event-bus.ts";
 import type { FindingsTopic } from "../deliver/findings-topic.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import type { SigningKeys } from "../deliver/signing-keys.ts";
+import type { Bookmarks } from "../guard/bookmarks.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../queue/job-queue.ts";
 import type { UsageMeter } from "../scan/usage-meter.ts";
 import type { ReceiverCounts } from "./shared/messages/fan-out.ts";
@@ -16,6 +17,7 @@ export interface Platform {
   signingKeys: SigningKeys;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  bookmarks: Bookmarks;
   /** The same as long as the installation is. */
   tenantId: string;
   topic: FindingsTopic;

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Check } from "../../src/cli/doctor/check.ts";
+import { postgresBookmarks } from "../../src/platforms/postgres/bookmarks.ts";
 import { openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { sampleJob } from "../contracts/sample-job.ts";
+import { bucketsIn } from "../support/buckets.ts";
+import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { eicar } from "../support/eicar.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { sharedPostgres } from "../support/postgres.ts";
 import { runCli } from "../support/run-cli.ts";
@@ -51,4 +56,93 @@ test("says what is missing, wrong or away, with a hint and without the password"
   assert.doesNotMatch(away.err, /hidden-password/);
   const embedded = await lazaret(["migrate"], { LAZARET_PLATFORM: "embedded" });
   assert.match(embedded.err, /nothing to migrate on platform embedded/);
+});
+
+test("every command that works on stored jobs and keys works on the database", async () => {
+  using folder = temporaryFolder();
+  const { url, sql } = await sharedPostgres();
+  const more = { LAZARET_POSTGRES_SCHEMA: "commands" };
+  assert.equal((await lazaret(["migrate"], more)).code, 0);
+  const options = { url, pool: 2, schema: "commands", migrate: false, secretKey: Buffer.from(secretKey, "hex") };
+  const store = await openJobStore(options);
+  const [one, other] = [sampleJob(), sampleJob()];
+  for (const job of [one, other]) await store.queue.add(job);
+  for (const lease of await store.queue.take(2)) await lease.settle({ kind: "buried", reason: "test", job: lease.job });
+  await store.close();
+
+  assert.equal(JSON.parse((await lazaret(["dlq", "show", one.id], more)).out).reason, "test");
+  assert.equal((await lazaret(["dlq", "purge", one.id], more)).out, "deleted 1 of 1\n");
+  assert.equal((await lazaret(["dlq", "redrive", other.id, one.id], more)).code, 1, "one of them is gone");
+  assert.equal(JSON.parse((await lazaret(["jobs", "show", other.id], more)).out).state, "ready");
+  const compact = await lazaret(["jobs", "compact"], more);
+  assert.equal(compact.code, 78);
+  assert.match(compact.err, /in no file\nhint: .*PostgreSQL keeps its tables small/);
+
+  const none = await lazaret(["keys", "show"], more);
+  assert.equal(none.code, 78);
+  assert.match(none.err, /no signing key in the job database\nhint: .*lazaret keys rotate makes one now/);
+  assert.match((await lazaret(["keys", "rotate", "--bits", "3072"], more)).out, /^SHA256:/);
+  const second = await lazaret(["keys", "rotate"], more);
+  assert.match(second.err, /is kept in commands\.signing_keys, callback before .*\nhint: .*public --all/);
+  const shown = JSON.parse((await lazaret(["keys", "show", "--json"], more)).out);
+  assert.equal(shown.fingerprint, second.out.trim());
+  assert.deepEqual([shown.kind, shown.row, shown.earlier.length], ["RSA 2048", "commands.signing_keys, callback", 1]);
+  assert.equal((await lazaret(["keys", "public", "--all"], more)).out.match(/BEGIN PUBLIC KEY/g)?.length, 2);
+  await using receiver = await callbackReceiver(answering(204));
+  assert.equal((await lazaret(["trigger", "infected", "--to", receiver.origin], more)).out, "204\n");
+  assert.equal(receiver.requests.length, 1);
+
+  const buckets = bucketsIn(folder.path);
+  for (const name of ["a", "b", "c"]) buckets.put("uploads", name, name === "b" ? eicar() : name);
+  const guarding = { ...more, LAZARET_CLAMD: "none", LAZARET_BUCKETS_DIR: folder.path };
+  const guard = await lazaret(["guard", "uploads"], guarding);
+  assert.equal(guard.code, 1, guard.err);
+  assert.match(guard.err, /^3 scanned/);
+  // What an interrupted run on another machine would have left.
+  const process = await openJobStore(options);
+  await postgresBookmarks(process)
+    .of("uploads", {})
+    .write({ key: "b", startedAt: Date.now() + 60_000 });
+  await process.close();
+  assert.match((await lazaret(["guard", "uploads"], guarding)).err, /^1 scanned/);
+  assert.deepEqual(await sql("SELECT FROM commands.bookmarks"), []);
+});
+
+test("doctor tells what the database is like, and of a wrong key or an empty one; nothing shows the password", async () => {
+  const { url } = await sharedPostgres();
+  const password = "hidden-password";
+  const withPassword = url.replace("lazaret@", `lazaret:${password}@`);
+  const more = { LAZARET_POSTGRES_URL: withPassword, LAZARET_POSTGRES_SCHEMA: "doctor", LAZARET_CLAMD: "none" };
+  const checks = async (env: Record<string, string>): Promise<{ checks: Check[]; all: string }> => {
+    const { out, err } = await lazaret(["doctor", "--json"], env);
+    return { checks: JSON.parse(out), all: `${out}${err}` };
+  };
+  const empty = await checks(more);
+  assert.match(empty.checks.find(({ name }) => name === "schema")?.detail ?? "", /not made yet, 0001-tables\.sql/);
+  assert.equal((await lazaret(["migrate"], more)).code, 0);
+  const store = await openJobStore({
+    url,
+    pool: 1,
+    schema: "doctor",
+    migrate: false,
+    secretKey: Buffer.alloc(32, 0x5e),
+  });
+  await store.queue.add(sampleJob());
+  await store.close();
+
+  const found = await checks(more);
+  const levels = Object.fromEntries(found.checks.map(({ name, level }) => [name, level]));
+  assert.equal(levels.database, "ok");
+  assert.equal(levels.schema, "ok");
+  assert.equal(levels["wake-ups"], "ok");
+  assert.equal(levels.tables, "ok");
+  // The server of the tests spares the disk.
+  assert.match(found.all, /fsync is off: a crash of the server loses jobs/);
+  const wrong = await checks({ ...more, LAZARET_SECRET_KEY: "ab".repeat(32) });
+  assert.match(wrong.all, /sealed with another key/);
+  const away = await checks({ ...more, LAZARET_POSTGRES_URL: `postgresql://me:${password}@127.0.0.1:1/x` });
+  assert.match(away.all, /"fail"[\s\S]*cannot be reached/);
+  const config = await lazaret(["config"], more);
+  assert.match(config.out, /LAZARET_POSTGRES_URL=\(1 set, hidden\)/);
+  for (const { all } of [empty, found, wrong, away, { all: config.out }]) assert.doesNotMatch(all, /hidden-password/);
 });

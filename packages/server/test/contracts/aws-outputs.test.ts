@@ -3,7 +3,8 @@ import { type AwsStandIn, awsStandIn } from "../support/aws/aws-stand-in.ts";
 import { findingsInbox } from "../support/aws/findings-inbox.ts";
 import { ServiceError } from "../support/aws/json-services.ts";
 import { rawChecks } from "../support/aws/raw-checks.ts";
-import { atTheEnd } from "../support/leftovers.ts";
+import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { bookmarksContract } from "./bookmarks.ts";
 import { eventBusContract } from "./event-bus.ts";
 import { findingsTopicContract } from "./findings-topic.ts";
 import type { Outputs, OutputsKind, ReceivedEvent, ReceivedFinding } from "./outputs.ts";
@@ -17,13 +18,14 @@ const NOBODY = "http://127.0.0.1:1";
 
 interface Place {
   name: string;
+  dataDir: string;
   inbox: Awaited<ReturnType<typeof findingsInbox>>;
   /** What the inbox has got so far: a message is received once. */
   received: ReceivedFinding[];
 }
 
 async function open(place: Place, endpoint = aws.endpoint): Promise<Outputs> {
-  const { name, inbox, received } = place;
+  const { name, dataDir, inbox, received } = place;
   const platform = await awsPlatform({
     endpoint,
     region: "us-east-1",
@@ -35,6 +37,7 @@ async function open(place: Place, endpoint = aws.endpoint): Promise<Outputs> {
     busName: name,
     signingSecret: name,
     sealingSecret: `${name}-sealing`,
+    dataDir,
     checks: rawChecks,
     now: Date.now,
   });
@@ -80,12 +83,14 @@ const kind: OutputsKind = {
     places += 1;
     aws.json.forget();
     const inbox = await findingsInbox(aws.endpoint);
-    const outputs = await open({ name: `place-${places}`, inbox, received: [] });
+    const folder = temporaryFolder();
+    const outputs = await open({ name: `place-${places}`, dataDir: folder.path, inbox, received: [] });
     return {
       ...outputs,
       async [Symbol.asyncDispose]() {
         await outputs[Symbol.asyncDispose]();
         inbox[Symbol.dispose]();
+        folder[Symbol.dispose]();
       },
     };
   },
@@ -94,3 +99,4 @@ const kind: OutputsKind = {
 findingsTopicContract(kind);
 eventBusContract(kind);
 signingKeysContract(kind);
+bookmarksContract(kind);

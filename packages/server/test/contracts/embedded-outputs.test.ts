@@ -8,6 +8,7 @@ import type { SendingParts } from "../../src/platforms/shared/messages/fan-out.t
 import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
+import { bookmarksContract } from "./bookmarks.ts";
 import { eventBusContract, seen } from "./event-bus.ts";
 import { findingsTopicContract } from "./findings-topic.ts";
 import type { Outputs, OutputsKind, ReceivedEvent } from "./outputs.ts";
@@ -124,3 +125,4 @@ function parsed<T>(setting: { value: T } | { problem: string }): T {
 findingsTopicContract(embedded);
 eventBusContract(embedded);
 signingKeysContract(embedded);
+bookmarksContract(embedded);

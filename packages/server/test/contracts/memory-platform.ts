@@ -4,6 +4,7 @@ import type { BusEvent } from "../../src/deliver/event-bus.ts";
 import type { ResultStore } from "../../src/deliver/result-store.ts";
 import * as signing from "../../src/deliver/signing-keys.ts";
 import { alarm } from "../../src/flow/alarm.ts";
+import type { Bookmarks, Reached } from "../../src/guard/bookmarks.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
@@ -26,6 +27,7 @@ export function memoryStorage(clock: { now: number }) {
     results: new Map<string, KeptResult>(),
     scans: new Map<string, number>(),
     failures: new Map<string, FailedCallback>(),
+    bookmarks: new Map<string, Reached>(),
     findings: [] as ReceivedFinding[],
     events: [] as BusEvent[],
     parameters: new Map<string, string>(),
@@ -48,6 +50,7 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
     results: memoryResults(parts),
     callbackFailures: memoryFailures(parts),
     usage: memoryUsage(parts),
+    bookmarks: memoryBookmarks(parts),
     signingKeys: memoryKeys(parts, stackName),
     ...memoryOutputs(parts),
     tenantId: "11111111-1111-8111-a111-111111111111",
@@ -104,6 +107,22 @@ function memoryFailures({ storage: { failures }, now, write }: MemoryParts): Cal
       const entryOf = ({ failure }: (typeof rows)[number]): FailedCallback => failure;
       const page = pageOf(wanted, { limit, entryOf, placeOf: ({ place }) => String(place) });
       return { failures: page.entries, next: page.next };
+    },
+  };
+}
+
+function memoryBookmarks({ storage: { bookmarks }, write }: MemoryParts): Bookmarks {
+  return {
+    of(bucket, filters) {
+      const name = JSON.stringify([bucket, filters]);
+      return {
+        read: async () => bookmarks.get(name),
+        async write(reached) {
+          write();
+          bookmarks.set(name, reached);
+        },
+        clear: async () => void bookmarks.delete(name),
+      };
     },
   };
 }

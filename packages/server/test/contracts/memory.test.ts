@@ -1,4 +1,5 @@
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
+import { bookmarksContract } from "./bookmarks.ts";
 import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { eventBusContract, seen } from "./event-bus.ts";
@@ -57,6 +58,7 @@ jobBrowserContract(memory);
 resultStoreContract(memory);
 usageContract(memory);
 callbackFailuresContract(memory);
+bookmarksContract(memory);
 findingsTopicContract(memory);
 eventBusContract(memory);
 signingKeysContract(memory);

@@ -12,6 +12,7 @@ import { sealer } from "../../src/platforms/shared/sealed.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { newSchema, sharedPostgres, type TestPostgres } from "../support/postgres.ts";
 import { takingNoWrites } from "../support/postgres-stores.ts";
+import { bookmarksContract } from "./bookmarks.ts";
 import { eventBusContract, seen } from "./event-bus.ts";
 import { findingsTopicContract } from "./findings-topic.ts";
 import type { Outputs, OutputsKind, ReceivedEvent } from "./outputs.ts";
@@ -130,3 +131,4 @@ function parsed<T>(setting: { value: T } | { problem: string }): T {
 findingsTopicContract(postgres);
 eventBusContract(postgres);
 signingKeysContract(postgres);
+bookmarksContract(postgres);

@@ -39,7 +39,7 @@ test("docs/add-a-platform.md has a row for each port of a platform, with its fil
   assert.deepEqual(rows.map(({ port }) => port).toSorted(), ports.toSorted());
   for (const { file, port, path } of rows) {
     assert.match(read(path), new RegExp(`^export interface ${port} `, "m"));
-    for (const name of ["embedded", "aws"]) {
+    for (const name of ["embedded", "postgres", "aws"]) {
       assert.ok(existsSync(join(root, server, "src/platforms", name, file)), `${name} has no ${file}`);
     }
   }

@@ -8,6 +8,7 @@ import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from 
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Platform } from "../platform.ts";
 import type { Sealer } from "../shared/sealed.ts";
+import { awsBookmarks } from "./bookmarks.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { type AwsOptions, queueConfig, tableConfig } from "./clients.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
@@ -29,6 +30,8 @@ import { tableUsage } from "./usage.ts";
 
 export interface AwsPlatformOptions extends AwsOptions {
   stackName: string;
+  /** Of this machine. */
+  dataDir: string;
   queueUrl: string;
   deadLettersUrl: string;
   tableName: string;
@@ -63,6 +66,7 @@ export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform
   const [, , , regionOfTopic = "", account = ""] = options.topicArn.split(":");
   return {
     ...store,
+    bookmarks: awsBookmarks(options.dataDir),
     signingKeys,
     topic,
     eventBus,

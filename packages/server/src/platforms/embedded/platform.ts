@@ -1,6 +1,7 @@
 import { messageId } from "../../deliver/event-bus.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
+import { embeddedBookmarks } from "./bookmarks.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";
 import { sqliteBus } from "./event-bus.ts";
 import { sqliteTopic } from "./findings-topic.ts";
@@ -32,6 +33,7 @@ export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platfo
   const fanOut = startFanOut({ outbox: store.outbox, stackName, subscriptions, targets, sending });
   return {
     ...store,
+    bookmarks: embeddedBookmarks(dataDir),
     signingKeys: keyFiles({ dataDir, stackName }),
     topic: sqliteTopic(store, { stackName, subscriptions, now }),
     eventBus: sqliteBus(store, targets),

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
+  type FoundKeys,
   makePrivatePem,
   publicKeyParameters,
   readPublicKeys,
@@ -42,15 +43,6 @@ export function keyFiles({ dataDir, stackName }: KeyFilesOptions): SigningKeys {
   };
 }
 
-export interface FoundKeys {
-  /** Of the private key. */
-  path: string;
-  madeAt: Date;
-  pair: SigningKeyPair;
-  /** PEM (X509) of the public keys before this one, newest first. */
-  earlier: readonly { path: string; pem: string }[];
-}
-
 /** The keys that are there. Makes nothing; undefined when there is no private key. */
 export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> {
   const path = join(dataDir, KEY_FILE);
@@ -60,15 +52,12 @@ export async function findKeys(dataDir: string): Promise<FoundKeys | undefined> 
   const earlier = names
     .sort()
     .reverse()
-    .map(async (name) => ({ path: join(dataDir, name), pem: await readFile(join(dataDir, name), "utf8") }));
+    .map(async (name) => ({ place: join(dataDir, name), pem: await readFile(join(dataDir, name), "utf8") }));
   const { mtime: madeAt } = await stat(path);
-  return { path, madeAt, pair: readPair(pem, path), earlier: await Promise.all(earlier) };
+  return { kept: "file", place: path, madeAt, pair: readPair(pem, path), earlier: await Promise.all(earlier) };
 }
 
-/**
- * Exchanges the key pair for a new one. The old public key is kept beside it first, so that receivers can take both for a
- * while; at no moment is there no private key. A running server reads the file every minute.
- */
+/** Exchanges the key pair for a new one, as `KeyCare` says. The old public key is kept beside it first. */
 export async function rotateKeys(options: KeyFilesOptions & { bits?: number }, now: Date): Promise<void> {
   const { dataDir, bits } = options;
   makeFolder(dataDir, 0o700);

@@ -2,6 +2,7 @@ import { messageId } from "../../deliver/event-bus.ts";
 import type { SigningKeys } from "../../deliver/signing-keys.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, type SendingParts, startFanOut } from "../shared/messages/fan-out.ts";
+import { postgresBookmarks } from "./bookmarks.ts";
 import { postgresBus } from "./event-bus.ts";
 import { postgresTopic } from "./findings-topic.ts";
 import { type JobStoreOptions, openJobStore } from "./job-store.ts";
@@ -38,6 +39,7 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
     callbackFailures,
     usage,
     tryToWrite,
+    bookmarks: postgresBookmarks(store),
     signingKeys,
     topic: postgresTopic(store, { stackName, subscriptions: receivers.subscriptions, now }),
     eventBus: postgresBus(store, receivers.targets),

@@ -21,10 +21,10 @@ export async function writeOnce(path: string, content: string | Uint8Array): Pro
   await syncFolder(dirname(path));
 }
 
-/** Replaces a file that everybody may read; nobody ever reads half of it. */
-export async function replaceFile(path: string, content: string): Promise<void> {
+/** Replaces a file, which everybody may read if nothing else is said; nobody ever reads half of it. */
+export async function replaceFile(path: string, content: string, mode = 0o644): Promise<void> {
   const draft = draftOf(path);
-  await writeSynced(draft, content, 0o644);
+  await writeSynced(draft, content, mode);
   await rename(draft, path);
 }
 

@@ -21,7 +21,7 @@ export interface Sealer {
 }
 
 export type Label = readonly [
-  what: "job" | "changes" | "reason" | "report" | "message" | "failure" | "key",
+  what: "job" | "changes" | "reason" | "report" | "message" | "failure" | "key" | "bookmark",
   id: string,
 ];
 

@@ -115,6 +115,23 @@ test("with migrations by hand a missing one is an error that names it; a dry run
   await (await openJobStore({ ...options, migrate: false })).close();
 });
 
+test("a server older than 13 is refused, and which can be used is said", async () => {
+  const { options } = await emptyPlace();
+  const { sql } = await sharedPostgres();
+  // A server that says so of itself, before what it has built in.
+  const older = newSchema();
+  await sql(`CREATE SCHEMA ${older}`);
+  await sql(`CREATE FUNCTION ${older}.current_setting(name text) RETURNS text LANGUAGE sql AS
+    $$ SELECT CASE name WHEN 'server_version_num' THEN '120022' WHEN 'server_version' THEN '12.22' END $$`);
+  const path = encodeURIComponent(`-c search_path=${older},pg_catalog`);
+  const url = `${options.url}&options=${path}`;
+  await assert.rejects(openJobStore({ ...options, url }), (error: DatabaseUnavailable) => {
+    assert.ok(error instanceof DatabaseUnavailable);
+    assert.match(`${error.message}; ${error.hint}`, /PostgreSQL 12\.22 is too old; 13 and newer can be used/);
+    return true;
+  });
+});
+
 test("a process with another key is refused, and changes nothing for those with the right one", async () => {
   const { options } = await emptyPlace();
   await (await openJobStore(options)).close();

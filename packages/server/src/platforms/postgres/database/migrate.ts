@@ -11,6 +11,9 @@ export interface Migration {
   sql: string;
 }
 
+/** The oldest that was still looked after when this was made. */
+const OLDEST_SERVER = 13;
+
 const folder = new URL("./migrations/", import.meta.url);
 
 /**
@@ -70,6 +73,12 @@ export async function pendingMigrations(connections: Connections, options: Migra
   return missing(await inWords(() => connections.use((query) => appliedIn(query, schema))), known);
 }
 
+/** The newest migration that was applied; 0 where none was. */
+export async function schemaVersion(connections: Connections, schema: string): Promise<number> {
+  const applied = await inWords(() => connections.use((query) => appliedIn(query, schema)));
+  return Math.max(0, ...applied.map(({ number }) => number));
+}
+
 interface Applied {
   number: number;
   name: string;
@@ -77,9 +86,17 @@ interface Applied {
 }
 
 async function appliedIn(query: Query, schema: string): Promise<Applied[]> {
-  const [found] = await query<{ there: boolean }>("SELECT to_regclass($1) IS NOT NULL AS there", [
-    `${schema}.migrations`,
-  ]);
+  const [found] = await query<{ there: boolean; version: string; number: number }>(
+    `SELECT to_regclass($1) IS NOT NULL AS there, current_setting('server_version') AS version,
+       current_setting('server_version_num')::int AS number`,
+    [`${schema}.migrations`],
+  );
+  if (found && found.number < OLDEST_SERVER * 10_000) {
+    throw new DatabaseUnavailable(
+      `cannot use the job database: PostgreSQL ${found.version} is too old`,
+      `${OLDEST_SERVER} and newer can be used`,
+    );
+  }
   return found?.there ? await query<Applied>(`SELECT number, name, oldest FROM ${schema}.migrations`) : [];
 }
 

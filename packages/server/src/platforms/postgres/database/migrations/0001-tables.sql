@@ -98,5 +98,8 @@ CREATE INDEX callback_failures_url ON callback_failures (url, seq);
 
 CREATE TABLE usage (month text PRIMARY KEY, scans bigint NOT NULL) WITH (fillfactor = 50);
 
+-- How far passes over buckets have come.
+CREATE TABLE bookmarks (name bytea PRIMARY KEY, moved_at bigint NOT NULL, sealed bytea NOT NULL) WITH (fillfactor = 50);
+
 CREATE TABLE signing_keys (name text PRIMARY KEY, made_at bigint NOT NULL, sealed bytea NOT NULL);
 CREATE TABLE parameters (name text PRIMARY KEY, value text NOT NULL);

@@ -1,0 +1,1 @@
+export { bookmarkFiles as embeddedBookmarks } from "../shared/bookmark-files.ts";
