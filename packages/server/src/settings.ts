@@ -2,6 +2,7 @@ import { parseVersion } from "@lazaret/contract";
 import { parseClamdAddress } from "./engines/clamd/address.ts";
 import { logLevels } from "./log.ts";
 import { allowedHostProblem, networkProblem } from "./net/address-guard.ts";
+import { parsePostgresUrl } from "./platforms/postgres/database/postgres-url.ts";
 import {
   parseEventTargets,
   parseMailFrom,
@@ -52,11 +53,11 @@ export const settingsTable = {
     default: "embedded",
   }),
   postgresUrl: setting({
-    doc: "The database, with platform postgres: postgresql://user:password@host:5432/name, `?sslmode=verify-full` for TLS.",
-    parse: (value) =>
-      value === "" || /^postgres(?:ql)?:\/\/./.test(value)
-        ? { value }
-        : { problem: "must be postgresql://user:password@host:port/name" },
+    doc: "The database, with platform postgres: postgresql://user:password@host:5432/name, `?sslmode=verify-full` for TLS; with standbys a:5432,b:5432 in place of the host, and the one that takes writes is used.",
+    parse: (value) => {
+      const parsed = value === "" ? { value } : parsePostgresUrl(value);
+      return "problem" in parsed ? parsed : { value };
+    },
     default: "",
     secret: true,
   }),

@@ -1,4 +1,5 @@
 import { gate, type Leave } from "../flow/gate.ts";
+import { saidLately } from "../flow/said-lately.ts";
 import { firstOf } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
@@ -112,6 +113,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const stopRunning = new AbortController();
   const running = new Set<Promise<void>>();
   const whenFree = new Set<() => void>();
+  const said = saidLately();
   let askedForOthersAt = 0;
 
   /** Those who wait for a place check again. */
@@ -129,7 +131,7 @@ export function startWorker(options: WorkerOptions): Worker {
         else if (askedForOthers()) await untilFree((signal) => pause(ASK_FOR_OTHERS_MS, signal));
         else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, shares));
       } catch (error) {
-        log.error("queue", { error: messageOf(error) });
+        if (!said(messageOf(error))) log.error("queue", { error: messageOf(error), ...hintOf(error) });
         await pause(PAUSE_MS, stopTaking.signal);
       }
     }
@@ -284,6 +286,10 @@ function afterFault(job: Job, error: unknown): Exclude<Settlement, { kind: "done
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+function hintOf(error: unknown): { hint?: string } {
+  return error instanceof Error && "hint" in error ? { hint: String(error.hint) } : {};
 }
 
 function words(settlement: Settlement): { settlement: string; after_seconds?: number; reason?: string } {

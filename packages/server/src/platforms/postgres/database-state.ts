@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { timeLimit } from "../../flow/time-limit.ts";
 import { sealer } from "../shared/sealed.ts";
 import { type Connections, connections } from "./database/connections.ts";
-import { failureOf } from "./database/database-unavailable.ts";
 import { pendingMigrations, schemaVersion } from "./database/migrate.ts";
 import type { JobStoreOptions } from "./job-store.ts";
 
@@ -109,10 +108,7 @@ async function sameKey({ query }: Connections, schema: string, secretKey: Uint8A
 /** A pooler that hands connections on after each transaction brings no notifications. */
 async function hears(ways: Connections): Promise<boolean> {
   const channel = `lazaret_doctor_${randomUUID().replaceAll("-", "")}`;
-  const client = await ways.connect().catch((error: unknown) => {
-    const failure = failureOf(error);
-    throw failure.kind === "mistake" ? error : failure.error;
-  });
+  const client = await ways.connect();
   using limit = timeLimit(HEARD_WITHIN_MS);
   try {
     const heard = once(client, "notification", { signal: limit.signal });

@@ -81,13 +81,26 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     callbackFailures: postgresCallbackFailures(parts),
     usage: postgresUsage(parts),
     outbox: postgresOutbox(parts, options.outboxLimits),
-    tryToWrite: () => lane.write(writeAgain, undefined),
+    tryToWrite: () => orTrouble(lane.write(writeAgain, undefined), ways),
     async close() {
       await lane.close();
       await parts.wakeUps.close();
       await ways.close();
     },
   };
+}
+
+/** Shorter than readiness waits: while writes are tried again and again, what is wrong is known already. */
+const TROUBLE_KNOWN_MS = 1000;
+
+async function orTrouble(written: Promise<void>, ways: Connections): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(() => (ways.trouble ? late.reject(ways.trouble) : late.resolve(written)), TROUBLE_KNOWN_MS);
+  try {
+    await Promise.race([written, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Applies the migrations that are missing, or only answers them. */

@@ -145,19 +145,21 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
 
 /**
  * An id that is there already stays as it is. A batch that came through before, unheard, adds nothing: the mark of the first try
- * stands in the way, or is waited for until that try has ended.
+ * stands in the way, or is waited for until that try has ended. The mark is then written again, as only a commit that writes waits
+ * for the standby, and so for all that was written before.
  */
 function addSql(s: string): string {
   const now = `${s}.now_ms()`;
   return `WITH mark AS (
-      INSERT INTO ${s}.commits (id, committed_at) VALUES ($1, ${now}) ON CONFLICT DO NOTHING RETURNING id
+      INSERT INTO ${s}.commits (id, committed_at) VALUES ($1, ${now})
+      ON CONFLICT (id) DO UPDATE SET committed_at = excluded.committed_at RETURNING xmax = 0 AS first
     ), given AS (
       SELECT * FROM unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::bytea[], $7::bytea[])
         WITH ORDINALITY AS given (id, submitted_at, counts, share, sealed, trace, place)
     ), added AS (
       INSERT INTO ${s}.jobs (id, submitted_at, since, due_at, counts, share, sealed)
       SELECT id, submitted_at, ${now}, ${now}, counts, share, sealed FROM given
-      WHERE EXISTS (SELECT FROM mark) ORDER BY place
+      WHERE (SELECT first FROM mark) ORDER BY place
       ON CONFLICT (id) DO NOTHING RETURNING id
     ), expected AS (
       INSERT INTO ${s}.results (trace, job_id, expires_at)

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Connections, Query } from "./connections.ts";
-import { DatabaseUnavailable, failureOf } from "./database-unavailable.ts";
+import { DatabaseUnavailable } from "./database-unavailable.ts";
 
 export interface Migration {
   number: number;
@@ -13,6 +13,8 @@ export interface Migration {
 
 /** The oldest that was still looked after when this was made. */
 const OLDEST_SERVER = 13;
+/** A statement of a migration, or the wait for another process that is at it. */
+const LONGEST_MIGRATION_MS = 600_000;
 
 const folder = new URL("./migrations/", import.meta.url);
 
@@ -40,8 +42,8 @@ export async function migrate(connections: Connections, options: MigrateOptions)
   const { schema, known = migrations() } = options;
   // Asked without the lock first: it is the usual case, and needs no right to make anything.
   if ((await pendingMigrations(connections, options)).length === 0) return [];
-  return await inWords(() =>
-    connections.use(async (query) => {
+  return await connections.use(
+    async (query) => {
       await query("BEGIN");
       await query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`lazaret migrations ${schema}`]);
       const [found] = await query<{ there: boolean }>("SELECT to_regnamespace($1) IS NOT NULL AS there", [schema]);
@@ -63,19 +65,20 @@ export async function migrate(connections: Connections, options: MigrateOptions)
       }
       await query("COMMIT");
       return pending.map(({ name }) => name);
-    }),
+    },
+    { answerMs: LONGEST_MIGRATION_MS },
   );
 }
 
 /** What `migrate` would apply. Throws `DatabaseUnavailable`, also when the schema is of a version that we cannot work with. */
 export async function pendingMigrations(connections: Connections, options: MigrateOptions): Promise<Migration[]> {
   const { schema, known = migrations() } = options;
-  return missing(await inWords(() => connections.use((query) => appliedIn(query, schema))), known);
+  return missing(await connections.use((query) => appliedIn(query, schema)), known);
 }
 
 /** The newest migration that was applied; 0 where none was. */
 export async function schemaVersion(connections: Connections, schema: string): Promise<number> {
-  const applied = await inWords(() => connections.use((query) => appliedIn(query, schema)));
+  const applied = await connections.use((query) => appliedIn(query, schema));
   return Math.max(0, ...applied.map(({ number }) => number));
 }
 
@@ -110,13 +113,4 @@ function missing(applied: readonly Applied[], known: readonly Migration[]): Migr
     );
   }
   return known.filter(({ number }) => applied.every((each) => each.number !== number));
-}
-
-async function inWords<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    const failure = failureOf(error);
-    throw failure.kind === "mistake" ? error : failure.error;
-  }
 }

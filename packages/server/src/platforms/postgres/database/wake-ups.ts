@@ -17,6 +17,8 @@ interface WakeUp extends Pick<Alarm, "rings" | "sleep"> {
 const LISTEN_AGAIN_MS = 5000;
 /** A notification costs the server as much as a job: where jobs come one by one, some share it. */
 const NOTIFY_EVERY_MS = 20;
+/** A connection whose other end is gone without a word would be listened to for hours. */
+const STILL_THERE_MS = 30_000;
 
 /**
  * By LISTEN and NOTIFY. The notification is sent after the commit and not in it: commits that notify queue up behind each
@@ -53,12 +55,20 @@ export function wakeUps(connections: Connections, { channel, origin }: { channel
       });
       client.once("end", listenLater);
       await client.query(`LISTEN "${channel}"`);
+      keepAsking(client);
       return client;
     } catch {
       await client?.end().catch(() => {});
       listenLater();
       return undefined;
     }
+  }
+
+  function keepAsking(client: pg.Client): void {
+    const asking = setInterval(() => {
+      client.query("SELECT 1").catch(() => client.connection.stream.destroy());
+    }, STILL_THERE_MS).unref();
+    client.once("end", () => clearInterval(asking));
   }
 
   function listenLater(): void {

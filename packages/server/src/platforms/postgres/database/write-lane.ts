@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Connections, Query } from "./connections.ts";
-import { DatabaseUnavailable, failureOf } from "./database-unavailable.ts";
+import { DatabaseUnavailable, type FailureKind } from "./database-unavailable.ts";
 
 /** One kind of write, of which any number is one statement. */
 export interface BulkWrite<Args, Answer> {
@@ -41,6 +41,15 @@ const LARGEST_BATCH_BYTES = 8 * 1024 * 1024;
 /** How long a server may be away, for a restart or a failover, before we say so. */
 const TRIED_FOR_MS = 2000;
 const PAUSE_MS = 100;
+/**
+ * The server's own, longer than ours, for a process that is gone without a word: its locks would be held until the network notices,
+ * which takes hours. For this transaction only.
+ */
+const TIME_LIMITS = "SET LOCAL statement_timeout = 10000; SET LOCAL idle_in_transaction_session_timeout = 10000";
+/** A server that takes no writes is no moment's trouble, unless another has taken its place. */
+const DEMOTED_TRIES = 3;
+/** Once it is known that the server is away or silent, those who came meanwhile would only wait as long again. */
+const FAILS_ALL: readonly FailureKind[] = ["lost", "silent"];
 
 export function writeLane(connections: Connections): WriteLane {
   const waiting: Waiting[] = [];
@@ -68,28 +77,28 @@ export function writeLane(connections: Connections): WriteLane {
   async function writeAll(asked: readonly Waiting[]): Promise<void> {
     const batch: Batch = { id: randomUUID(), repeated: false };
     const givenUpAt = performance.now() + TRIED_FOR_MS;
-    for (;;) {
+    for (let tries = 1; ; tries += 1) {
       // Once it is sent the server may do it though we hear nothing.
       const sent = { yet: false };
       try {
         for (const [each, answer] of await tryOnce(asked, batch, sent)) each.settle(answer);
         return;
       } catch (error) {
-        const failure = failureOf(error);
-        if (failure.kind === "lost") batch.repeated ||= sent.yet;
-        const mayTry = failure.kind === "lost" || failure.kind === "undone";
+        const kind = error instanceof DatabaseUnavailable ? error.kind : "mistake";
+        if (kind === "lost") batch.repeated ||= sent.yet;
+        const mayTry = kind === "lost" || kind === "undone" || (kind === "demoted" && tries < DEMOTED_TRIES);
         if (mayTry && performance.now() < givenUpAt) {
-          await pause(failure.kind === "lost" ? PAUSE_MS : Math.random() * PAUSE_MS);
+          // The first time only the connection may have been cut.
+          if (tries > 1 || kind !== "lost") await pause(kind === "undone" ? Math.random() * PAUSE_MS : PAUSE_MS);
           continue;
         }
         // A mistake in one does not fail the others.
-        if (failure.kind === "mistake" && asked.length > 1) {
+        if (kind === "mistake" && asked.length > 1) {
           for (const each of asked) await writeAll([each]);
           return;
         }
-        // Those who came meanwhile would only wait as long again.
-        const failed = failure.kind === "lost" ? [...asked, ...waiting.splice(0)] : asked;
-        for (const { fail } of failed) fail(failure.kind === "mistake" ? error : failure.error);
+        const failed = kind !== "mistake" && FAILS_ALL.includes(kind) ? [...asked, ...waiting.splice(0)] : asked;
+        for (const { fail } of failed) fail(error);
         return;
       }
     }
@@ -118,7 +127,7 @@ export function writeLane(connections: Connections): WriteLane {
     await connections.use(async (query) => {
       const durable = kinds.some(([kind]) => kind.durable);
       if (durable && kinds.length === 1) return await writeKinds(query);
-      await query(durable ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off");
+      await query(`BEGIN; ${TIME_LIMITS}${durable ? "" : "; SET LOCAL synchronous_commit = off"}`);
       await writeKinds(query);
       await query("COMMIT");
     });

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { saidLately } from "../../../flow/said-lately.ts";
 import { firstOf } from "../../../flow/time-limit.ts";
 import type { Log } from "../../../log.ts";
 import type { Outbox, OutboxLease } from "./outbox.ts";
@@ -37,6 +38,7 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
   /** By receiver, at the last sweep. */
   let dropped: ReadonlyMap<string, number> | undefined;
   let sweptAt: number | undefined;
+  const said = saidLately();
   /** Ends the wait for messages: there is room for more, or we stop. */
   let wake = new AbortController();
 
@@ -61,7 +63,8 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
           woken.signal,
         );
       } catch (error) {
-        log.error("outbox", { error: error instanceof Error ? error.message : String(error) });
+        const message = error instanceof Error ? error.message : String(error);
+        if (!said(message)) log.error("outbox", { error: message });
         await pause(AFTER_FAULT_MS, undefined, { signal: stopTaking.signal }).catch(() => {});
       }
     }
