@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { awsStandIn } from "../packages/server/test/support/aws/aws-stand-in.ts";
 import { findingsInbox } from "../packages/server/test/support/aws/findings-inbox.ts";
+import type { SqsServer } from "../packages/server/test/support/aws/sqs.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
 
 export const platforms = ["embedded", "postgres", "aws"] as const;
@@ -50,14 +52,28 @@ async function onPostgres(folder: string): Promise<Storage> {
 /** The clock of the queue stands still unless it is told to advance. */
 const TICK_MS = 100;
 
+/** Answers how to stop it. One step after the other: two at once would each make up for the same time. */
+function withTheTime({ now, advance }: Pick<SqsServer, "now" | "advance">): () => Promise<void> {
+  let stopped = false;
+  const ticking = (async () => {
+    while (!stopped) {
+      await pause(TICK_MS);
+      await advance((Date.now() - now()) / 1000);
+    }
+  })();
+  return () => {
+    stopped = true;
+    return ticking;
+  };
+}
+
 async function onStandIns(folder: string): Promise<Storage> {
   await using undo = new AsyncDisposableStack();
   const aws = undo.use(await awsStandIn());
   const { endpoint, sqs, dynamodb } = aws;
   const [queues, table, inbox] = await Promise.all([sqs.queues(), dynamodb.table(), findingsInbox(endpoint)]);
   undo.use(inbox);
-  const clock = setInterval(() => void sqs.advance((Date.now() - sqs.now()) / 1000), TICK_MS);
-  undo.defer(() => clearInterval(clock));
+  undo.defer(withTheTime(sqs));
   const shared = {
     LAZARET_PLATFORM: "aws",
     LAZARET_AWS_ENDPOINT: endpoint,
