@@ -11,6 +11,7 @@ import { killPlan, type Target, type Victim } from "./plan.ts";
 import { deadLetters, unfinishedJobs } from "./queue-view.ts";
 import { receivers } from "./receivers.ts";
 import { type Random, seeded } from "./seeded.ts";
+import { openStorage, type PlatformName } from "./storage.ts";
 import { type Traffic, traffic } from "./traffic.ts";
 
 export interface ChaosOptions {
@@ -23,8 +24,11 @@ export interface ChaosOptions {
   /** Of the callbacks, those to receivers that never answer 2xx. */
   deafShare: number;
   duplicateShare: number;
-  /** Of the API and of each worker. */
+  /** Of each API and worker. */
   processes: number;
+  platform: PlatformName;
+  /** Jobs whose file kills the worker that scans it. */
+  killers: number;
   /** Hears how far it is, now and then. */
   progress(text: string): void;
 }
@@ -33,6 +37,10 @@ export interface Outcome extends Verdict {
   seed: number;
   seconds: number;
   processes: number;
+  platform: PlatformName;
+  killers: number;
+  /** Workers that died of a file. */
+  killedByFile: number;
   kills: Readonly<Record<Target, number>>;
   /** What was killed of services of several processes. */
   victims: Readonly<Record<Victim, number>>;
@@ -45,6 +53,8 @@ export interface Outcome extends Verdict {
 }
 
 const API_KEY = "key-of-the-chaos";
+/** Has a machine of its own, too. */
+const OPERATOR = "operator";
 const LOOK_MS = 20;
 const WORK_LOOK_MS = 200;
 const DRAIN_LOOK_MS = 5000;
@@ -71,7 +81,8 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
   // Ends the waits of whatever is still under way when the run ends early.
   const over = new AbortController();
   const running = AbortSignal.any([signal, over.signal]);
-  const fleet = undo.use(await startFleet({ folder, apiKey: API_KEY, processes: options.processes }, running));
+  const storage = undo.use(await openStorage(options.platform, folder));
+  const fleet = undo.use(await startFleet({ ...options, folder, apiKey: API_KEY, storage }, running));
   undo.defer(() => over.abort(new Error("the run is over")));
 
   const ask = client(API_KEY, () => fleet.apiUrl);
@@ -89,13 +100,13 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
     await killAll(options, { fleet, flow, book, random }, running);
     await flow.allSubmitted();
     await fleet.allUp();
-    await drained(fleet.dataDir, { flow, book }, running);
+    await drained(storage.envOf(OPERATOR), { flow, book }, running);
     await flow.pollAll();
   };
   await Promise.race([live(), flow.failed]);
   if ((await ask.publicKey()) !== publicKey) book.strange.push("the public key has changed");
   const badEnds = await fleet.stop();
-  const letters = await deadLetters(fleet.dataDir);
+  const letters = await deadLetters(storage.envOf(OPERATOR));
 
   const verdict = judge({ ...options, entries: book.entries.values(), deadLetters: letters });
   for (const seen of [...book.strange, ...fleet.trouble, ...badEnds]) {
@@ -106,6 +117,9 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
     seconds: seconds(),
     ...verdict,
     processes: options.processes,
+    platform: options.platform,
+    killers: options.killers,
+    killedByFile: fleet.killedByFile,
     kills: fleet.kills,
     victims: fleet.victims,
     receivers: heard.shown,
@@ -124,7 +138,7 @@ async function killAll(
   signal: AbortSignal,
 ): Promise<void> {
   const { fleet, flow, book } = run;
-  const plan = killPlan(options.kills, run.random);
+  const plan = killPlan(options.kills, fleet.targets, run.random);
   const burst = options.jobs / (plan.length + 1);
   for (const [number, kill] of plan.entries()) {
     const { targets, after, share, momentMs } = kill;
@@ -142,18 +156,24 @@ async function killAll(
   flow.admit(options.jobs);
 }
 
-/** Resolves when no job waits or is under way any more. Looking starts a process, so that it is not done all the time. */
-async function drained(dataDir: string, run: { flow: Traffic; book: Ledger }, signal: AbortSignal): Promise<void> {
+/** Resolves when no job waits or is under way any more. Looking starts a process, so that it is not done before it can be so. */
+async function drained(
+  env: Readonly<Record<string, string>>,
+  run: { flow: Traffic; book: Ledger },
+  signal: AbortSignal,
+): Promise<void> {
   const { flow, book } = run;
   let seen = "";
   let changedAt = performance.now();
   for (;;) {
-    const left = await unfinishedJobs(dataDir).catch((error: Error) => error.message);
+    const early = flow.ended < flow.expected;
+    const left = early ? "many" : await unfinishedJobs(env).catch((error: Error) => error.message);
     if (left === 0) return;
     const now = `${left} jobs under way, ${flow.ended} ended`;
     if (now !== seen) changedAt = performance.now();
     else if (performance.now() - changedAt > STUCK_MS) throw new Error(`the queue does not drain: ${now}`);
     seen = now;
-    await pause(flow.ended < book.acknowledged ? DRAIN_LOOK_MS : LAST_LOOK_MS, undefined, { signal });
+    const others = flow.expected < book.acknowledged;
+    await pause(!early && others ? DRAIN_LOOK_MS : LAST_LOOK_MS, undefined, { signal });
   }
 }

@@ -3,6 +3,7 @@ import type { ScanResult } from "../packages/contract/src/index.ts";
 import { deflated, encrypted, zip } from "../packages/server/test/fixtures/zip-writer.ts";
 import { eicar } from "../packages/server/test/support/eicar.ts";
 import { httpServer } from "../packages/server/test/support/loopback-server.ts";
+import { KILLER } from "./killer.ts";
 
 /** A file of which is known what must be said. */
 interface Sample {
@@ -14,7 +15,7 @@ interface Sample {
   finding: string | undefined;
 }
 
-export type FileName = "small" | "large" | "eicar" | "zipped" | "locked" | "missing";
+export type FileName = "small" | "large" | "eicar" | "zipped" | "locked" | "missing" | "killer";
 
 /** How it is served: whole, in two halves with a pause, or only when it is asked for again after a 503. */
 export type Manner = "whole" | "halves" | "late";
@@ -41,6 +42,8 @@ export const samples: readonly Sample[] = [
     status: "no",
     finding: "Heuristics.Encrypted.Zip",
   },
+  // No verdict of it is ever right: it ends whoever asks for one.
+  { name: "killer", weight: 0, bytes: Buffer.concat([KILLER, noise(KB)]), status: "no", finding: "none at all" },
   { name: "missing", weight: 10, bytes: undefined, status: "no", finding: "scanner:download-failed" },
 ];
 

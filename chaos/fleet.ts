@@ -1,13 +1,16 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { type ClamdDoor, clamdDoor } from "./killer.ts";
 import type { LogLine } from "./lazaret.ts";
-import { clamdMember, lazaretMember, type Member } from "./members.ts";
-import { type Kill, type Target, targets, type Victim } from "./plan.ts";
+import { clamdMember, lazaretMember, type Member, postgresMember } from "./members.ts";
+import type { Kill, Target, Victim } from "./plan.ts";
+import type { Storage } from "./storage.ts";
 
-/** The service under test: real processes on one data folder, killed and started again. */
+/** The service under test: real processes on one storage, killed and started again. */
 export interface Fleet extends AsyncDisposable {
-  readonly dataDir: string;
-  /** Where the API answers; undefined while it is down. */
+  /** All that can be killed. */
+  readonly targets: readonly Target[];
+  /** Where an API answers, each in turn; undefined while all are down. */
   readonly apiUrl: string | undefined;
   /** `idle` when it has had no work since it was started, `down` also while one of its processes is replaced. */
   stateOf(target: Target): "down" | "idle" | "worked";
@@ -18,6 +21,8 @@ export interface Fleet extends AsyncDisposable {
   /** Ends all in good order. Answers what went wrong with that. */
   stop(): Promise<string[]>;
   readonly kills: Readonly<Record<Target, number>>;
+  /** Workers that died of a file. */
+  readonly killedByFile: number;
   /** Where a service is several processes, what was killed of it. */
   readonly victims: Readonly<Record<Victim, number>>;
   /** What the logs told, by event and outcome. A kill swallows the last lines of a process. */
@@ -29,34 +34,45 @@ export interface Fleet extends AsyncDisposable {
 interface FleetOptions {
   folder: string;
   apiKey: string;
-  /** Of the API and of each worker. */
+  /** Of each API and worker. */
   processes: number;
+  storage: Storage;
 }
+
+const CLAMD: Target = "clamd";
+const POSTGRES: Target = "postgres";
 
 /** Queued jobs that each worker scans at once. */
 const JOBS_AT_ONCE = "8";
 const AGAIN_MS = 1000;
 
-export async function startFleet({ folder, apiKey, processes }: FleetOptions, signal: AbortSignal): Promise<Fleet> {
-  const dataDir = join(folder, "data");
+export async function startFleet(options: FleetOptions, signal: AbortSignal): Promise<Fleet> {
+  const { folder, apiKey, processes, storage } = options;
   const clamdFolder = join(folder, "clamd");
+  const clamdPath = join(clamdFolder, "clamd.sock");
+  const apis = named("api", storage.apis);
+  const workers = named("worker", storage.workers);
+  const targets = [...apis, ...workers, CLAMD, ...(storage.postgres ? [POSTGRES] : [])];
   const up = new Map<Target, { port: number | undefined; work: number }>();
   const told: Record<string, number> = {};
   const trouble: string[] = [];
-  const kills: Record<Target, number> = { api: 0, "worker 1": 0, "worker 2": 0, clamd: 0 };
+  const kills: Record<Target, number> = Object.fromEntries(targets.map((target) => [target, 0]));
   const victims: Record<Victim, number> = { process: 0, supervisor: 0, all: 0 };
   const starting = new Set<Promise<void>>();
   const incomplete = new Set<Target>();
+  const diedOfFile = new Set<Target>();
+  let killedByFile = 0;
+  let asked = 0;
+  /** How often the server had been killed when each was started; undefined when it was away. */
+  const startedAt = new Map<Target, number | undefined>();
 
   const env = {
     LAZARET_API_KEYS: apiKey,
     // Nobody balances load here.
     LAZARET_DRAIN_SECONDS: "0",
-    LAZARET_DATA_DIR: dataDir,
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",
     LAZARET_ENGINE: "Q",
-    LAZARET_CLAMD: `unix:${join(clamdFolder, "clamd.sock")}`,
     LAZARET_WORKERS: JOBS_AT_ONCE,
     LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
     LAZARET_ALLOW_CALLBACK_NETWORKS: "127.0.0.0/8",
@@ -64,44 +80,79 @@ export async function startFleet({ folder, apiKey, processes }: FleetOptions, si
     LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
   };
 
-  /** What a worker scanned is clamd's work too. */
+  /** What a worker scanned is clamd's work too, and all of it that of the server. */
   function hear(target: Target, line: LogLine): void {
     const name = nameOf(line);
     told[name] = (told[name] ?? 0) + 1;
-    const workers: readonly Target[] =
-      line.event === "job" ? [target, "clamd"] : line.event === "request" ? [target] : [];
-    for (const state of workers.map((each) => up.get(each))) if (state) state.work += 1;
+    const worked =
+      line.event === "job" ? [target, CLAMD, POSTGRES] : line.event === "request" ? [target, POSTGRES] : [];
+    for (const state of worked.map((each) => up.get(each))) if (state) state.work += 1;
+  }
+
+  /** Who starts while the server is away ends, and is started again, as an init system does. */
+  function startedInVain(target: Target): boolean {
+    if (!storage.postgres || up.has(target)) return false;
+    return !up.has(POSTGRES) || startedAt.get(target) !== kills[POSTGRES];
   }
 
   const events = (target: Target) => ({
     onUp: (port?: number) => void up.set(target, { port, work: 0 }),
     onEnd(words: string) {
+      if (!startedInVain(target)) trouble.push(`${target} ${words}`);
       up.delete(target);
-      trouble.push(`${target} ${words}`);
     },
-    onProcess: (words: string) => void trouble.push(`${target}: ${words}`),
+    onProcess(words: string) {
+      if (!storage.postgres || up.has(POSTGRES)) trouble.push(`${target}: ${words}`);
+    },
     onLine: (line: LogLine) => hear(target, line),
   });
-  const lazaret = (target: Target, role: string): Member =>
-    lazaretMember({ env: { ...env, LAZARET_ROLE: role }, processes }, events(target));
-  const members: Record<Target, Member> = {
-    api: lazaret("api", "api"),
-    "worker 1": lazaret("worker 1", "worker"),
-    "worker 2": lazaret("worker 2", "worker"),
-    clamd: clamdMember(clamdFolder, events("clamd"), signal),
+  const doors = new Map<Target, ClamdDoor>(
+    workers.map((target) => [target, clamdDoor(join(folder, `${target}.sock`), clamdPath, () => dieOfFile(target))]),
+  );
+  const lazaret = (target: Target, role: string): Member => {
+    const own = { LAZARET_ROLE: role, LAZARET_CLAMD: `unix:${doors.get(target)?.path ?? clamdPath}` };
+    return lazaretMember({ env: { ...env, ...storage.envOf(target), ...own }, processes }, events(target));
   };
+  const members = new Map<Target, Member>([
+    ...apis.map((target) => [target, lazaret(target, "api")] as const),
+    ...workers.map((target) => [target, lazaret(target, "worker")] as const),
+    [CLAMD, clamdMember({ folder: clamdFolder, doors: [...doors.values()] }, events(CLAMD), signal)],
+  ]);
+  if (storage.postgres) members.set(POSTGRES, postgresMember(storage.postgres, events(POSTGRES)));
+
+  function memberOf(target: Target): Member {
+    const found = members.get(target);
+    if (!found) throw new Error(`there is no ${target}`);
+    return found;
+  }
+
+  async function start(target: Target): Promise<void> {
+    diedOfFile.delete(target);
+    startedAt.set(target, up.has(POSTGRES) ? kills[POSTGRES] : undefined);
+    await memberOf(target).start();
+  }
 
   async function startAgain(target: Target, downMs: number): Promise<void> {
     await pause(downMs, undefined, { signal });
     for (;;) {
       try {
-        return await members[target].start();
+        return await start(target);
       } catch (error) {
         signal.throwIfAborted();
-        trouble.push(`${target} did not start again: ${error}`);
+        if (!diedOfFile.has(target) && !startedInVain(target)) trouble.push(`${target} did not start again: ${error}`);
         await pause(AGAIN_MS, undefined, { signal });
       }
     }
+  }
+
+  /** Once in each life. Who was not up yet is tried again by whoever starts it. */
+  function dieOfFile(target: Target): void {
+    if (diedOfFile.has(target)) return;
+    diedOfFile.add(target);
+    killedByFile += 1;
+    const wasUp = up.delete(target);
+    void memberOf(target).kill();
+    if (wasUp) soonUp(startAgain(target, AGAIN_MS));
   }
 
   /** Its supervisor starts it again. */
@@ -119,25 +170,32 @@ export async function startFleet({ folder, apiKey, processes }: FleetOptions, si
   }
 
   async function killAll(): Promise<void> {
-    await Promise.all(targets.map((target) => members[target].kill()));
+    await Promise.all(targets.map((target) => memberOf(target).kill()));
     await Promise.allSettled(starting);
-    await Promise.all(targets.map((target) => members[target].kill()));
+    await Promise.all(targets.map((target) => memberOf(target).kill()));
   }
 
-  const started = await Promise.allSettled(targets.map((target) => members[target].start()));
+  // It is up already.
+  if (storage.postgres) up.set(POSTGRES, { port: undefined, work: 0 });
+  const started = await Promise.allSettled(targets.filter((target) => target !== POSTGRES).map(start));
   const failed = started.find((start) => start.status === "rejected");
   if (failed) {
     await killAll();
     throw failed.reason;
   }
   return {
-    dataDir,
+    targets,
     kills,
+    get killedByFile() {
+      return killedByFile;
+    },
     victims,
     told,
     trouble,
     get apiUrl() {
-      const port = up.get("api")?.port;
+      const ports = apis.flatMap((target) => up.get(target)?.port ?? []);
+      asked += 1;
+      const port = ports[asked % ports.length];
       return port === undefined ? undefined : `http://127.0.0.1:${port}`;
     },
     stateOf(target) {
@@ -146,12 +204,12 @@ export async function startFleet({ folder, apiKey, processes }: FleetOptions, si
       return state.work > 0 ? "worked" : "idle";
     },
     async kill({ targets: chosen, victim, which, downMs }) {
-      for (const target of chosen) kills[target] += 1;
-      victims[victim] += chosen.filter((target) => members[target].killProcess).length;
-      const [only = "api"] = chosen;
-      const replaced = victim === "process" ? members[only].killProcess?.(which) : undefined;
+      for (const target of chosen) kills[target] = (kills[target] ?? 0) + 1;
+      victims[victim] += chosen.filter((target) => memberOf(target).killProcess).length;
+      const [only = ""] = chosen;
+      const replaced = victim === "process" ? memberOf(only).killProcess?.(which) : undefined;
       if (replaced) return soonUp(replaceProcess(only, replaced));
-      const dead = chosen.map((target) => members[target].kill({ victim }));
+      const dead = chosen.map((target) => memberOf(target).kill({ victim }));
       // Clients know no sooner than that.
       for (const target of chosen) up.delete(target);
       await Promise.all(dead);
@@ -162,13 +220,18 @@ export async function startFleet({ folder, apiKey, processes }: FleetOptions, si
     },
     async stop() {
       const ends = targets.map(async (target) => {
-        const wrong = await members[target].stop();
+        const wrong = await memberOf(target).stop();
         return wrong === undefined ? [] : [`${target} ${wrong}`];
       });
       return (await Promise.all(ends)).flat();
     },
     [Symbol.asyncDispose]: killAll,
   };
+}
+
+/** One has no number. */
+function named(name: string, count: number): Target[] {
+  return count === 1 ? [name] : Array.from({ length: count }, (_, index) => `${name} ${index + 1}`);
 }
 
 function nameOf({ event, level, settlement, delivered, state }: LogLine): string {

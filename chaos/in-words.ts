@@ -9,9 +9,10 @@ export function inWords(outcome: Outcome): string {
   const killed = Object.values(outcome.kills).reduce((sum, count) => sum + count, 0);
   const count = (kind: string): number => breaches.filter((breach) => breach.kind === kind).length;
   const lines = [
-    `seed ${outcome.seed}, ${outcome.seconds} s`,
+    `${outcome.platform}, seed ${outcome.seed}, ${outcome.seconds} s`,
     `kills: ${killed} (${listed(outcome.kills)})`,
     ...(outcome.processes > 1 ? [`with ${outcome.processes} processes each: ${listed(outcome.victims)}`] : []),
+    `files that kill: ${outcome.killers}, which killed ${outcome.killedByFile} workers`,
     `acknowledged: ${outcome.acknowledged}; unanswered: ${outcome.unanswered}, of which ${outcome.unansweredRun} ran; refused: ${outcome.refused}`,
     `ends: ${outcome.delivered} deliveries, ${outcome.polled} poll results, ${outcome.buried} dead letters`,
     `dead letters: ${outcome.callbackFailed} callback failed, ${outcome.poison} poison`,

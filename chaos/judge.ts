@@ -15,6 +15,7 @@ interface Breach {
     | "scanned again"
     | "no stored result"
     | "buried in vain"
+    | "not buried"
     | "too many duplicates"
     | "strange";
   /** The trace id, where it is about one job. */
@@ -49,7 +50,7 @@ export interface Verdict {
   repeatedDownloads: number;
 }
 
-/** Poison: its worker was killed three times in a row, which in this run nobody can help. */
+/** Its worker died over it alone, three times. */
 const POISON = "poison";
 const CALLBACK_FAILED = "scanner:callback-failed";
 
@@ -153,8 +154,13 @@ function wrongEnd(entry: Entry, letter: DeadLetter | undefined): Breach[] {
     found.push(breach(entry, "lost", { expected, seen }));
   }
   if (ends.length > 1) found.push(breach(entry, "ended twice", { expected, seen: ends.join(" and ") }));
-  if (letter && answer !== "deaf" && letter.reason !== POISON) {
+  const kills = entry.job.file === "killer";
+  if (kills && entry.acknowledged && letter?.reason !== POISON) {
+    found.push(breach(entry, "not buried", { expected: "a dead letter as poison", seen: letter?.reason ?? "none" }));
+  }
+  if (letter && !kills && (answer !== "deaf" || letter.reason === POISON)) {
     const buried = { expected: "a delivery: its receiver takes three of four POSTs", seen: letter.reason };
+    if (letter.reason === POISON) buried.expected = "to be no bystander: another file kills";
     found.push(breach(entry, "buried in vain", buried));
   }
   if (entry.posts.length > 0 && entry.results.length === 0) {

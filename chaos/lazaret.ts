@@ -88,10 +88,10 @@ function childrenOf(pid: number): number[] {
 }
 
 /** What a command of the command line prints as JSON. */
-export async function askLazaret(args: readonly string[], dataDir: string): Promise<unknown> {
-  const command = [binary, ...args, "--data-dir", dataDir, "--json"];
+export async function askLazaret(args: readonly string[], env: Readonly<Record<string, string>>): Promise<unknown> {
+  const command = [binary, ...args, "--json"];
   const { stdout } = await promisify(execFile)(process.execPath, command, {
-    env: cleanEnv(),
+    env: { ...cleanEnv(), ...env },
     maxBuffer: CLI_MAX_BYTES,
   });
   return JSON.parse(stdout);

@@ -1,7 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { type OwnClamd, ownClamd } from "../packages/server/src/engines/clamd/own-clamd.ts";
+import type { ClamdDoor } from "./killer.ts";
 import { kill, type Lazaret, type LogLine, startLazaret } from "./lazaret.ts";
 import type { Kill } from "./plan.ts";
+import type { Postgres } from "./postgres.ts";
 
 /** One process of the service, or several with the one that supervises them, through all their lives. */
 export interface Member {
@@ -94,19 +96,44 @@ export function lazaretMember(
 }
 
 /** The caller's signal ends the wait for one that does not come up. */
-export function clamdMember(folder: string, { onUp }: Pick<MemberEvents, "onUp">, signal: AbortSignal): Member {
+export function clamdMember(
+  { folder, doors }: { folder: string; doors: readonly ClamdDoor[] },
+  { onUp }: Pick<MemberEvents, "onUp">,
+  signal: AbortSignal,
+): Member {
   let running: OwnClamd | undefined;
+  const close = (): void => {
+    for (const door of doors) door.close();
+  };
   return {
     async start() {
       running = await ownClamd({ folder, signaturesDir, config: { MaxThreads: CLAMD_THREADS } }, signal);
+      await Promise.all(doors.map((door) => door.open()));
       onUp();
     },
     async kill() {
+      close();
       await running?.kill();
     },
     async stop() {
+      close();
       await running?.stop();
       return undefined;
     },
+  };
+}
+
+/** Goes on when the rest is stopped: it is asked what became of all. */
+export function postgresMember(
+  { start, kill }: Pick<Postgres, "start" | "kill">,
+  { onUp }: Pick<MemberEvents, "onUp">,
+): Member {
+  return {
+    async start() {
+      await start();
+      onUp();
+    },
+    kill,
+    stop: async () => undefined,
   };
 }

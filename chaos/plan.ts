@@ -13,8 +13,8 @@ export interface PlannedJob {
   receiver: number;
 }
 
-export const targets = ["api", "worker 1", "worker 2", "clamd"] as const;
-export type Target = (typeof targets)[number];
+/** What is killed: an API or a worker, by its name, clamd, or the server that all stand on. */
+export type Target = string;
 
 /** What is killed of a service of several processes: one that serves, the one that supervises them, or all at once. */
 export type Victim = "process" | "supervisor" | "all";
@@ -37,6 +37,8 @@ export interface Kill {
 /** Receivers of each kind: the limits of the sender count by origin. */
 export const RECEIVERS = 6;
 const CALLBACK_SHARE = 0.7;
+/** After these the rest of the run is left for a file that kills. */
+const KILLERS_UNTIL = 0.7;
 const LONGEST_DOWN_MS = 1000;
 /** A burst takes the workers longer than the API, which is to be killed while jobs still come in. */
 const WORKER_MOMENT_MS = 1500;
@@ -47,27 +49,44 @@ const VICTIM_WEIGHTS = [
   ["all", 1],
 ] as const satisfies readonly (readonly [Victim, number])[];
 
-export function plannedJob(number: number, options: { random: Random; deafShare: number }): PlannedJob {
+interface JobPlan {
+  random: Random;
+  deafShare: number;
+  jobs: number;
+  /** Of them, those whose file kills the worker that scans it. */
+  killers: number;
+}
+
+export function plannedJob(number: number, options: JobPlan): PlannedJob {
   const random = (what: string): number => options.random("job", number, what);
   const heard = random("answer") < CALLBACK_SHARE;
+  const kills = isKiller(number, options);
   return {
     traceId: `chaos-${number}`,
     customData: `job ${number}: "\u0000\ud83d\ude00\ud800" ${random("custom data")}`,
-    file: pick(
-      samples.map(({ name, weight }) => [name, weight] as const),
-      random("file"),
-    ),
-    manner: pick(manners, random("manner")),
+    file: kills
+      ? "killer"
+      : pick(
+          samples.map(({ name, weight }) => [name, weight] as const),
+          random("file"),
+        ),
+    manner: kills ? "whole" : pick(manners, random("manner")),
     answer: heard ? (random("deaf") < options.deafShare ? "deaf" : "callback") : "poll",
     receiver: Math.floor(random("receiver") * RECEIVERS),
   };
 }
 
+/** Spread over the run. */
+function isKiller(number: number, { jobs, killers }: JobPlan): boolean {
+  const every = Math.floor((jobs * KILLERS_UNTIL) / killers);
+  return every > 0 && number % every === 0 && number / every <= killers;
+}
+
 /**
- * The kills of a run. All four are killed in turn, in another order each time, and then sometimes all of them at once,
- * as when the machine goes down; that counts as four.
+ * The kills of a run. All are killed in turn, in another order each time, and then sometimes all of them at once,
+ * as when the machine goes down; that counts as so many.
  */
-export function killPlan(count: number, random: Random): Kill[] {
+export function killPlan(count: number, targets: readonly Target[], random: Random): Kill[] {
   const plan: Kill[] = [];
   let left = count;
   let bag: Kill["targets"][] = [];
@@ -85,7 +104,9 @@ export function killPlan(count: number, random: Random): Kill[] {
       which: random("which", number),
       after: 0.2 + 1.6 * random("after", number),
       share: random("share", number),
-      momentMs: random("moment", number) ** 2 * (fitting.includes("api") ? API_MOMENT_MS : WORKER_MOMENT_MS),
+      momentMs:
+        random("moment", number) ** 2 *
+        (fitting.some((target) => target.startsWith("api")) ? API_MOMENT_MS : WORKER_MOMENT_MS),
       downMs: random("down", number) * LONGEST_DOWN_MS,
     });
   }

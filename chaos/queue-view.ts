@@ -13,20 +13,23 @@ interface Page<Entry> {
   next?: string;
 }
 
+/** Where the queue is. */
+type Env = Readonly<Record<string, string>>;
+
 const PAGE = ["--limit", "1000"];
 
 /** How many jobs wait, are delayed or under way, as `lazaret jobs list` shows them; of many, the newest thousand. */
-export async function unfinishedJobs(dataDir: string): Promise<number> {
-  const { entries } = (await askLazaret(["jobs", "list", ...PAGE], dataDir)) as Page<{ state: string }>;
+export async function unfinishedJobs(env: Env): Promise<number> {
+  const { entries } = (await askLazaret(["jobs", "list", ...PAGE], env)) as Page<{ state: string }>;
   return entries.filter(({ state }) => state !== "buried").length;
 }
 
-export async function deadLetters(dataDir: string): Promise<DeadLetter[]> {
+export async function deadLetters(env: Env): Promise<DeadLetter[]> {
   const all: DeadLetter[] = [];
   let after: string | undefined;
   do {
     const from = after === undefined ? [] : ["--after", after];
-    const page = (await askLazaret(["dlq", "list", ...PAGE, ...from], dataDir)) as Page<DeadLetter>;
+    const page = (await askLazaret(["dlq", "list", ...PAGE, ...from], env)) as Page<DeadLetter>;
     all.push(...page.entries);
     after = page.next;
   } while (after !== undefined);

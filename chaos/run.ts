@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { chaos } from "./chaos.ts";
 import { inWords } from "./in-words.ts";
+import { type PlatformName, platforms } from "./storage.ts";
 
 const { values } = parseArgs({
   options: {
@@ -12,6 +13,8 @@ const { values } = parseArgs({
     "deaf-share": { type: "string", default: "0.02" },
     "duplicate-share": { type: "string", default: "0.1" },
     processes: { type: "string", default: "1" },
+    platform: { type: "string", default: "embedded" },
+    killers: { type: "string" },
     json: { type: "boolean", default: false },
   },
 });
@@ -20,6 +23,20 @@ function number(name: keyof typeof values): number {
   const value = Number(values[name]);
   if (Number.isFinite(value) && value >= 0) return value;
   throw new Error(`--${name} must be a number, and is ${values[name]}`);
+}
+
+function platform(): PlatformName {
+  const found = platforms.find((name) => name === values.platform);
+  if (found) return found;
+  throw new Error(`--platform must be ${platforms.join(", ")}, and is ${values.platform}`);
+}
+
+/** Of several processes nobody could tell which one scans the file. */
+function killers(): number {
+  const one = number("processes") === 1;
+  if (values.killers === undefined) return one ? 1 : 0;
+  if (!one && number("killers") > 0) throw new Error("--killers needs --processes 1");
+  return number("killers");
 }
 
 const stop = new AbortController();
@@ -39,6 +56,8 @@ try {
       deafShare: number("deaf-share"),
       duplicateShare: number("duplicate-share"),
       processes: number("processes"),
+      platform: platform(),
+      killers: killers(),
       progress: say,
     },
     stop.signal,

@@ -16,6 +16,8 @@ export interface Traffic {
   pollAll(): Promise<void>;
   /** Acknowledged jobs that are known to be delivered or polled. */
   readonly ended: number;
+  /** …and how many will be: all but those to deaf receivers, and of files that kill. */
+  readonly expected: number;
   /** Requests that were answered with 503. */
   readonly refused: number;
   /** Never resolves; rejects when a client gave up. */
@@ -29,6 +31,8 @@ interface TrafficParts {
   receivers: Receivers;
   random: Random;
   deafShare: number;
+  jobs: number;
+  killers: number;
 }
 
 const SUBMITTERS = 8;
@@ -123,6 +127,11 @@ export function traffic(parts: TrafficParts, signal: AbortSignal): Traffic {
       return [...book.entries.values()].filter(
         ({ job, acknowledged, posts, results }) =>
           acknowledged && (job.answer === "poll" ? results.length > 0 : posts.some(({ accepted }) => accepted)),
+      ).length;
+    },
+    get expected() {
+      return [...book.entries.values()].filter(
+        ({ job, acknowledged }) => acknowledged && job.answer !== "deaf" && job.file !== "killer",
       ).length;
     },
     get refused() {

@@ -12,7 +12,8 @@ export interface Queues {
 const KEPT = Duration.days(14);
 /** The lease of a job; workers renew it while they work. */
 const LEASE = Duration.seconds(30);
-const MAX_RECEIVES = 3;
+/** A last resort: workers bury what kills them, and know better than SQS whose fault it was. */
+const MAX_RECEIVES = 20;
 
 /**
  * Where jobs wait, and where those end that killed their workers or could not be delivered. Encrypted with SQS's own

@@ -19,7 +19,7 @@ test("a job is hidden for 30 seconds, kept for 14 days, and buried after it was 
   const jobs = scannerOf(all).one("AWS::SQS::Queue", "Jobs");
   assert.equal(jobs.VisibilityTimeout, 30);
   assert.equal(jobs.MessageRetentionPeriod, 14 * 86_400);
-  assert.deepEqual(jobs.RedrivePolicy, { deadLetterTargetArn: told("DeadLettersArn"), maxReceiveCount: 3 });
+  assert.deepEqual(jobs.RedrivePolicy, { deadLetterTargetArn: told("DeadLettersArn"), maxReceiveCount: 20 });
   const deadLetters = scannerOf(all).one("AWS::SQS::Queue", "DeadLetters");
   assert.equal(deadLetters.MessageRetentionPeriod, 14 * 86_400);
 });

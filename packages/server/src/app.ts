@@ -4,14 +4,13 @@ import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
-import { contentOf, release, spool } from "./engines/threads/spool.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
 import { cacheGauges, metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
 import { addUp } from "./metrics-sum.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
-import { COUNTS_MS, GRACE_MS, IN_MEMORY_BYTES, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
+import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { api } from "./receive/api.ts";
@@ -141,7 +140,7 @@ function ownUrl(settings: Settings, port: number): string {
 
 /** The synchronous API's scans. What comes slowly is held until it is here. */
 function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: ServiceOptions): ScanNow {
-  const { concurrency: slots, stages, objectSteps: objects, temporaryFolder: folder } = scanning;
+  const { concurrency: slots, stages, objectSteps: objects, trials } = scanning;
   return scanNow({
     timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
     ...(timer && { timer }),
@@ -149,10 +148,7 @@ function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: S
     scan: synchronousScan({
       slots,
       longestLine: longestLine(settings, slots),
-      async hold(bytes, signal) {
-        const file = await spool(bytes, { folder, memoryBytes: IN_MEMORY_BYTES }, signal);
-        return { read: () => contentOf(file), release: () => release(file) };
-      },
+      hold: trials.hold,
       stages,
       objects,
     }),

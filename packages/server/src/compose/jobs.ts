@@ -50,6 +50,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   });
   const stages = {
     scan: scanning.stages,
+    trials: scanning.trials,
     limits: jobLimits(settings),
     objects: scanning.objectSteps,
     announcer,

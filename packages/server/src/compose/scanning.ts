@@ -1,4 +1,5 @@
 import { type Announcer, announcer } from "../deliver/announce.ts";
+import { contentOf, release, spool } from "../engines/threads/spool.ts";
 import { concurrencyOf } from "../engines/variants.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
@@ -9,10 +10,12 @@ import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-
 import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
-import { jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
+import { IN_MEMORY_BYTES, jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
 import { type OneOf, threadsOf } from "../pipeline/processes.ts";
+import type { TrialParts } from "../pipeline/trial.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
 import type { Platform } from "../platforms/platform.ts";
+import { company, inCompany } from "../scan/company.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
@@ -35,6 +38,8 @@ export interface Scanning extends ScansAtOnce, AsyncDisposable {
   temporaryFolder: string;
   /** For `inspect`. */
   stages: Stages;
+  /** For suspects. */
+  trials: TrialParts;
   /** Never throws. */
   engineReady(): Promise<boolean>;
 }
@@ -80,9 +85,10 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   });
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
+  const inProcess = company();
   const stages = {
     open: fetchSource(download, objects),
-    engine,
+    engine: inCompany(engine, inProcess),
     now: () => performance.now(),
     minRate: settings.downloadMinRate,
     onScanned: usage.scanned,
@@ -100,8 +106,17 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     usage,
     temporaryFolder,
     stages,
+    trials: { engine, company: inProcess, hold: holdIn(temporaryFolder) },
     engineReady: async () => (await engineHealth(engine)).ready,
     [Symbol.asyncDispose]: () => disposing.disposeAsync(),
+  };
+}
+
+/** Takes in bytes to their end: small ones in memory, others in a file without a name. */
+function holdIn(folder: string): TrialParts["hold"] {
+  return async (bytes, signal) => {
+    const file = await spool(bytes, { folder, memoryBytes: IN_MEMORY_BYTES }, signal);
+    return { read: () => contentOf(file), release: () => release(file) };
   };
 }
 

@@ -34,6 +34,7 @@ test("a job without optional parts has a card without them", () => {
     "failedDownloads",
     "failedRuns",
     "failedScans",
+    "failedTrials",
     "source",
   ]);
 });

@@ -18,13 +18,14 @@ export interface JobCard {
   failedActions: number;
   failedCallbacks: number;
   failedRuns: number;
+  failedTrials: number;
 }
 
 type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
 
 export function jobCard(job: Job): JobCard {
   const { traceId, customData, callback, report, action } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns } = job;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials } = job;
   return {
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
@@ -37,6 +38,7 @@ export function jobCard(job: Job): JobCard {
     failedActions,
     failedCallbacks,
     failedRuns,
+    failedTrials,
   };
 }
 

@@ -26,6 +26,8 @@ export interface Job {
   action?: ObjectAction;
   /** It was announced on topic and event bus. */
   told?: boolean;
+  /** It was put back while it was a suspect: its worker died or stood still with it, so it is scanned alone. */
+  suspect?: true;
   /** Downloads that failed in a way that may pass. */
   failedDownloads: number;
   /** Scans that ended without a verdict after the engine had begun to read the file. */
@@ -36,6 +38,8 @@ export interface Job {
   failedCallbacks: number;
   /** Runs that ended with an error of ours. */
   failedRuns: number;
+  /** Scans alone that nobody heard the end of: its worker died, or stood still. */
+  failedTrials: number;
 }
 
 /** A job that goes back to the queue with its report is never downloaded or scanned again. */
@@ -56,6 +60,7 @@ export const noFailures = {
   failedActions: 0,
   failedCallbacks: 0,
   failedRuns: 0,
+  failedTrials: 0,
 } satisfies Partial<Job>;
 
 /** On whose account it runs: places are shared out between accounts, whatever jobs each has waiting. */

@@ -29,7 +29,7 @@ export interface InspectOptions {
   maxSeconds?: number;
   signal: AbortSignal;
   /** Lets the bytes through when they may be scanned; at once when there is no such thing. */
-  admit?(bytes: AsyncIterable<Uint8Array>): Promise<Admitted>;
+  admit?(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Admitted>;
   /** Left to others while the source is slow. */
   place?: SteadyOptions["place"] | undefined;
 }
@@ -79,7 +79,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
       : open(signal));
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
-    admitted = await options.admit?.(bytes);
+    admitted = await options.admit?.(bytes, signal);
     const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes);
     const verdict = await stages.engine.scan(shown.bytes, signal);
     // All of them have arrived, and it has seen all that arrived.

@@ -37,6 +37,9 @@ export const DELIVERIES_PER_SHARE = 500;
 /** Jobs that wait for a slow source have a socket and up to 256 KiB each. */
 export const SLOW_AT_ONCE = 128;
 export const SLOW_PER_SHARE = 64;
+/** Suspects that are fetched or scanned: one alone, while the next come. */
+export const SUSPECTS_AT_ONCE = 4;
+export const SUSPECTS_PER_SHARE = 3;
 /** So many POSTs wait for one receiver in this process; the jobs of the rest wait in the queue. */
 export const LONGEST_LINE = 32;
 /** How long a job is put back for when there is no room for it. */

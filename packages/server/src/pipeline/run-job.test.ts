@@ -43,6 +43,25 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
     reportEventBus: false,
     scan: scanOf(infected, () => steps.push("scan")),
     limits: { maxBytes: 100 },
+    trials: {
+      engine: scanOf(infected, () => steps.push("scan alone")).engine,
+      company: {
+        async enterAlone() {
+          steps.push("enter alone");
+          return () => steps.push("leave");
+        },
+      },
+      async hold(bytes) {
+        const held = await Array.fromAsync(bytes);
+        steps.push("hold");
+        return {
+          read: async function* () {
+            yield* held;
+          },
+          release: () => steps.push("release"),
+        };
+      },
+    },
     objects: {
       planned: () => "delete",
       async act(_, __, { stale }) {
@@ -82,7 +101,7 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
     now: () => 0,
     ...parts,
   };
-  const run = (job: Job): Promise<Settlement> => {
+  const run = (job: Job, suspect = false): Promise<Settlement> => {
     const jobRun: JobRun = {
       job,
       progress: job,
@@ -91,6 +110,10 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
         steps.push(`save${progress.told ? " told" : ""}`);
       },
       scanSignal: new AbortController().signal,
+      suspect,
+      async beginTrial() {
+        steps.push("begin trial");
+      },
       place: { leave: () => {}, retake: async () => {} },
       delivering: () => steps.push("deliver"),
       note: () => {},
@@ -99,6 +122,14 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
   };
   return { steps, saved, run };
 }
+
+test("a suspect is scanned alone, with all its bytes here, and what it answers for is saved before the engine sees them", async () => {
+  const { callback: _, traceId: __, ...job } = sampleJob();
+  const { steps, run } = tried();
+  assert.deepEqual(await run(job, true), done);
+  const alone = ["hold", "enter alone", "begin trial", "scan alone", "leave", "release"];
+  assert.deepEqual(steps, [...alone, "announce", "save told"]);
+});
 
 describe("a job about an object", () => {
   const { callback: _, ...polled } = sampleJob({

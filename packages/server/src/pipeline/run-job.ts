@@ -10,6 +10,7 @@ import type { JobRun } from "../queue/worker.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
 import { type InspectOptions, inspect, type Stages, tryToInspect } from "./inspect.ts";
 import { afterFailedCallback } from "./retry-policy.ts";
+import { admitAlone, type TrialParts } from "./trial.ts";
 
 /**
  * The way of a file:
@@ -36,6 +37,8 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
 export interface JobStages {
   scan: Stages;
   limits: Pick<InspectOptions, "maxBytes" | "maxSeconds">;
+  /** For suspects. */
+  trials: TrialParts;
   /** Called when the engine could not be asked at all. */
   onEngineAway?(): void;
   objects: ObjectSteps;
@@ -59,7 +62,12 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   if (report) return { kind: "go on", job: { ...job, report } };
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
-    inspect: () => inspect(job.source, stages.scan, { ...stages.limits, place, signal: scanSignal }),
+    inspect: () => {
+      const options = { ...stages.limits, place, signal: scanSignal };
+      if (!run.suspect) return inspect(job.source, stages.scan, options);
+      const { engine } = stages.trials;
+      return inspect(job.source, { ...stages.scan, engine }, { ...options, admit: admitAlone(run, stages.trials) });
+    },
     onEngineFault({ message, whileScanning }) {
       run.note({ error: message });
       if (!whileScanning) stages.onEngineAway?.();

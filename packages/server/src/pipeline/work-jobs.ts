@@ -11,6 +11,8 @@ import {
   type ScansAtOnce,
   SLOW_AT_ONCE,
   SLOW_PER_SHARE,
+  SUSPECTS_AT_ONCE,
+  SUSPECTS_PER_SHARE,
 } from "./limits.ts";
 import { type JobStages, runJob } from "./run-job.ts";
 
@@ -48,6 +50,8 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     deliveriesPerShare: DELIVERIES_PER_SHARE,
     slowAtOnce: SLOW_AT_ONCE,
     slowPerShare: SLOW_PER_SHARE,
+    suspectsAtOnce: SUSPECTS_AT_ONCE,
+    suspectsPerShare: SUSPECTS_PER_SHARE,
     mayTake: () => !engineDown,
     log,
     async run(run, signal) {

@@ -29,8 +29,8 @@ export interface JobQueue {
   /**
    * Leases of jobs that are due, at most `limit`; waits for none. The share that holds least comes first, and inside a
    * share those due longest; the jobs of a share that holds all it may are passed over. A platform that cannot choose hands
-   * out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled killed
-   * its workers: it is buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
+   * out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled is
+   * buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
    */
   take(limit: number, shares?: HeldShares): Promise<Lease[]>;
 
@@ -145,9 +145,15 @@ export interface Page<Entry> {
   next: string | undefined;
 }
 
-export const MAX_ATTEMPTS = 3;
 export const LEASE_SECONDS = 30;
-/** Why a job was buried that was taken `MAX_ATTEMPTS` times and never settled. */
+/** So often a worker may die while it scans a job alone. */
+export const MAX_TRIALS = 3;
+/**
+ * …and with it in any other way, in a row: while it fetches or delivers, when nobody can tell whose fault it is. Far more than
+ * happens to a bystander.
+ */
+export const MAX_ATTEMPTS = 20;
+/** Why a job was buried that reached either. */
 export const POISON = "poison";
 
 const COUNTS = 0x1000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { sampleJob } from "../../test/contracts/sample-job.ts";
+import { describe, test } from "node:test";
+import { cleanReport, sampleJob } from "../../test/contracts/sample-job.ts";
 import { until } from "../../test/support/until.ts";
 import { log } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
@@ -274,4 +274,71 @@ test("a queue that cannot be asked is asked again", async () => {
   await until("the job is done", () => settled.length === 1);
   assert.equal(lines[0]?.error, "the disk is full");
   await worker.stop(1000);
+});
+
+describe("a suspect", () => {
+  const died = { attempt: 2 };
+
+  test("is told to its run, leaves its place to others, and is put back when too many are tried already", async () => {
+    const { queue, settled } = queueOf(2, died);
+    const suspects: boolean[] = [];
+    const end = Promise.withResolvers<Settlement>();
+    const { worker, lines } = workerOn(queue, (run) => {
+      suspects.push(run.suspect);
+      return end.promise;
+    });
+    await until("one is put back", () => settled.length === 1);
+    const [next] = settled;
+    assert.ok(next?.kind === "again");
+    assert.deepEqual([next.job.suspect, next.job.failedTrials, suspects], [true, 0, [true]]);
+    end.resolve(done);
+    await until("both are logged", () => lines.length === 2);
+    assert.ok(lines.every(({ suspect }) => suspect === true));
+    await worker.stop(1000);
+  });
+
+  test("is none any more once it was scanned", async () => {
+    const { queue } = queueOf(1, { ...died, job: sampleJob({ report: cleanReport, failedTrials: 3 }) });
+    const { worker, lines } = workerOn(queue, async (run) => {
+      assert.equal(run.suspect, false);
+      return done;
+    });
+    await until("it is logged", () => lines.length === 1);
+    assert.equal(lines[0]?.settlement, "done");
+    await worker.stop(1000);
+  });
+
+  test("answers for the worker's death from the moment its trial begins, and not if the worker is stopped", async () => {
+    const saved: Job[] = [];
+    const save = async (job: Job): Promise<boolean> => saved.push(job) > 0;
+    const { queue, settled } = queueOf(1, { job: sampleJob({ failedTrials: 1 }), save });
+    const { worker } = workerOn(queue, async (run) => {
+      await run.beginTrial();
+      return untilAborted(run.scanSignal);
+    });
+    await until("its trial began", () => saved.length === 1);
+    await worker.stop(1000);
+    const [next] = settled;
+    assert.ok(next?.kind === "again");
+    assert.deepEqual([saved[0]?.failedTrials, next.job.failedTrials, next.job.suspect], [2, 1, true]);
+  });
+
+  test("whose lease was lost begins no trial", async () => {
+    const { queue } = queueOf(1, { ...died, save: async () => false });
+    const { worker, lines } = workerOn(queue, async (run) => {
+      await run.beginTrial();
+      return done;
+    });
+    await until("it is logged", () => lines.length === 1);
+    assert.equal(lines[0]?.settlement, "lease lost");
+    await worker.stop(1000);
+  });
+
+  test("is buried as poison when its worker died in three trials, and is not run again", async () => {
+    const { queue, settled } = queueOf(1, { ...died, job: sampleJob({ failedTrials: 3 }) });
+    const { worker, lines } = workerOn(queue, async () => assert.fail("it ran"));
+    await until("it is logged", () => lines.length === 1);
+    assert.deepEqual([settled[0]?.kind, lines[0]?.settlement, lines[0]?.reason], ["buried", "buried", "poison"]);
+    await worker.stop(1000);
+  });
 });

@@ -6,7 +6,7 @@ import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease } from "./job-queue.ts";
+import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_TRIALS, POISON } from "./job-queue.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.
@@ -22,7 +22,12 @@ import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease } from "./job
  *
  *   to scan ──slow source──▶ to wait ──bytes are here──▶ to scan ──▶ to deliver
  *
- * A worker that dies settles nothing: its lease runs out and counts as an attempt, and the third such death buries the job.
+ * A worker that dies settles nothing: its leases run out, and all it had becomes suspect. A suspect that is not scanned yet has a place
+ * among few, and is scanned alone; who dies in that three times is poison.
+ *
+ *   lease ran out ─▶ suspect ──a place to try──▶ trial begins (saved) ──▶ report ─▶ to deliver
+ *                      ▲  └─no place: put back─┐         └─died─┐
+ *                      └───────────────────────┴────────────────┴──three times──▶ buried
  */
 export interface Worker {
   /**
@@ -42,6 +47,10 @@ export interface JobRun {
   readonly scanSignal: AbortSignal;
   /** Writes progress. Throws `LeaseLost` when the job is somebody else's by now. */
   save(job: Job): Promise<void>;
+  /** It is to be scanned alone. */
+  readonly suspect: boolean;
+  /** Durable when it resolves: from then on until the next write the job answers for the worker's death. Throws as `save` does. */
+  beginTrial(): Promise<void>;
   /** The place to scan, which a job whose source is slow leaves to others while it waits. */
   readonly place: ScanPlace;
   /**
@@ -73,6 +82,9 @@ export interface WorkerOptions {
   /** Jobs that wait for a slow source, on top. */
   slowAtOnce?: number;
   slowPerShare?: number;
+  /** Suspects that fetch or scan, on top. */
+  suspectsAtOnce?: number;
+  suspectsPerShare?: number;
   /** False while taking jobs would be in vain, such as with the engine down. */
   mayTake?: () => boolean;
   log: Log;
@@ -99,13 +111,17 @@ const AFTER_FAULT_SECONDS = 30;
 /** Runs that may end with an error of ours before the job is buried; the waits between double. */
 const MAX_FAULTS = 5;
 const LONGEST_REASON = 300;
+/** How long a suspect is put back for when others are tried. */
+const SUSPECT_SECONDS = 2;
 
 export function startWorker(options: WorkerOptions): Worker {
   const { queue, jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, log } = options;
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
+  const { suspectsAtOnce = 1, suspectsPerShare = suspectsAtOnce } = options;
   const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
   const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
   const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
+  const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare });
   const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
   const shares: HeldShares = { held: toScan.held, perShare: jobsAtOnce };
   const stopTaking = new AbortController();
@@ -175,6 +191,8 @@ export function startWorker(options: WorkerOptions): Worker {
   async function workOn(lease: Lease, leave: Leave): Promise<void> {
     const started = performance.now();
     const share = shareOf(lease.job);
+    const suspect = isSuspect(lease);
+    const job: Job = suspect ? { ...lease.job, suspect } : lease.job;
     using end = firstOf([stopRunning.signal]);
     using endScan = firstOf([stopScanning.signal]);
     let lost = false;
@@ -185,7 +203,7 @@ export function startWorker(options: WorkerOptions): Worker {
     };
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
-    let progress = lease.job;
+    let progress = job;
     let leavePlace = leave;
     /** The next place is entered already. */
     const moveTo = (leaveNext: Leave): void => {
@@ -194,7 +212,7 @@ export function startWorker(options: WorkerOptions): Worker {
       wake();
     };
     const run: JobRun = {
-      job: lease.job,
+      job,
       get progress() {
         return progress;
       },
@@ -203,6 +221,11 @@ export function startWorker(options: WorkerOptions): Worker {
         if (!(await lease.save(job))) throw new LeaseLost();
         progress = job;
       },
+      suspect,
+      async beginTrial() {
+        // Not as progress: whatever else is written takes it back.
+        if (!(await lease.save({ ...progress, failedTrials: progress.failedTrials + 1 }))) throw new LeaseLost();
+      },
       place: {
         leave() {
           const leaveWait = toWait.tryEnter(share);
@@ -210,7 +233,7 @@ export function startWorker(options: WorkerOptions): Worker {
           moveTo(leaveWait);
         },
         async retake(signal) {
-          moveTo(await toScan.enter(signal, share));
+          moveTo(await (suspect ? toTry : toScan).enter(signal, share));
         },
       },
       delivering() {
@@ -220,8 +243,17 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       note: (fields) => void Object.assign(notes, fields),
     };
-    const outcome = await options
-      .run(run, end.signal)
+    async function tryOrRun(): Promise<Settlement> {
+      if (!suspect) return options.run(run, end.signal);
+      run.note({ suspect });
+      if (job.failedTrials >= MAX_TRIALS) return { kind: "buried", reason: POISON, job };
+      const leaveTrial = toTry.tryEnter(share);
+      if (!leaveTrial) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job };
+      moveTo(leaveTrial);
+      return options.run(run, end.signal);
+    }
+
+    const outcome = await tryOrRun()
       .then(
         async (settlement) => ((await lease.settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
         async (error) => {
@@ -272,6 +304,11 @@ export function startWorker(options: WorkerOptions): Worker {
       clearTimeout(cut);
     },
   };
+}
+
+/** Whether its worker died or stood still with it, before it was scanned. */
+function isSuspect({ attempt, job }: Lease): boolean {
+  return job.report === undefined && (attempt > 1 || job.suspect === true || job.failedTrials > 0);
 }
 
 /** What becomes of a job whose run threw. */

@@ -33,7 +33,7 @@ export interface Admitted {
 }
 
 /** All bytes of a file, here. */
-interface Held {
+export interface HeldBytes {
   read(): AsyncIterable<Uint8Array>;
   release(): void;
 }
@@ -43,7 +43,7 @@ export interface AdmissionOptions {
   /** Places beyond the slots. */
   longestLine: number;
   /** Takes in bytes to their end. What they throw comes through. */
-  hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Held>;
+  hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<HeldBytes>;
   now?: () => number;
   /** How often it is checked whether bytes in a slot still flow. */
   checkEveryMs?: number;

@@ -136,7 +136,7 @@ async function addedOf(tableName: string): Promise<string | undefined> {
 }
 
 test("a queue that redelivers more often than we do leaves it to us to bury what killed its workers", async () => {
-  const queues = await servers.sqs.queues(10);
+  const queues = await servers.sqs.queues(2 * MAX_ATTEMPTS);
   await using stores = await servers.stores(queues);
   const job = await added(stores);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {

@@ -5,6 +5,7 @@ import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
 import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
+import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
 import type { Platform } from "./stores.ts";
 import { usageContract } from "./usage.ts";
@@ -22,6 +23,7 @@ const aws: Platform = {
 
 jobQueueContract(aws);
 jobQueueTimeContract(aws);
+poisonContract(aws);
 deadLettersContract(aws);
 jobBrowserContract(aws);
 // Of these the service knows no time, and the clock is ours.

@@ -18,6 +18,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedActions: 1,
         failedCallbacks: 4,
         failedRuns: 2,
+        failedTrials: 3,
       });
       await buried(stores, job, "callback-failed");
       const letter = await stores.deadLetters.show(job.id);
@@ -42,6 +43,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
           failedActions: 1,
           failedCallbacks: 4,
           failedRuns: 2,
+          failedTrials: 3,
         },
       });
       assert.deepEqual((await stores.deadLetters.list({ limit: 10 })).entries, [letter]);
@@ -93,6 +95,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedActions: 1,
         failedCallbacks: 4,
         failedRuns: 2,
+        failedTrials: 3,
       });
       await buried(stores, job);
       const other = await buried(stores, sampleJob());
@@ -107,6 +110,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedActions: 0,
         failedCallbacks: 0,
         failedRuns: 0,
+        failedTrials: 0,
       });
       assert.equal(leases.length, 2);
       assert.equal(await stores.deadLetters.show(job.id), undefined);

@@ -8,6 +8,7 @@ import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
 import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
+import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
 import type { Platform, Stores } from "./stores.ts";
 import { usageContract } from "./usage.ts";
@@ -59,6 +60,7 @@ async function open(dataDir: string, clock: { now: number }, busyTimeoutMs = 500
 
 jobQueueContract(embedded);
 jobQueueTimeContract(embedded);
+poisonContract(embedded);
 deadLettersContract(embedded);
 jobBrowserContract(embedded);
 resultStoreContract(embedded);

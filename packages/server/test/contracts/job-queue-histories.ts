@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Job } from "../../src/model/job.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
-import { LEASE_SECONDS, type Lease } from "../../src/queue/job-queue.ts";
+import { LEASE_SECONDS, type Lease, MAX_ATTEMPTS } from "../../src/queue/job-queue.ts";
 import { type QueueModel, queueModel, type Seen } from "./queue-model.ts";
 import { cleanReport, sampleJob } from "./sample-job.ts";
 import type { Platform, Stores } from "./stores.ts";
@@ -17,6 +17,8 @@ type Event =
   | { kind: "redrive" | "purge"; job: number }
   | { kind: "redrive-all" }
   | { kind: "crash" }
+  /** Whoever takes them dies, over and over again. */
+  | { kind: "storm" }
   | { kind: "advance"; seconds: number };
 
 /** Mostly recent ones, which may have been lost just so. */
@@ -27,7 +29,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 7, arbitrary: fc.record({ kind: fc.constantFrom("extend", "save", "done", "bury"), lease }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("again" as const), lease, afterSeconds: fc.nat(15) }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("redrive", "purge"), job: fc.nat(6) }) },
-  { weight: 1, arbitrary: fc.constantFrom<Event>({ kind: "redrive-all" }, { kind: "crash" }) },
+  { weight: 1, arbitrary: fc.constantFrom<Event>({ kind: "redrive-all" }, { kind: "crash" }, { kind: "storm" }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("advance" as const), seconds: fc.nat(45) }) },
   // One lease time and a bit: whoever holds one loses it to the next who takes.
   { weight: 4, arbitrary: fc.constant<Event>({ kind: "advance", seconds: LEASE_SECONDS + 1 }) },
@@ -86,6 +88,12 @@ function play(first: Stores, model: QueueModel): (event: Event) => Promise<void>
         return assert.equal(await stores.deadLetters.redrive("all"), model.redrive("all"));
       case "crash":
         stores = await stores.another();
+        return;
+      case "storm":
+        for (let round = 0; round <= MAX_ATTEMPTS; round += 1) {
+          await happen({ kind: "advance", seconds: LEASE_SECONDS + 1 });
+          await happen({ kind: "take", limit: 3 });
+        }
         return;
       case "advance":
         await stores.advance(event.seconds);

@@ -139,6 +139,8 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
         failedActions: 2,
         failedCallbacks: 1,
         failedRuns: 4,
+        failedTrials: 2,
+        suspect: true as const,
       };
       assert.equal(await (await takeOne(stores)).save(progress), true);
       await using other = await stores.another();

@@ -9,6 +9,7 @@ import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { memoryPlatform, memoryStorage, refuseToWrite } from "./memory-platform.ts";
 import type { Outputs } from "./outputs.ts";
+import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
 import { signingKeysContract, stackName } from "./signing-keys.ts";
 import type { Stores } from "./stores.ts";
@@ -53,6 +54,7 @@ const memory = { name: "the memory platform", ordered: true, toldClock: true, ma
 
 jobQueueContract(memory);
 jobQueueTimeContract(memory);
+poisonContract(memory);
 deadLettersContract(memory);
 jobBrowserContract(memory);
 resultStoreContract(memory);

@@ -12,8 +12,8 @@ import { watchChild } from "../support/leftovers.ts";
 
 const run = fileURLToPath(new URL("../../../../chaos/run.ts", import.meta.url));
 
-/** In a run this small a kill has a larger share of the jobs; and no receiver is deaf, as those take minutes. */
-const small = "--kills 6 --gap-seconds 1 --deaf-share 0 --duplicate-share 0.5 --json";
+/** In a run this small a kill has a larger share of the jobs. No receiver is deaf and no file kills, as those take minutes. */
+const small = "--gap-seconds 1 --deaf-share 0 --duplicate-share 0.5 --killers 0 --json";
 
 interface SmallOutcome {
   breaches: unknown[];
@@ -22,7 +22,7 @@ interface SmallOutcome {
   acknowledged: number;
 }
 
-async function keepsItsPromises(options: string): Promise<SmallOutcome> {
+async function keepsItsPromises(targets: readonly string[], options: string): Promise<SmallOutcome> {
   const args = `${small} ${options}`.split(" ");
   const child = spawn(process.execPath, [run, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   watchChild(child.pid ?? 0);
@@ -32,28 +32,43 @@ async function keepsItsPromises(options: string): Promise<SmallOutcome> {
   assert.deepEqual(outcome.breaches, [], stderr);
   assert.equal(child.exitCode, 0);
   assert.equal(outcome.acknowledged, outcome.delivered + outcome.polled + outcome.buried);
-  assert.deepEqual(Object.keys(outcome.kills), ["api", "worker 1", "worker 2", "clamd"]);
+  assert.deepEqual(Object.keys(outcome.kills), targets);
   assert.ok(Object.values(outcome.kills).every((count) => Number(count) >= 1));
   return outcome;
 }
 
-test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
-  timeout: 900_000,
-}, async () => {
-  const { acknowledged } = await keepsItsPromises("--seed 3 --jobs 300");
-  assert.ok(acknowledged >= 300, `${acknowledged}`);
-});
+/** Side by side: most of their time they wait for leases to run out. */
+describe("jobs that were acknowledged survive kill -9: none is lost, no verdict is wrong", {
+  concurrency: true,
+}, () => {
+  const onOneFolder = ["api", "worker 1", "worker 2", "clamd"];
 
-test("so they do with three processes each, whether one of them is killed or the one that supervises them", {
-  timeout: 900_000,
-}, async () => {
-  const { acknowledged, victims } = await keepsItsPromises("--seed 40 --jobs 150 --processes 3");
-  assert.ok(acknowledged >= 150, `${acknowledged}`);
-  assert.deepEqual(victims, { process: 3, supervisor: 2, all: 0 });
+  test("of API, workers and clamd", { timeout: 900_000 }, async () => {
+    const { acknowledged } = await keepsItsPromises(onOneFolder, "--seed 3 --jobs 300 --kills 6");
+    assert.ok(acknowledged >= 300, `${acknowledged}`);
+  });
+
+  test("of three processes each, one of them or the one that supervises them", { timeout: 900_000 }, async () => {
+    const options = "--seed 40 --jobs 150 --kills 6 --processes 3";
+    const { acknowledged, victims } = await keepsItsPromises(onOneFolder, options);
+    assert.ok(acknowledged >= 150, `${acknowledged}`);
+    assert.deepEqual(victims, { process: 3, supervisor: 2, all: 0 });
+  });
+
+  test("of two APIs, three workers, clamd and the PostgreSQL they stand on", { timeout: 900_000 }, async () => {
+    const targets = ["api 1", "api 2", "worker 1", "worker 2", "worker 3", "clamd", "postgres"];
+    const options = "--platform postgres --seed 3 --jobs 120 --kills 7";
+    const { acknowledged } = await keepsItsPromises(targets, options);
+    assert.ok(acknowledged >= 120, `${acknowledged}`);
+  });
 });
 
 describe("the judge of the chaos run", () => {
-  const job = { ...plannedJob(1, { random: seeded(1), deafShare: 0 }), file: "small", answer: "callback" } as const;
+  const job = {
+    ...plannedJob(1, { random: seeded(1), deafShare: 0, jobs: 100, killers: 0 }),
+    file: "small",
+    answer: "callback",
+  } as const;
   const right = { status: "clean", size: 4096 } as const;
   const downloadUrl = "http://127.0.0.1/small";
   const payload = { ...right, trace_id: job.traceId, custom_data: job.customData, download_url: downloadUrl };
@@ -70,6 +85,7 @@ describe("the judge of the chaos run", () => {
   const polled: Entry = { ...entry, job: { ...job, answer: "poll" }, posts: [] };
   const unscanned: Entry = { ...entry, posts: [], results: [] };
   const deaf: Entry = { ...entry, job: { ...job, answer: "deaf" }, posts: [{ ...post, accepted: false }] };
+  const killer: Entry = { ...unscanned, job: { ...job, file: "killer" } };
   const letter = { id: "a", reason: "poison", job: { traceId: job.traceId } };
   const failed = { ...letter, reason: "scanner:callback-failed: the receiver answered 503, 24 attempts" };
   const evidence = (each: Entry, more: Partial<Evidence> = {}): Evidence => ({
@@ -85,7 +101,7 @@ describe("the judge of the chaos run", () => {
     "a second delivery with the same id": evidence({ ...entry, posts: [post, post] }),
     "a right poll result": evidence(polled),
     "a dead letter of a deaf receiver": evidence(deaf, { deadLetters: [failed] }),
-    "a dead letter of a job whose worker was killed three times": evidence(unscanned, { deadLetters: [letter] }),
+    "a dead letter of a file that kills": evidence(killer, { deadLetters: [letter] }),
     "nothing of a job that was not acknowledged": evidence({ ...unscanned, acknowledged: false }),
   };
   for (const [what, shown] of Object.entries(fine)) {
@@ -126,13 +142,21 @@ describe("the judge of the chaos run", () => {
     ],
     ["a download after a callback", evidence({ ...entry, downloadsAfterCallback: 1 }), ["scanned again"]],
     ["a callback before the result was kept", evidence({ ...entry, results: [] }), ["no stored result"]],
-    ["a delivery and a dead letter", evidence(entry, { deadLetters: [letter] }), ["ended twice"]],
+    ["a delivery and a dead letter", evidence(entry, { deadLetters: [letter] }), ["ended twice", "buried in vain"]],
     [
       "a dead letter of a receiver that listens",
       evidence({ ...entry, posts: [{ ...post, accepted: false }] }, { deadLetters: [failed] }),
       ["buried in vain"],
     ],
-    ["a dead letter twice", evidence(unscanned, { deadLetters: [letter, letter] }), ["strange"]],
+    ["a dead letter of a bystander", evidence(unscanned, { deadLetters: [letter] }), ["buried in vain"]],
+    ["a deaf receiver's job that is buried as poison", evidence(deaf, { deadLetters: [letter] }), ["buried in vain"]],
+    ["a file that kills and is nowhere", evidence(killer), ["lost", "not buried"]],
+    [
+      "a file that kills and has a verdict",
+      evidence({ ...killer, results: [{ status: "no", size: 1052 }] }, { deadLetters: [letter] }),
+      ["wrong verdict"],
+    ],
+    ["a dead letter twice", evidence(killer, { deadLetters: [letter, letter] }), ["strange"]],
     ["a dead letter of nobody", evidence(entry, { deadLetters: [{ id: "b", reason: "poison" }] }), ["strange"]],
     [
       "too many second deliveries",

@@ -13,13 +13,14 @@ export interface StoredJob {
 
 export function storedJob(job: Job): StoredJob {
   const { id: _, submittedAt, ...rest } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, ...content } = rest;
+  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials, ...content } = rest;
   const counts = {
     failedDownloads,
     failedScans,
     failedActions,
     failedCallbacks,
     failedRuns,
+    failedTrials,
   } satisfies typeof noFailures;
   return { submittedAt, share: shareOf(job), counts: JSON.stringify(counts), content: JSON.stringify(content) };
 }

@@ -28,7 +28,8 @@ export async function awsStandIn(): Promise<AwsStandIn> {
   const front = await httpServer((incoming, response) => {
     const place = places[serviceOf(incoming)];
     if (place === undefined) response.writeHead(501).end();
-    else void forward(incoming, response, new URL(place));
+    // A client that dies in the middle of its request gets no answer.
+    else void forward(incoming, response, new URL(place)).catch(() => response.destroy());
   });
   return {
     endpoint: `http://127.0.0.1:${front.port}`,

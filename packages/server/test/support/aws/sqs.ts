@@ -9,6 +9,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from "@aws-sdk/client-sqs";
+import { MAX_ATTEMPTS } from "../../../src/queue/job-queue.ts";
 import { useCredentials } from "./credentials.ts";
 
 /** A real endpoint of SQS. The clock of the one on loopback stands still unless it is told to advance. */
@@ -28,7 +29,6 @@ interface SqsClock {
   advance(seconds: number): Promise<void>;
 }
 
-const MAX_RECEIVE_COUNT = 3;
 let pairs = 0;
 
 export async function startSqs(): Promise<SqsServer> {
@@ -67,7 +67,7 @@ function sqsAt(endpoint: string, clock: SqsClock, stop: () => Promise<unknown>):
     ...clock,
     endpoint,
 
-    async queues(maxReceiveCount = MAX_RECEIVE_COUNT) {
+    async queues(maxReceiveCount = MAX_ATTEMPTS) {
       pairs += 1;
       const pair = `${process.pid}-${pairs}`;
       const dead = await queue(`lazaret-dead-${pair}`, {});

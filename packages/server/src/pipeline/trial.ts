@@ -1,0 +1,33 @@
+import { shareOf } from "../model/job.ts";
+import type { JobRun } from "../queue/worker.ts";
+import type { HeldBytes } from "../scan/admission.ts";
+import type { Company } from "../scan/company.ts";
+import type { Engine } from "../scan/engine.ts";
+import type { InspectOptions } from "./inspect.ts";
+
+export interface TrialParts {
+  /** Knows nothing of company. */
+  engine: Engine;
+  company: Pick<Company, "enterAlone">;
+  /** Takes in bytes to their end. What they throw comes through. */
+  hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<HeldBytes>;
+}
+
+/**
+ * Lets a suspect be scanned alone. All its bytes are here before that, so that nobody else waits for a source that drips; that the trial
+ * begins is durable before an engine sees them.
+ */
+export function admitAlone(
+  { job, beginTrial }: Pick<JobRun, "job" | "beginTrial">,
+  { company, hold }: TrialParts,
+): NonNullable<InspectOptions["admit"]> {
+  return async (bytes, signal) => {
+    using undo = new DisposableStack();
+    const held = await hold(bytes, signal);
+    undo.defer(held.release);
+    undo.defer(await company.enterAlone({ share: shareOf(job), failedTrials: job.failedTrials }, signal));
+    await beginTrial();
+    const leaving = undo.move();
+    return { bytes: held.read(), leave: () => leaving.dispose() };
+  };
+}
