@@ -21,13 +21,21 @@ export interface Blob {
 
 export function memoryBlob(content: Uint8Array): Blob {
   const buffer = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  // Everybody who asks what it is wants its beginning, the same as the one before.
+  let head = buffer;
+  function bytes(position: number, length: number): Buffer {
+    if (position !== 0) return buffer.subarray(Math.max(0, position), Math.max(0, position + length));
+    const wanted = Math.max(0, Math.min(length, buffer.length));
+    if (head.length !== wanted) head = buffer.subarray(0, wanted);
+    return head;
+  }
   return {
     size: buffer.length,
     inMemory: true,
     // Behind the end there is nothing, which is no mistake: 7-Zip looks there in archives that are cut.
     read: (target, position) =>
       position < buffer.length ? buffer.copy(target, 0, Math.max(0, position), position + target.length) : 0,
-    bytes: (position, length) => buffer.subarray(Math.max(0, position), Math.max(0, position + length)),
+    bytes,
     slice: (start, end) => memoryBlob(buffer.subarray(start, Math.max(start, end))),
   };
 }

@@ -18,6 +18,11 @@ function noise(bytes: number): Buffer {
   return Buffer.from(randomBytes(bytes).map((byte) => byte | 0x80));
 }
 
+function lzhOf(bytes: Buffer): Buffer {
+  const lzh = containersOfAllKinds.find(({ extension, name }) => extension === ".lzh" && name.includes("level 1"));
+  return lzh?.wrap(bytes, "a.lzh") ?? Buffer.alloc(0);
+}
+
 /** Text in which no twenty characters follow each other. */
 function inPieces(text: string): Buffer {
   return Buffer.from(text.replace(/[^\x80-\xff\f]{19}/g, "$&\x80"), "latin1");
@@ -50,6 +55,8 @@ describe("what may hold members", () => {
     "a list of numbers in pieces": () => inPieces([...content].join(",\xa0")),
     "a short text in UTF-16": () => Buffer.from("\ufeff日本 WScript.Shell 日本 a.Run 日本", "utf16le"),
     "an object of OLE 1": () => Buffer.concat([Buffer.from([200, 0, 0, 0]), noise(200)]),
+    "a gzip in noise": () => Buffer.concat([noise(5001), gzipSync(noise(100)), noise(100)]),
+    "an LZH in noise": () => Buffer.concat([noise(5001), lzhOf(noise(100)), noise(100)]),
     "a program": () => readFileSync(process.execPath).subarray(0, 1000),
   };
   for (const [name, make] of Object.entries(files)) {
@@ -66,6 +73,15 @@ test("noise and nothing do not, and no opener thinks so either", () => {
   }
 });
 
+test("what begins like a container by chance is no reason to unpack a file", () => {
+  const marks = ["\x1f\x8b\x08\x80", "-lh\x80", "\x60\xea\x80", "{\\rt", "obj", "\0\x11\x10\x80"];
+  for (const mark of marks) {
+    const file = Buffer.concat([noise(3001), Buffer.from(mark, "latin1"), noise(3000)]).fill(0xff, 0, 16);
+    assert.equal(mayHoldMembers(memoryBlob(file)), false, mark);
+    assert.deepEqual(containersIn(memoryBlob(file)), []);
+  }
+});
+
 test("what an opener knows is let through, however little is left of it", () => {
   const samples = containersOfAllKinds
     .filter(({ needs, maxBytes }) => needs.length === 0 && maxBytes > 300)
@@ -77,13 +93,14 @@ test("what an opener knows is let through, however little is left of it", () => 
     kept: fc.constantFrom(8, 16, 32, 64, 128, 512, 4000),
     every: fc.integer({ min: 5, max: 22 }),
     strange: fc.constantFrom(0x80, 0xa0, 0x0b, 0x0c, 0x01),
+    before: fc.constantFrom(0, 0, 1, 2, 3, 500),
     behind: fc.nat(600),
     bytes: fc.array(fc.tuple(fc.nat(63), fc.nat(255)), { maxLength: 3 }),
   });
   let held = 0;
   fc.assert(
-    fc.property(broken, ({ sample, kept, every, strange, behind, bytes }) => {
-      const file = Buffer.concat([samples[sample]?.subarray(0, kept) ?? Buffer.alloc(0), noise(behind)]);
+    fc.property(broken, ({ sample, kept, every, strange, before, behind, bytes }) => {
+      const file = Buffer.concat([noise(before), samples[sample]?.subarray(0, kept) ?? Buffer.alloc(0), noise(behind)]);
       for (const [at, byte] of bytes) if (at < file.length) file[at] = byte;
       for (let at = 24; at < file.length; at += every) file[at] = strange;
       if (mayHoldMembers(memoryBlob(file))) return;

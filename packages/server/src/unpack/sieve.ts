@@ -1,12 +1,13 @@
 import { brotli } from "./archives/brotli.ts";
 import { iso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
+import { embeddedLzh } from "./archives/lzh.ts";
 import { lzip } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { unopenable } from "./archives/packed-programs.ts";
 import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
-import { gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
+import { embeddedGzip, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
@@ -19,7 +20,7 @@ import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
 import { openPgp } from "./documents/openpgp.ts";
 import { pdf } from "./documents/pdf.ts";
-import { powerPoint } from "./documents/powerpoint.ts";
+import { mayBeRecords, powerPoint } from "./documents/powerpoint.ts";
 import { rtf } from "./documents/rtf.ts";
 import { signedMessage } from "./documents/signed-message.ts";
 import { sqlite } from "./documents/sqlite.ts";
@@ -31,7 +32,7 @@ import { numberLists } from "./encodings/number-lists.ts";
 import { utf16Order } from "./encodings/text-regions.ts";
 import type { Opener } from "./opener.ts";
 import { smallKinds } from "./openers.ts";
-import { headOf, signaturesIn } from "./signature-search.ts";
+import { headOf, isOnePiece, type Mark, type Needle, signaturesAndMarksIn } from "./signature-search.ts";
 
 /**
  * Whether a file may hold members: false only if it certainly holds none. For the main thread, where hostile bytes meet no
@@ -40,26 +41,44 @@ import { headOf, signaturesIn } from "./signature-search.ts";
 export function mayHoldMembers(file: Blob): boolean {
   if (file.size === 0) return false;
   // What is on disk is not read here: it would hold up everybody else.
-  if (!file.inMemory) return true;
+  if (!isOnePiece(file)) return true;
   const head = headOf(file);
   if (isProgram(head) || mayBeLzma(head) || isWorkbook(head) || holdsText(file.bytes(0, file.size))) return true;
   for (const opener of byFirstByte(head[0] as number)) if (opener.find(file).length > 0) return true;
-  const found = [...signaturesIn(file).keys()];
-  if (found.some((needle) => needle !== "arj") || (found.length > 0 && embeddedArj.find(file).length > 0)) return true;
-  return mayHoldPieces(file);
+  for (const name of signaturesAndMarksIn(file).keys()) {
+    const opener = ASKED[name];
+    if (!opener || opener.find(file).length > 0) return true;
+  }
+  return mayHoldPieces(file, head);
 }
 
 /**
- * What its readers find where strange bytes break a text into short pieces, and records that are no text. All else that is known
- * by text has a stretch of it that is long enough: `=ybegin` and short mails are those that need none.
+ * Who is asked where these stand, because they are short and stand anywhere by chance: each is the only one that would open
+ * what begins there, besides those of `BY_HEAD`. All others are reason enough.
  */
-function mayHoldPieces(file: Blob): boolean {
-  if (utf16Order(file) || file.bytes(0, file.size).includes("=ybegin ", 0, "latin1")) return true;
+const ASKED: Partial<Record<Needle | Mark, Opener>> = {
+  arj: embeddedArj,
+  gzip: embeddedGzip,
+  lzh: embeddedLzh,
+  rtf,
+  pdfObject: pdf,
+  postScript: pdf,
+  powerPointObject: powerPoint,
+  macro: vba,
+};
+
+/**
+ * What its readers find where strange bytes break a text into short pieces, and records that are no text. All else that is known
+ * by text has a stretch of it that is long enough: `=ybegin`, other marks and short mails are those that need none.
+ */
+function mayHoldPieces(file: Blob, head: Buffer): boolean {
+  if (utf16Order(file)) return true;
   if (file.size < SHORT_MAIL_BYTES && mail.find(file).length > 0) return true;
+  if (mayBeRecords(head, file.size) && powerPoint.find(file).length > 0) return true;
   return IN_PIECES.some((opener) => opener.find(file).length > 0);
 }
 
-const IN_PIECES: readonly Opener[] = [rtf, pdf, warc, hexRecords, numberLists, oleNative, powerPoint, vba];
+const IN_PIECES: readonly Opener[] = [warc, hexRecords, numberLists, oleNative];
 
 /** Those that look at fixed places only. */
 const BY_HEAD: readonly Opener[] = [

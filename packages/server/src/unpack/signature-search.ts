@@ -14,8 +14,11 @@ const HITS_AT_MOST = 4096;
 /** So many of one kind are opened. */
 const PLACES_AT_MOST = 256;
 
-/** What containers begin with, or are known by, wherever they stand. */
-const NEEDLES = {
+/**
+ * What containers begin with, or are known by, wherever they stand.
+ * @internal a test compares with the plain way to search
+ */
+export const NEEDLES = {
   zipMember: "PK\x03\x04",
   zipEnd: "PK\x05\x06",
   sevenZip: "7z\xbc\xaf\x27\x1c",
@@ -35,84 +38,98 @@ const NEEDLES = {
 
 export type Needle = keyof typeof NEEDLES;
 
-const PATTERNS = Object.entries(NEEDLES).map(([name, text]) => ({
-  name: name as Needle,
-  bytes: Buffer.from(text, "latin1"),
-}));
-const OVERLAP = Math.max(...PATTERNS.map(({ bytes }) => bytes.length)) - 1;
-
-type Candidate = { pattern: (typeof PATTERNS)[number]; offset: number };
-
 /**
- * Bytes are looked at in pairs, each pair once: whichever pattern stands there has its first two bytes in a pair, or its
- * second and third. For each pair of bytes, which list of candidates is to be tried.
+ * What some openers search for by themselves. For the sieve, which has no time for that, all are searched for at once.
+ * @internal a test compares with the plain way to search
  */
-const { table: LISTS, lists: CANDIDATES } = pairTable();
+export const MARKS = {
+  yenc: "=ybegin ",
+  rtf: "{\\rt",
+  pdfObject: "obj",
+  postScript: "%!PS-Adobe-",
+  powerPointObject: "\0\x11\x10",
+  macro: "\0Attribut\0e",
+} as const;
+
+export type Mark = keyof typeof MARKS;
+
+type Positions<Name extends string> = ReadonlyMap<Name, readonly number[]>;
+type Search<Name extends string> = (piece: Buffer, base: number, found: Map<Name, number[]>) => void;
+
+const LOW_BYTE_FIRST = new Uint16Array(Uint8Array.of(1, 0).buffer)[0] === 1;
+const findNeedles: Search<Needle> = searchFor(NEEDLES);
+const findNeedlesAndMarks: Search<Needle | Mark> = searchFor({ ...NEEDLES, ...MARKS });
+const OVERLAP = Math.max(...Object.values(NEEDLES).map((text) => text.length)) - 1;
 
 /** As this machine reads it. */
 function pairOf(first = 0, second = 0): number {
-  return new Uint16Array(Uint8Array.of(first, second).buffer)[0] ?? 0;
+  return LOW_BYTE_FIRST ? first | (second << 8) : (first << 8) | second;
 }
 
-function pairTable(): { table: Uint8Array; lists: Candidate[][] } {
+/**
+ * Bytes are looked at in pairs, each pair once: whichever pattern stands there has its first two bytes in a pair, or its
+ * second and third. For each pair of bytes, which list of candidates is to be tried; nearly always it is none.
+ */
+function searchFor<Name extends string>(patterns: Readonly<Record<Name, string>>): Search<Name> {
+  interface Candidate {
+    name: Name;
+    bytes: Buffer;
+    /** How far behind its beginning the pair stands. */
+    offset: number;
+  }
   const table = new Uint8Array(65536);
   const lists: Candidate[][] = [[]];
+  for (const [name, text] of Object.entries(patterns) as [Name, string][]) {
+    const bytes = Buffer.from(text, "latin1");
+    add(pairOf(bytes[0], bytes[1]), { name, bytes, offset: 0 });
+    // The second byte of a pattern of two is the first of any pair.
+    const thirds = bytes.length > 2 ? [bytes[2]] : Array.from({ length: 256 }, (_, byte) => byte);
+    for (const third of thirds) add(pairOf(bytes[1], third), { name, bytes, offset: 1 });
+  }
+
   function add(pair: number, candidate: Candidate): void {
-    if (table[pair] === 0) table[pair] = lists.push([]) - 1;
-    lists[table[pair] as number]?.push(candidate);
+    const before = lists[table[pair] as number] as Candidate[];
+    const list = [...before, candidate];
+    const same = lists.findIndex(
+      (one) => one.length === list.length && one.every((each, at) => isSame(each, list[at])),
+    );
+    table[pair] = same >= 0 ? same : lists.push(list) - 1;
   }
-  for (const pattern of PATTERNS) {
-    const { bytes } = pattern;
-    add(pairOf(bytes[0], bytes[1]), { pattern, offset: 0 });
-    if (bytes.length > 2) add(pairOf(bytes[1], bytes[2]), { pattern, offset: 1 });
+
+  function isSame(one: Candidate, other: Candidate | undefined): boolean {
+    return one.name === other?.name && one.offset === other.offset;
   }
-  // The second byte of a pattern of two is the first of any pair: all of those share one list.
-  for (const pattern of PATTERNS.filter(({ bytes }) => bytes.length === 2)) {
-    const list = lists.push([{ pattern, offset: 1 }]) - 1;
-    for (let next = 0; next < 256; next += 1) {
-      const pair = pairOf(pattern.bytes[1], next);
-      if (table[pair] === 0) table[pair] = list;
-      else lists[table[pair] as number]?.push({ pattern, offset: 1 });
+
+  function tryAt(piece: Buffer, at: number, base: number, found: Map<Name, number[]>): void {
+    for (const { name, bytes, offset } of lists[table[pairOf(piece[at], piece[at + 1])] as number] as Candidate[]) {
+      const start = at - offset;
+      // A hit that begins in the overlap is the next piece's.
+      if (start < 0 || start >= PIECE_BYTES || !standsAt(piece, start, bytes)) continue;
+      const positions = found.get(name);
+      if (!positions) found.set(name, [base + start]);
+      else if (positions.length < HITS_AT_MOST) positions.push(base + start);
     }
   }
-  return { table, lists };
-}
 
-/** Where in a content the signatures stand: in its first 8 MiB and its last. Each content is searched once. */
-export function signaturesIn(content: Blob): ReadonlyMap<Needle, readonly number[]> {
-  const known = searched.get(content);
-  if (known) return known;
-  const found = new Map<Needle, number[]>();
-  for (const base of searchedPieces(content.size)) {
-    const piece = readInto(content, scratch, base);
-    const table = LISTS;
-    // Two bytes are read at once where they stand at an even address.
-    const odd = piece.byteOffset % 2;
-    const pairs = new Uint16Array(piece.buffer, piece.byteOffset + odd, (piece.length - odd) >> 1);
-    for (let index = 0; index < pairs.length; index += 1) {
-      const list = table[pairs[index] as number] as number;
-      if (list === 0) continue;
-      tryCandidates(CANDIDATES[list] as Candidate[], { piece, at: odd + 2 * index, base }, found);
+  return (piece, base, found) => {
+    // Two pairs are read at once where they stand at such an address. What is before and behind goes pair by pair.
+    const first = Math.min(piece.length, (4 - (piece.byteOffset % 4)) % 4);
+    const count = (piece.length - first) >> 2;
+    const last = first + 4 * count;
+    for (let at = first % 2; at < first; at += 2) tryAt(piece, at, base, found);
+    const fours = count === 0 ? NO_FOURS : new Int32Array(piece.buffer, piece.byteOffset + first, count);
+    const lookUp = table;
+    for (let index = 0; index < count; index += 1) {
+      const four = fours[index] as number;
+      if (((lookUp[four & 0xffff] as number) | (lookUp[four >>> 16] as number)) === 0) continue;
+      tryAt(piece, first + 4 * index, base, found);
+      tryAt(piece, first + 4 * index + 2, base, found);
     }
-  }
-  searched.set(content, found);
-  return found;
+    for (let at = last; at + 1 < piece.length; at += 2) tryAt(piece, at, base, found);
+  };
 }
 
-function tryCandidates(
-  candidates: readonly Candidate[],
-  { piece, at, base }: { piece: Buffer; at: number; base: number },
-  found: Map<Needle, number[]>,
-): void {
-  for (const { pattern, offset } of candidates) {
-    const start = at - offset;
-    // A hit that begins in the overlap is the next piece's.
-    if (start < 0 || start >= PIECE_BYTES || !standsAt(piece, start, pattern.bytes)) continue;
-    const positions = found.get(pattern.name);
-    if (!positions) found.set(pattern.name, [base + start]);
-    else if (positions.length < HITS_AT_MOST) positions.push(base + start);
-  }
-}
+const NO_FOURS = new Int32Array();
 
 function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
   if (start + bytes.length > piece.length) return false;
@@ -120,8 +137,31 @@ function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
   return true;
 }
 
+/** Where in a content the signatures stand: in its first 8 MiB and its last. Each content is searched once. */
+export function signaturesIn(content: Blob): Positions<Needle> {
+  const known = searched.get(content);
+  if (known) return known;
+  const found = new Map<Needle, number[]>();
+  for (const base of searchedPieces(content.size)) findNeedles(readInto(content, scratch, base), base, found);
+  searched.set(content, found);
+  return found;
+}
+
+/** The same with the marks, of a content that is one piece and in memory. Whoever asks for signatures later has them. */
+export function signaturesAndMarksIn(content: Blob): Positions<Needle | Mark> {
+  if (!isOnePiece(content)) throw new Error("cannot search a content for marks that is not one piece in memory");
+  const found = new Map<Needle | Mark, number[]>();
+  findNeedlesAndMarks(content.bytes(0, content.size), 0, found);
+  searched.set(content, found as ReadonlyMap<Needle, number[]>);
+  return found;
+}
+
+export function isOnePiece(content: Blob): boolean {
+  return content.inMemory && content.size <= PIECE_BYTES;
+}
+
 const scratch = Buffer.allocUnsafeSlow(PIECE_BYTES + OVERLAP);
-const searched = new WeakMap<Blob, ReadonlyMap<Needle, readonly number[]>>();
+const searched = new WeakMap<Blob, Positions<Needle>>();
 
 function* searchedPieces(size: number): Generator<number> {
   for (let at = 0; at < size; at += PIECE_BYTES) {

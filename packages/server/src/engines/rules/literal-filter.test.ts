@@ -281,6 +281,30 @@ describe("a file that is not understood for certain says nothing:", () => {
   });
 });
 
+test("literals are found wherever they stand, at any address, and where there are none nothing is", () => {
+  const literal = fc.string({ unit: fc.constantFrom("a", "b", "z", "\x01"), minLength: 3, maxLength: 7 });
+  const literals = fc.oneof(fc.array(literal, { minLength: 1, maxLength: 5 }), fc.constant(["abzz", "zzb\x01a"]));
+  const content = fc.string({ unit: fc.constantFrom("a", "B", "z", "Z", "\x01", "-"), minLength: 20, maxLength: 60 });
+  let found = 0;
+  fc.assert(
+    fc.property(literals, content, fc.nat(3), fc.nat(90), (others, text, offset, at) => {
+      const taken = text.slice(at, at + 5).toLowerCase();
+      const wanted = taken.length >= 3 ? [...others, taken] : others;
+      const { mayMatch } = literalFilter({
+        kind: "known",
+        rules: [{ name: "a", needs: { kind: "literals", literals: wanted } }],
+      });
+      const spread = Buffer.from("-".repeat(offset) + text);
+      const bytes = Uint8Array.from(spread).subarray(offset);
+      const isThere = wanted.some((one) => text.toLowerCase().includes(one));
+      assert.equal(mayMatch(bytes), isThere);
+      if (isThere) found += 1;
+    }),
+    { numRuns: 3000 },
+  );
+  assert.ok(found > 100 && found < 2900);
+});
+
 test("a content made of beginnings of literals is given to YARA rather than searched for long", () => {
   // The rare letter is what they are searched by.
   const endings = Array.from({ length: 256 }, (_, index) => index.toString(4).padStart(4, "0"));

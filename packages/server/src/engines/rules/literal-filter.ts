@@ -49,16 +49,19 @@ function holds(needs: NumberedNeeds, seen: Uint8Array, size: number): boolean {
 }
 
 const GRAM = SHORTEST;
-/** Further apart the search is not made faster by it. */
-const LONGEST_STEP = 4;
-const HASH_BITS = 16;
+/** Further apart the search is not made faster by it: two groups are looked at together. */
+const LONGEST_STEP = 2;
+/** As many as fit into the nearest cache, a bit for each hash. */
+const HASH_BITS = 18;
+/** Lists are found by fewer of them. */
+const LIST_BITS = 16;
 
 /** Which of the literals are in a content, until the next question; nothing, if it would take too long to find out. */
 type LiteralSearch = (content: Uint8Array) => Uint8Array | undefined;
 
 /**
- * Looks at three bytes in every few, as many as the shortest literal allows: where a literal is, one of its groups of three
- * stands at such a place. Most groups belong to no literal, and the others are compared. A content that was made to look like
+ * Looks at three bytes in every two, or at each place if the shortest literal has no more: where a literal is, one of its groups
+ * of three stands at such a place. Most groups belong to no literal, and the others are compared. A content that was made to look like
  * literals all the time is given up, so that the time is bounded by its length.
  */
 function literalSearch(literals: readonly string[]): LiteralSearch {
@@ -66,7 +69,7 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
   const step = Math.min(LONGEST_STEP, Math.min(...literals.map(({ length }) => length)) - GRAM + 1);
   const bytes = literals.map((literal) => Uint8Array.from(literal, (character) => character.charCodeAt(0)));
 
-  /** By the hash of a group: one bit whether any literal has it, and where the list of those begins. */
+  /** By the hash of a group: one bit whether any literal has it, and which have. */
   const known = new Int32Array(2 ** HASH_BITS / 32);
   const lists = new Map<number, number[]>();
   for (const [literal, text] of bytes.entries()) {
@@ -74,43 +77,65 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
     for (let offset = start; offset < start + step; offset += 1) {
       const hash = hashOf(text[offset] ?? 0, text[offset + 1] ?? 0, text[offset + 2] ?? 0);
       known[hash >>> 5] = (known[hash >>> 5] ?? 0) | (1 << (hash & 31));
-      const list = lists.get(hash) ?? [];
+      const list = lists.get(listOf(hash)) ?? [];
       list.push(literal, offset);
-      lists.set(hash, list);
+      lists.set(listOf(hash), list);
     }
   }
-  const listAt = new Int32Array(2 ** HASH_BITS);
+  const listAt = new Int32Array(2 ** LIST_BITS);
   const entries: number[] = [];
-  for (const [hash, list] of lists) {
-    listAt[hash] = entries.length;
+  for (const [number, list] of lists) {
+    listAt[number] = entries.length;
     for (const entry of list) entries.push(entry);
     entries.push(END);
   }
   const listed = Int32Array.from(entries);
 
-  /** Says how many literals it compared. */
-  function compareAt(content: Uint8Array, place: number, hash: number): number {
-    const first = listAt[hash] ?? 0;
-    let at = first;
-    for (; ; at += 2) {
+  /** How many comparisons are left. */
+  let patience = 0;
+
+  function lookAt(content: Uint8Array, place: number): void {
+    const hash = hashOf(content[place] ?? 0, content[place + 1] ?? 0, content[place + 2] ?? 0);
+    if ((((known[hash >>> 5] ?? 0) >>> (hash & 31)) & 1) === 0) return;
+    for (let at = listAt[listOf(hash)] ?? 0; ; at += 2) {
       const literal = listed[at] ?? END;
-      if (literal === END) return (at - first) / 2;
+      if (literal === END) return;
+      patience -= 1;
       if (seen[literal] === 0 && isAt(content, place - (listed[at + 1] ?? 0), bytes[literal] ?? NOTHING))
         seen[literal] = 1;
     }
   }
 
+  /** Every other place, two at a time, from the first address on where four bytes can be read; says which is next. */
+  function lookInFours(content: Uint8Array): number {
+    const start = (4 - (content.byteOffset % 4)) % 4;
+    const count = (content.length - start) >> 2;
+    for (let place = start % 2; place < Math.min(start, content.length - GRAM + 1); place += 2) lookAt(content, place);
+    if (count < 2) return start;
+    const fours = new Int32Array(content.buffer, content.byteOffset + start, count);
+    const bits = known;
+    let four = fours[0] as number;
+    for (let index = 1; index < count; index += 1) {
+      const next = fours[index] as number;
+      const first = hashOfThree(four);
+      const second = hashOfThree((four >>> 16) | (next << 16));
+      four = next;
+      const any = ((bits[first >>> 5] as number) >>> (first & 31)) | ((bits[second >>> 5] as number) >>> (second & 31));
+      if ((any & 1) === 0) continue;
+      lookAt(content, start + 4 * index - 4);
+      lookAt(content, start + 4 * index - 2);
+      if (patience < 0) break;
+    }
+    return start + 4 * (count - 1);
+  }
+
   return (content) => {
     seen.fill(0);
-    let patience = LEAST_PATIENCE + (content.length >>> 3);
+    patience = LEAST_PATIENCE + (content.length >>> 3);
     const end = content.length - GRAM;
-    for (let place = 0; place <= end; place += step) {
-      const hash = hashOf(content[place] ?? 0, content[place + 1] ?? 0, content[place + 2] ?? 0);
-      if ((((known[hash >>> 5] ?? 0) >>> (hash & 31)) & 1) === 0) continue;
-      patience -= compareAt(content, place, hash);
-      if (patience < 0) return undefined;
-    }
-    return seen;
+    let place = step === 2 && LOW_BYTE_FIRST ? lookInFours(content) : 0;
+    for (; place <= end && patience >= 0; place += step) lookAt(content, place);
+    return patience < 0 ? undefined : seen;
   };
 }
 
@@ -121,8 +146,19 @@ const LEAST_PATIENCE = 100;
 
 /** Blind to more than case, which does no harm here. */
 function hashOf(first: number, second: number, third: number): number {
-  return Math.imul(first | (second << 8) | (third << 16) | 0x202020, 0x9e3779b1) >>> (32 - HASH_BITS);
+  return hashOfThree(first | (second << 8) | (third << 16));
 }
+
+/** Of the three lowest bytes. */
+function hashOfThree(bytes: number): number {
+  return Math.imul((bytes & 0xffffff) | 0x202020, 0x9e3779b1) >>> (32 - HASH_BITS);
+}
+
+function listOf(hash: number): number {
+  return hash >>> (HASH_BITS - LIST_BITS);
+}
+
+const LOW_BYTE_FIRST = new Uint16Array(Uint8Array.of(1, 0).buffer)[0] === 1;
 
 const FOLDED = Uint8Array.from({ length: 256 }, (_, byte) => folded(String.fromCharCode(byte)).charCodeAt(0));
 

@@ -1,6 +1,7 @@
 import { brotliDecompressSync, constants } from "node:zlib";
 import type { Budget } from "../budget.ts";
 import { emit, type Opener } from "../opener.ts";
+import { mayBeginBrotli } from "./brotli-header.ts";
 import { isCut } from "./streams.ts";
 
 /** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its last byte, or for long enough. */
@@ -10,9 +11,12 @@ export const brotli: Opener = {
   find(content) {
     const head = content.bytes(0, NOISE_BYTES);
     if (content.size < BROTLI_LEAST_BYTES || !(looksCompressed(head) || beginsOpenly(head))) return [];
-    const begun = unbrotli(content.bytes(0, BROTLI_TRIAL_BYTES), BROTLI_TRIAL_OUTPUT_BYTES);
+    const trial = content.bytes(0, BROTLI_TRIAL_BYTES);
+    if (!mayBeginBrotli(trial, content.size)) return [];
+    const begun = unbrotli(trial, BROTLI_TRIAL_OUTPUT_BYTES);
     // A short one is all here: a stream that is cut would not end at its last byte.
-    const isNone = begun === "no" || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
+    const isShort = typeof begun === "object" && begun.taken < Math.min(content.size, BROTLI_PROOF_BYTES);
+    const isNone = begun === "no" || isShort || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
     return isNone ? [] : [{ start: 0, end: content.size, sure: false }];
   },
   open(container, { sink, budget }) {

@@ -14,11 +14,11 @@ export const tar: Opener = {
   find(content) {
     const head = headOf(content);
     const place = { start: 0, end: content.size };
-    if (isHeader(head.subarray(0, BLOCK))) return [{ ...place, sure: true }];
+    if (isHeader(head)) return [{ ...place, sure: true }];
     if (hasMagic(head)) return [{ ...place, sure: false }];
     // Where the first header is damaged GNU tar goes on to the next one.
     for (let at = BLOCK; at < head.length; at += BLOCK) {
-      if (isHeader(head.subarray(at, at + BLOCK))) return [{ ...place, sure: false }];
+      if (isHeader(head, at)) return [{ ...place, sure: false }];
     }
     return [];
   },
@@ -301,20 +301,35 @@ function gnuSparse(container: Blob, at: number): Sparse & { bytes: number } {
 }
 
 /** A header says its own checksum, which is all that tars of every age have in common. */
-function isHeader(block: Buffer): boolean {
-  if (block.length < BLOCK) return false;
-  const stated = block.toString("latin1", 148, 156).match(/^[ \0]*([0-7]+)[\0 ]?/)?.[1];
-  if (stated === undefined) return false;
+function isHeader(bytes: Buffer, at = 0): boolean {
+  const stated = at + BLOCK > bytes.length ? -1 : statedSum(bytes, at + SUM_AT);
+  if (stated < 0) return false;
   // The checksum's own eight bytes count as spaces. Some old programs took the bytes for signed ones.
-  let [sum, signed] = [8 * 0x20, 8 * 0x20];
+  let [sum, signed] = [SUM_BYTES * 0x20, SUM_BYTES * 0x20];
   for (let index = 0; index < BLOCK; index += 1) {
-    if (index >= 148 && index < 156) continue;
-    const byte = block[index] ?? 0;
+    if (index >= SUM_AT && index < SUM_AT + SUM_BYTES) continue;
+    const byte = bytes[at + index] as number;
     sum += byte;
     signed += byte > 127 ? byte - 256 : byte;
   }
-  const value = Number.parseInt(stated, 8);
-  return value === sum || value === signed;
+  return stated === sum || stated === signed;
+}
+
+const SUM_AT = 148;
+const SUM_BYTES = 8;
+
+/** The checksum, in octal digits behind any spaces and zeros; -1 where there is none. Every block of a content is asked about. */
+function statedSum(bytes: Buffer, start: number): number {
+  const end = start + SUM_BYTES;
+  let at = start;
+  while (at < end && (bytes[at] === 0x20 || bytes[at] === 0)) at += 1;
+  let value = -1;
+  for (; at < end; at += 1) {
+    const digit = (bytes[at] as number) - 0x30;
+    if (digit < 0 || digit > 7) break;
+    value = (value < 0 ? 0 : value * 8) + digit;
+  }
+  return value;
 }
 
 function hasMagic(block: Buffer): boolean {

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { beginningsOf, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -61,6 +61,8 @@ const UNOPENED: readonly UnopenedKind[] = [
 ];
 
 interface UnopenedKind {
+  /** For each byte, whether a content may begin with it. All, where this is missing. */
+  beginnings?: Uint8Array;
   fits(head: Buffer, content: Blob): boolean;
   /** A key would open it. */
   encrypted?: true;
@@ -74,11 +76,16 @@ export const unopenedKinds: readonly Opener[] = [
 
 function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) => boolean): Opener {
   const kinds = UNOPENED.filter(mine);
+  const byFirst = Array.from({ length: 256 }, (_, first) =>
+    kinds.filter(({ beginnings }) => !beginnings || beginnings[first] === 1),
+  );
   return {
     kind,
     find(content) {
       const head = headOf(content);
-      return kinds.some(({ fits }) => fits(head, content)) ? [{ start: 0, end: content.size, sure: true }] : [];
+      return (byFirst[head[0] ?? 0] ?? kinds).some(({ fits }) => fits(head, content))
+        ? [{ start: 0, end: content.size, sure: true }]
+        : [];
     },
     open: () => outcome,
   };
@@ -86,7 +93,10 @@ function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) =
 
 function at(offset: number, ...spelled: string[]): UnopenedKind {
   const patterns = spelled.map(bytePattern);
-  return { fits: (head) => patterns.some((fits) => fits(head, offset)) && !isText(head.subarray(0, TEXT_BYTES)) };
+  return {
+    ...(offset === 0 && { beginnings: beginningsOf(spelled) }),
+    fits: (head) => patterns.some((fits) => fits(head, offset)) && !isText(head.subarray(0, TEXT_BYTES)),
+  };
 }
 
 /** Some are known by a few letters, and so may a text begin. What is compressed has other bytes soon. */

@@ -5,12 +5,6 @@ import { inflateRaw } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Tools } from "../opener.ts";
 import { writePiece } from "./signed-message.ts";
 
-/**
- * Messages of OpenPGP, signed or not, that are not encrypted: packets one behind the other, of which one has the content, or
- * compressed packets. In letters they are base64, which somebody else undoes. Keys and signatures alone hold nothing.
- */
-export const openPgp: Opener = { kind: "openpgp", archive: true, find, open };
-
 const TAG = {
   publicKeySession: 1,
   signature: 2,
@@ -29,6 +23,18 @@ const PASSED: readonly number[] = [TAG.signature, TAG.onePassSignature, TAG.mark
 const SESSION_KEYS: readonly number[] = [TAG.publicKeySession, TAG.passphraseSession];
 const ENCRYPTED: readonly number[] = [TAG.encrypted, TAG.protectedData, TAG.authenticatedData];
 const MESSAGE: readonly number[] = [...PASSED, ...SESSION_KEYS, ...ENCRYPTED, TAG.compressed, TAG.literal];
+
+/** The bytes that packets of a message begin with, in the old form and in the new one. */
+const BEGINNINGS: Uint8Array = Uint8Array.from({ length: 256 }, (_, first) => {
+  const tag = first >= 0xc0 ? first & 0x3f : (first >> 2) & 0x0f;
+  return first >= 0x80 && MESSAGE.includes(tag) ? 1 : 0;
+});
+
+/**
+ * Messages of OpenPGP, signed or not, that are not encrypted: packets one behind the other, of which one has the content, or
+ * compressed packets. In letters they are base64, which somebody else undoes. Keys and signatures alone hold nothing.
+ */
+export const openPgp: Opener = { kind: "openpgp", archive: true, beginnings: BEGINNINGS, find, open };
 
 type Bytes = Pick<Text, "byte" | "size">;
 

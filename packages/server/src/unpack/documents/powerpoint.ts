@@ -15,7 +15,7 @@ export const powerPoint: Opener = {
   scattered: true,
   find(content) {
     if (isTiled(content)) return [{ start: 0, end: content.size, sure: true }];
-    const types = isRecordStream(content) ? WITH_PICTURES : OBJECTS_ONLY;
+    const types = isRecordStream(content.bytes(0, HEADER), content.size) ? WITH_PICTURES : OBJECTS_ONLY;
     const { done } = recordsIn(content, types, () => {}).next();
     return done ? [] : [{ start: 0, end: content.size, sure: false }];
   },
@@ -53,23 +53,26 @@ const OBJECTS_ONLY: readonly number[] = [OBJECT];
 const WITH_PICTURES: readonly number[] = [OBJECT, EMF, 0xf01b, PICT];
 
 /** Whether a stream begins with a record of PowerPoint's or one of a picture's. */
-function isRecordStream(content: Blob): boolean {
-  const head = content.bytes(0, HEADER);
+function isRecordStream(head: Buffer, size: number): boolean {
   if (head.length < HEADER) return false;
   const type = head.readUInt16LE(2);
-  return (
-    ((type >= 0x3e8 && type < 0x3000) || (type >= 0xf000 && type <= 0xf200)) && head.readUInt32LE(4) <= content.size
-  );
+  return ((type >= 0x3e8 && type < 0x3000) || (type >= 0xf000 && type <= 0xf200)) && head.readUInt32LE(4) <= size;
 }
 
-/**
- * Whether records stand one behind the other from the first byte to the last; behind them there may be zeros. The first is
- * the document or a picture: other numbers begin other files too.
- */
+/** False of a content that is asked about only for the objects in it, which begin with a mark. */
+export function mayBeRecords(head: Buffer, size: number): boolean {
+  return isRecordStream(head, size) || beginsTiles(head);
+}
+
+/** The document or a picture: other numbers begin other files too. */
+function beginsTiles(head: Buffer): boolean {
+  const first = head.length < HEADER ? 0 : head.readUInt16LE(2);
+  return first === DOCUMENT || (first >= EMF && first <= LAST_PICTURE);
+}
+
+/** Whether records stand one behind the other from the first byte to the last; behind them there may be zeros. */
 function isTiled(content: Blob): boolean {
-  const head = content.bytes(0, HEADER);
-  const first = head.length === HEADER ? head.readUInt16LE(2) : 0;
-  if (first !== DOCUMENT && (first < EMF || first > LAST_PICTURE)) return false;
+  if (!beginsTiles(content.bytes(0, HEADER))) return false;
   let at = 0;
   while (at + HEADER <= content.size) {
     const header = content.bytes(at, HEADER);
