@@ -1,6 +1,6 @@
 import type { Hash } from "node:crypto";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
-import { announcedBytes } from "../scan/whole-bytes.ts";
+import { announcedBytes } from "../flow/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
 /** A file that ends within so many bytes, or one that does not, as a stream that goes on where reading stopped. */
