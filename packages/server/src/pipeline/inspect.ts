@@ -1,6 +1,7 @@
 import { findings } from "@lazaret/contract";
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
+import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
@@ -127,6 +128,7 @@ function watchedForEnd(bytes: AsyncIterable<Uint8Array>, atEnd: () => void): Asy
         async next() {
           const next = await iterator.next();
           if (next.done) atEnd();
+          else bufferPassed(next.value);
           return next;
         },
         async return() {
