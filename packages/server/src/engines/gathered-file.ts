@@ -1,5 +1,5 @@
 import type { Hash } from "node:crypto";
-import { announcedBytes } from "../scan/whole-bytes.ts";
+import { announcedBytes } from "../flow/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
+import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
-import { isWhole, wholeBytes } from "../scan/whole-bytes.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";

@@ -1,9 +1,11 @@
 import { findings } from "@lazaret/contract";
+import { isWhole } from "../flow/whole-bytes.ts";
 import { type OpenedSource, SourceFailed } from "../model/source.ts";
 
 /**
  * Bytes on their way to the engine, counted. Reading fails with `SourceFailed` as soon as more than `maxBytes`
  * are announced or arrive, or when the stream ends at another length than announced, so that no part is taken for the whole.
+ * Bytes that are all here stay so.
  */
 export interface MeasuredBytes extends AsyncIterable<Uint8Array> {
   readonly sizeBytes: number;
@@ -23,9 +25,23 @@ export interface MeasureOptions {
 export function measured(source: OpenedSource, options: MeasureOptions): MeasuredBytes {
   const { bytes, announcedBytes } = source;
   const { maxBytes, signal, now = () => performance.now() } = options;
-  let sizeBytes = 0;
-  let waitedMs = 0;
-  let complete = false;
+  const counted = { sizeBytes: 0, waitedMs: 0, complete: false, [Symbol.asyncIterator]: read };
+
+  function begin(): void {
+    if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
+    if (signal.aborted) throw signal.reason;
+  }
+
+  function count({ byteLength }: Uint8Array): void {
+    counted.sizeBytes += byteLength;
+    if (counted.sizeBytes > maxBytes) throw tooBig(maxBytes);
+  }
+
+  function atEnd(): void {
+    const { sizeBytes } = counted;
+    if (announcedBytes !== undefined && sizeBytes !== announcedBytes) throw wrongLength(sizeBytes, announcedBytes);
+    counted.complete = true;
+  }
 
   /** An iterator by hand: a generator would take three promises more for each chunk. */
   function read(): AsyncIterator<Uint8Array> {
@@ -40,26 +56,17 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
         ended = true;
         signal.removeEventListener("abort", onAbort);
         // Not awaited: a source that hangs in next() would never come back from return() either.
-        if (!complete) void iterator.return?.().catch(() => {});
+        if (!counted.complete) void iterator.return?.().catch(() => {});
       }
       return { done: true, value: undefined };
     }
 
-    function begin(): void {
-      begun = true;
-      if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
-      if (signal.aborted) throw signal.reason;
-      signal.addEventListener("abort", onAbort, { once: true });
-    }
-
     function taken(next: IteratorResult<Uint8Array>): IteratorResult<Uint8Array> {
       if (!next.done) {
-        sizeBytes += next.value.byteLength;
-        if (sizeBytes > maxBytes) throw tooBig(maxBytes);
+        count(next.value);
         return next;
       }
-      if (announcedBytes !== undefined && sizeBytes !== announcedBytes) throw wrongLength(sizeBytes, announcedBytes);
-      complete = true;
+      atEnd();
       return end();
     }
 
@@ -75,7 +82,7 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
           const ask = (): void => {
             const asked = now();
             const take = (next: IteratorResult<Uint8Array>): void => {
-              waitedMs += now() - asked;
+              counted.waitedMs += now() - asked;
               if (ended) return;
               try {
                 const result = taken(next);
@@ -88,7 +95,11 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
             iterator.next().then(take, fail);
           };
           try {
-            if (!begun) begin();
+            if (!begun) {
+              begun = true;
+              begin();
+              signal.addEventListener("abort", onAbort, { once: true });
+            }
             signal.throwIfAborted();
           } catch (error) {
             fail(error);
@@ -102,18 +113,15 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
     };
   }
 
-  return {
-    [Symbol.asyncIterator]: read,
-    get sizeBytes() {
-      return sizeBytes;
-    },
-    get waitedMs() {
-      return waitedMs;
-    },
-    get complete() {
-      return complete;
-    },
+  if (!isWhole(bytes)) return counted;
+  const takeAll = (): Uint8Array => {
+    begin();
+    const content = bytes.takeAll();
+    count(content);
+    atEnd();
+    return content;
   };
+  return Object.assign(counted, { takeAll });
 }
 
 function tooBig(maxBytes: number, announcedBytes?: number): SourceFailed {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import { type OpenedSource, SourceFailed, type UploadSource } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
@@ -37,6 +38,17 @@ const clean: Verdict = { kind: "clean" };
 test("a file that the engine read to its end gets the engine's verdict", async () => {
   const report = await inspected({ bytes: chunks("one", "two"), announcedBytes: 6 }, clean);
   assert.deepEqual([report.verdict, report.sizeBytes], [clean, 6]);
+});
+
+test("a file that is all here is counted and compared with its announced length, as any other", async () => {
+  const text = wholeBytes(Buffer.from("onetwo"));
+  const report = await inspected({ bytes: text, announcedBytes: 6 }, clean);
+  assert.deepEqual([report.verdict, report.sizeBytes], [clean, 6]);
+  const short = await inspected({ bytes: text, announcedBytes: 7 }, clean);
+  assert.deepEqual([short.verdict.kind, short.failure?.code], ["unscannable", "wrong_length"]);
+  const large = await inspected({ bytes: text }, clean, { maxBytes: 5 });
+  assert.deepEqual([large.verdict.kind, large.failure?.code], ["unscannable", "scanner:too-big"]);
+  await assert.rejects(inspected({ bytes: text }, clean, { readsChunks: 1 }), EngineUnavailable);
 });
 
 test("never reports clean when the engine stopped before the last byte", async () => {

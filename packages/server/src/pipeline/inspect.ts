@@ -1,14 +1,15 @@
 import { findings } from "@lazaret/contract";
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
+import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
+import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
 import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
 import type { Engine } from "../scan/engine.ts";
-import { isWhole, wholeBytes } from "../scan/whole-bytes.ts";
 import { type Again, afterEngineFault, afterFailedDownload, type ScanCounts } from "./retry-policy.ts";
 
 /** What the middle of every scan needs. */
@@ -42,7 +43,7 @@ export async function inspect(source: Source, stages: Stages, options: InspectOp
   const { maxSeconds = Number.POSITIVE_INFINITY, signal } = options;
   using limit = Number.isFinite(maxSeconds) ? timeLimit(maxSeconds * 1000, signal) : undefined;
   try {
-    const report = await inspectBytes(source, stages, { ...options, signal: limit?.signal ?? signal });
+    const report = await inspectBytes(source, stages, limit ? { ...options, signal: limit.signal } : options);
     stages.onScanned?.();
     return report;
   } catch (error) {
@@ -103,22 +104,20 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
 }
 
 /** The same bytes, and whether they were read to their end. */
-function toTheEnd(
-  bytes: AsyncIterable<Uint8Array>,
-  announced: number | undefined,
-): { bytes: AsyncIterable<Uint8Array>; readonly complete: boolean } {
-  let complete = false;
+interface Shown {
+  bytes: AsyncIterable<Uint8Array>;
+  complete: boolean;
+}
+
+function toTheEnd(bytes: AsyncIterable<Uint8Array>, announcedBytes: number | undefined): Shown {
+  const shown: Shown = { bytes, complete: false };
   const atEnd = (): void => {
-    complete = true;
+    shown.complete = true;
   };
-  return {
-    bytes: isWhole(bytes)
-      ? wholeBytes(bytes.takeAll(), atEnd)
-      : Object.assign(watchedForEnd(bytes, atEnd), { announcedBytes: announced }),
-    get complete() {
-      return complete;
-    },
-  };
+  shown.bytes = isWhole(bytes)
+    ? wholeBytes(bytes.takeAll(), atEnd)
+    : Object.assign(watchedForEnd(bytes, atEnd), { announcedBytes });
+  return shown;
 }
 
 function watchedForEnd(bytes: AsyncIterable<Uint8Array>, atEnd: () => void): AsyncIterable<Uint8Array> {
@@ -129,6 +128,7 @@ function watchedForEnd(bytes: AsyncIterable<Uint8Array>, atEnd: () => void): Asy
         async next() {
           const next = await iterator.next();
           if (next.done) atEnd();
+          else bufferPassed(next.value);
           return next;
         },
         async return() {

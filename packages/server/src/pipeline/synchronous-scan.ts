@@ -1,5 +1,4 @@
 import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
-import { firstOf } from "../flow/time-limit.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { type AdmissionOptions, admission } from "../scan/admission.ts";
@@ -11,19 +10,17 @@ export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" |
   objects: ObjectSteps;
 }
 
-/** Throws `Busy`, `TooSlow`, `EngineUnavailable`, or `signal.reason`. */
-export type SynchronousScan = (source: Source, keyDigest: string, signal: AbortSignal) => Promise<Report>;
+/** Ends with `stop`, which it aborts itself when the scan loses its place. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
+export type SynchronousScan = (source: Source, keyDigest: string, stop: AbortController) => Promise<Report>;
 
 /** Scans whose results somebody waits for: so many at once, the next ones in a line. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { stages, objects, ...admitted } = options;
   const line = admission(admitted);
-  return async (source, keyDigest, given) => {
-    given.throwIfAborted();
-    const lost = new AbortController();
-    const place = line.join(keyDigest, (reason) => lost.abort(reason));
-    using either = firstOf([given, lost.signal]);
-    const { signal } = either;
+  return async (source, keyDigest, stop) => {
+    const { signal } = stop;
+    signal.throwIfAborted();
+    const place = line.join(keyDigest, (reason) => stop.abort(reason));
     try {
       const report = await inspect(source, stages, {
         maxBytes: SYNC_MAX_FILE_BYTES,

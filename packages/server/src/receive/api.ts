@@ -38,13 +38,18 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     });
   }
 
-  async function keyOf({ headers, remote, signal }: ApiRequest): Promise<string> {
+  /** A right key is known at once. */
+  function keyOf(request: ApiRequest): string | Promise<never> {
     try {
-      return auth.check(headers);
+      return auth.check(request.headers);
     } catch (error) {
-      await wrongKeys?.hold(remote, signal);
-      throw error;
+      return refused(request, error);
     }
+  }
+
+  async function refused({ remote, signal }: ApiRequest, error: unknown): Promise<never> {
+    await wrongKeys?.hold(remote, signal);
+    throw error;
   }
 
   return async (request) => {
@@ -60,13 +65,14 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
-      const keyDigest = route.open ? "" : await keyOf(request);
+      const key = route.open ? "" : keyOf(request);
+      const keyDigest = typeof key === "string" ? key : await key;
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
       const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
-      const headers = { ...extraHeaders, ...answer.headers };
+      const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
       return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
       const problem = problemFrom(error, { request, storeAway });

@@ -135,8 +135,8 @@ export function syncHandlers({
 }
 
 export interface ScanNowOptions {
-  /** Fetches, waits for a slot and scans. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or `signal.reason`. */
-  scan(source: Source, keyDigest: string, signal: AbortSignal): Promise<Report>;
+  /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
+  scan(source: Source, keyDigest: string, stop: AbortController): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
@@ -154,7 +154,7 @@ export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: Sc
     request.signal.addEventListener("abort", clientGone, { once: true });
     try {
       request.signal.throwIfAborted();
-      const report = await scan(source, keyDigest, stop.signal);
+      const report = await scan(source, keyDigest, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };

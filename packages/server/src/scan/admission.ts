@@ -1,7 +1,7 @@
 import { gate } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
-import { wholeBytes } from "./whole-bytes.ts";
 
 /**
  * Who may scan now, of those who wait for the result.
@@ -138,6 +138,7 @@ export function admission(options: AdmissionOptions): Admission {
 
       return {
         async admit(bytes, signal) {
+          if (isWhole(bytes)) return enter(wholeBytes(bytes.takeAll()), signal);
           const rest = bytes[Symbol.asyncIterator]();
           const { first, fast, done } = await beginningOf(rest, now);
           if (done) return enter(wholeBytes(first[0] ?? new Uint8Array()), signal);

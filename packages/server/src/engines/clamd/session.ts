@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
+import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { isWhole } from "../../scan/whole-bytes.ts";
 import { type ClamdAddress, connectOptions, describeAddress } from "./address.ts";
 import { type Reply, readReply } from "./reply.ts";
 

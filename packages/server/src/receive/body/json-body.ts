@@ -1,4 +1,5 @@
 import { JSON_MAX_BYTES, type ObjectSchema, type Schema, schemaProblem } from "@lazaret/contract";
+import { isWhole } from "../../flow/whole-bytes.ts";
 import { badRequest, Problem } from "../problem.ts";
 import type { ApiRequest } from "../request-answer.ts";
 import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
@@ -11,14 +12,21 @@ export async function readJsonObject(request: ApiRequest): Promise<Record<string
   requireIdentityEncoding(request);
   if ((request.contentLength ?? 0) > JSON_MAX_BYTES) throw bodyTooLarge();
 
+  return parseObject(await atMost(request.body, JSON_MAX_BYTES));
+}
+
+async function atMost(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const whole = isWhole(body) ? body.takeAll() : undefined;
+  if (whole && whole.byteLength <= maxBytes) return whole;
+  if (whole) throw bodyTooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of body) {
     size += chunk.byteLength;
-    if (size > JSON_MAX_BYTES) throw bodyTooLarge();
+    if (size > maxBytes) throw bodyTooLarge();
     chunks.push(chunk);
   }
-  return parseObject(Buffer.concat(chunks));
+  return Buffer.concat(chunks);
 }
 
 function parseObject(bytes: Uint8Array): Record<string, unknown> {

@@ -1,10 +1,11 @@
+import { isWhole, wholeWhenTaken } from "../../flow/whole-bytes.ts";
 import { badRequest, type Problem } from "../problem.ts";
 import { parseContentType, splitOutsideQuotes } from "./content-type.ts";
 
 /**
- * Reads a multipart/form-data body that holds exactly one file, and yields that file's bytes as they arrive.
+ * Reads a multipart/form-data body that holds exactly one file, and hands out that file's bytes as they arrive.
  *
- *   delimiter ─▶ headers ─▶ content ─▶ delimiter ─▶ … ─▶ closing delimiter
+ *   before ─▶ boundary ─▶ headers ─▶ content ─▶ boundary ─▶ … ─▶ after
  *
  * Strict, because a reader that guesses sees another file than the one who trusts our answer: every line that looks
  * like a delimiter must be one, the closing delimiter must come, and nothing but a line break may stand before the first
@@ -14,123 +15,144 @@ const MAX_PARTS = 100;
 const MAX_PART_HEADER_BYTES = 16 * 1024;
 /** For parts that are not the file. */
 const MAX_IGNORED_BYTES = 64 * 1024;
-
+/** Of the line break and blanks after the closing delimiter. */
+const MAX_AFTER_BYTES = 1024;
 const CRLF = Buffer.from("\r\n");
 const END_OF_HEADERS = Buffer.from("\r\n\r\n");
 
-export async function* onlyFile(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
-  const input = lookahead(body);
+/** A form that is all here gives its file so, too. */
+export function onlyFile(body: AsyncIterable<Uint8Array>, boundary: string): AsyncIterable<Uint8Array> {
+  if (!isWhole(body)) return filePieces(body, boundary);
+  return wholeWhenTaken(() => {
+    const form = formReader(boundary);
+    const pieces = form.read(body.takeAll());
+    form.end();
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+  });
+}
+
+async function* filePieces(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
+  const form = formReader(boundary);
+  for await (const chunk of body) yield* form.read(chunk);
+  form.end();
+}
+
+interface FormReader {
+  /** The pieces of the file that are certain with these bytes. Throws the problem of a form that is not as it should be. */
+  read(chunk: Uint8Array): Buffer[];
+  /** Throws it, too, when the form should have gone on, or has not exactly one file. */
+  end(): void;
+}
+
+function formReader(boundary: string): FormReader {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  let at: "before" | "boundary" | "headers" | "content" | "after" = "before";
+  // Begins with a line break that was never sent, so that a delimiter at the very start is like every other.
+  let held: Buffer = CRLF;
+  let before = "";
+  let parts = 0;
+  let files = 0;
+  let wanted = false;
   let ignoredBytes = 0;
 
-  let before = "";
-  for await (const piece of untilDelimiter(input, delimiter)) {
+  function take(length: number): Buffer {
+    const taken = held.subarray(0, length);
+    held = held.subarray(length);
+    return taken;
+  }
+
+  /** Each answers whether there is enough to go on with. */
+  const steps = {
+    before: (): boolean => upToDelimiter(checkBefore),
+
+    /** After a delimiter: `--` ends the form, a line break begins a part, anything else is not a delimiter's line. */
+    boundary(): boolean {
+      if (held.length < 2) return false;
+      if (held[0] === DASH && held[1] === DASH) {
+        take(2);
+        at = "after";
+        return true;
+      }
+      const lineEnd = held.indexOf(CRLF);
+      if (lineEnd === -1 && held.length < MAX_PART_HEADER_BYTES) return false;
+      if (lineEnd === -1 || !/^[ \t]*$/.test(take(lineEnd).toString("latin1"))) throw moreOnBoundary();
+      parts += 1;
+      if (parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
+      // The line break stays: it also begins the headers' closing blank line when a part has no headers.
+      at = "headers";
+      return true;
+    },
+
+    headers(): boolean {
+      const end = held.indexOf(END_OF_HEADERS);
+      if (end > MAX_PART_HEADER_BYTES || (end === -1 && held.length > MAX_PART_HEADER_BYTES))
+        throw malformed("a part's headers are too long");
+      if (end === -1) return false;
+      const text = take(end + END_OF_HEADERS.length).toString("latin1");
+      const headers = parsePartHeaders(text.slice(CRLF.length, -END_OF_HEADERS.length));
+      if (headers.kind === "malformed") throw malformed(headers.why);
+      wanted = headers.isFile && parts === 1;
+      if (headers.isFile) files += 1;
+      at = "content";
+      return true;
+    },
+
+    content: (): boolean => upToDelimiter(passContent),
+
+    after(): boolean {
+      if (held.length > MAX_AFTER_BYTES || !/^(?:[ \t]*(?:\r\n?)?)?$/.test(held.toString("latin1")))
+        throw malformed("something stands after its end");
+      return false;
+    },
+  };
+
+  /** Passes on everything up to the next delimiter, which is consumed too. */
+  function upToDelimiter(pass: (piece: Buffer) => void): boolean {
+    const found = held.indexOf(delimiter);
+    // The last bytes may be the beginning of a delimiter.
+    const sure = found === -1 ? held.length - delimiter.length + 1 : found;
+    if (sure > 0) pass(take(sure));
+    if (found === -1) return false;
+    take(delimiter.length);
+    at = "boundary";
+    return true;
+  }
+
+  function checkBefore(piece: Buffer): void {
     before += piece.toString("latin1", 0, 3);
     if (!"\r\n".startsWith(before)) throw malformed("something stands before its first boundary");
   }
-  let parts = 0;
-  let files = 0;
-  while (await partFollows(input)) {
-    parts += 1;
-    if (parts > MAX_PARTS) throw malformed(`it has more than ${MAX_PARTS} parts`);
-    const isFile = await readHeaders(input);
-    const wanted = isFile && parts === 1;
-    if (isFile) files += 1;
-    for await (const piece of untilDelimiter(input, delimiter)) {
-      if (wanted) yield piece;
-      else ignoredBytes += piece.byteLength;
-      if (ignoredBytes > MAX_IGNORED_BYTES) throw notExactlyOne(parts, files);
-    }
-  }
-  do {
-    if (!/^(?:[ \t]*(?:\r\n?)?)?$/.test(input.held.toString("latin1")))
-      throw malformed("something stands after its end");
-  } while (await input.more());
-  if (parts !== 1 || files !== 1) throw notExactlyOne(parts, files);
-}
 
-/** After a delimiter: `--` ends the form, a line break begins a part, anything else is not a delimiter's line. */
-async function partFollows(input: Lookahead): Promise<boolean> {
-  await input.atLeast(2);
-  if (input.held.subarray(0, 2).toString("latin1") === "--") {
-    input.take(2);
-    return false;
+  let pieces: Buffer[] = [];
+  function passContent(piece: Buffer): void {
+    if (wanted) pieces.push(piece);
+    else ignoredBytes += piece.byteLength;
+    if (ignoredBytes > MAX_IGNORED_BYTES) throw notExactlyOne(parts, files);
   }
-  let lineEnd = input.held.indexOf(CRLF);
-  while (lineEnd === -1 && input.held.length < MAX_PART_HEADER_BYTES && (await input.more())) {
-    lineEnd = input.held.indexOf(CRLF);
-  }
-  const padding = lineEnd === -1 ? undefined : input.take(lineEnd).toString("latin1");
-  if (padding === undefined || !/^[ \t]*$/.test(padding)) throw malformed("a boundary line has more on it");
-  // The line break stays: it also begins the headers' closing blank line when a part has no headers.
-  return true;
-}
 
-async function readHeaders(input: Lookahead): Promise<boolean> {
-  let end = input.held.indexOf(END_OF_HEADERS);
-  while (end === -1) {
-    if (input.held.length > MAX_PART_HEADER_BYTES) throw malformed("a part's headers are too long");
-    if (!(await input.more())) throw cut();
-    end = input.held.indexOf(END_OF_HEADERS);
-  }
-  if (end > MAX_PART_HEADER_BYTES) throw malformed("a part's headers are too long");
-  const text = input.take(end + END_OF_HEADERS.length).toString("latin1");
-  const headers = parsePartHeaders(text.slice(CRLF.length, -END_OF_HEADERS.length));
-  if (headers.kind === "malformed") throw malformed(headers.why);
-  return headers.isFile;
-}
-
-/** Everything up to the next delimiter, which is consumed too. */
-async function* untilDelimiter(input: Lookahead, delimiter: Buffer): AsyncGenerator<Buffer> {
-  for (;;) {
-    const at = input.held.indexOf(delimiter);
-    if (at !== -1) {
-      if (at > 0) yield input.take(at);
-      input.take(delimiter.length);
-      return;
-    }
-    // The last bytes may be the beginning of a delimiter.
-    const safe = input.held.length - delimiter.length + 1;
-    if (safe > 0) yield input.take(safe);
-    if (!(await input.more())) throw cut();
-  }
-}
-
-interface Lookahead {
-  readonly held: Buffer;
-  take(length: number): Buffer;
-  /** Adds what comes next; false at the end. */
-  more(): Promise<boolean>;
-  atLeast(length: number): Promise<void>;
-}
-
-/** Begins with a line break that was never sent, so that a delimiter at the very start is like every other. */
-function lookahead(body: AsyncIterable<Uint8Array>): Lookahead {
-  const iterator = body[Symbol.asyncIterator]();
-  let held: Buffer = Buffer.from(CRLF);
-  const input: Lookahead = {
-    get held() {
-      return held;
-    },
-    take(length) {
-      const taken = held.subarray(0, length);
-      held = held.subarray(length);
-      return taken;
-    },
-    async more() {
-      const next = await iterator.next();
-      if (next.done) return false;
+  return {
+    read(chunk) {
+      pieces = [];
       held =
         held.length === 0
-          ? Buffer.from(next.value.buffer, next.value.byteOffset, next.value.byteLength)
-          : Buffer.concat([held, next.value]);
-      return true;
+          ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+          : Buffer.concat([held, chunk]);
+      while (steps[at]());
+      return pieces;
     },
-    async atLeast(length) {
-      while (held.length < length) if (!(await input.more())) throw cut();
+
+    end() {
+      if (at === "boundary" && held.length >= 2) throw moreOnBoundary();
+      if (at !== "after") throw cut();
+      if (parts !== 1 || files !== 1) throw notExactlyOne(parts, files);
     },
   };
-  return input;
+}
+
+const DASH = 0x2d;
+
+function moreOnBoundary(): Problem {
+  return malformed("a boundary line has more on it");
 }
 
 function malformed(why: string): Problem {

@@ -85,6 +85,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     });
     const remote = addressOf(socket.remoteAddress, forwardedFor(message));
     const request = incomingRequest(message, response, { signal: gone.signal, notes, remote });
+    // After the parser's turn: by then a small body is here, if it came with its headers.
+    await undefined;
     const answer = await options.handle(request);
     const { aborted } = gone.signal;
     // A connection that is closed takes the requests behind this one with it.

@@ -1,45 +1,94 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BlockList, isIP } from "node:net";
+import { wholeWhenTaken } from "../../flow/whole-bytes.ts";
 import type { LogFields } from "../../log.ts";
 import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../request-answer.ts";
+
+/** What is known of a request besides what node:http parsed. */
+interface RequestContext {
+  signal: AbortSignal;
+  notes: Record<string, LogFields[string]>;
+  remote: string;
+}
+
+/** A body up to this size that has arrived is taken at once. */
+const WHOLE_BYTES = 64 * 1024;
+const NO_BYTES = Buffer.alloc(0);
 
 /** A request as node:http parsed it. Its body is read only when somebody asks for it. */
 export function incomingRequest(
   message: IncomingMessage,
   response: ServerResponse,
-  context: { signal: AbortSignal; notes: Record<string, LogFields[string]>; remote: string },
+  context: RequestContext,
 ): ApiRequest {
-  const { path, query } = requestTarget(message.url ?? "/");
-  // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
-  if (hasRepeated(message.rawHeaders)) delete message.headers.host;
-  const hasBody = message.headers["transfer-encoding"] !== undefined || Number(message.headers["content-length"]) > 0;
+  return new IncomingRequest(message, response, context);
+}
 
-  let bodyBegun = false;
-  const begin = (): void => {
-    bodyBegun = true;
-    if (message.headers.expect !== undefined && !response.headersSent) response.writeContinue();
-  };
+/** A class, because an object that is written down with its getters costs as much as the rest of the request's parts together. */
+class IncomingRequest implements ApiRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly remote: string;
+  readonly path: string;
+  readonly headers: ApiRequest["headers"];
+  readonly contentLength: number | undefined;
+  readonly signal: AbortSignal;
+  bodyBegun = false;
+  readonly #message: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #notes: RequestContext["notes"];
+  readonly #query: string;
+  readonly #hasBody: boolean;
 
-  return {
-    id: requestId(message.headers["x-request-id"]),
-    method: message.method ?? "",
-    remote: context.remote,
-    path,
-    get query() {
-      return new URLSearchParams(query);
-    },
-    headers: message.headers as ApiRequest["headers"],
-    contentLength: hasBody ? numberOf(message.headers["content-length"]) : 0,
-    body: bodyChunks(message, begin),
-    get bodyBegun() {
-      return bodyBegun;
-    },
-    get bodyArrived() {
-      return !hasBody || message.complete;
-    },
-    signal: context.signal,
-    note: (fields) => void Object.assign(context.notes, fields),
-  };
+  constructor(message: IncomingMessage, response: ServerResponse, { signal, notes, remote }: RequestContext) {
+    const { path, query } = requestTarget(message.url ?? "/");
+    const headers = message.headers as Record<string, string | undefined>;
+    // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
+    if (hasRepeated(message.rawHeaders)) delete headers.host;
+    const length = headers["content-length"];
+    this.id = requestId(headers["x-request-id"]);
+    this.method = message.method ?? "";
+    this.remote = remote;
+    this.path = path;
+    this.headers = headers;
+    this.signal = signal;
+    this.#hasBody = headers["transfer-encoding"] !== undefined || Number(length) > 0;
+    this.contentLength = this.#hasBody ? numberOf(length) : 0;
+    this.#message = message;
+    this.#response = response;
+    this.#notes = notes;
+    this.#query = query;
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query);
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    const { complete, readableLength } = this.#message;
+    if (complete && readableLength <= WHOLE_BYTES && !this.bodyBegun) return wholeWhenTaken(() => this.#takeBody());
+    return bodyChunks(this.#message, () => this.#begin());
+  }
+
+  get bodyArrived(): boolean {
+    return !this.#hasBody || this.#message.complete;
+  }
+
+  note(fields: LogFields): void {
+    Object.assign(this.#notes, fields);
+  }
+
+  #begin(): void {
+    this.bodyBegun = true;
+    if (this.headers.expect !== undefined && !this.#response.headersSent) this.#response.writeContinue();
+  }
+
+  #takeBody(): Uint8Array {
+    this.#begin();
+    const content: Buffer | null = this.#message.read();
+    if (this.#message.readableLength > 0) throw new Error("a part of the body was left in the stream");
+    return content ?? NO_BYTES;
+  }
 }
 
 /**
@@ -48,7 +97,7 @@ export function incomingRequest(
  * away before the end. `begin` is called at the first read.
  */
 function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<Uint8Array> {
-  let state: "new" | "reading" | "done" = "new";
+  let state: "new" | "begun" | "waiting" | "done" = "new";
   let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
 
   /** The next chunk if it is here, the end if nothing more comes. */
@@ -77,7 +126,7 @@ function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<
   }
 
   function stop(): IteratorReturnResult<undefined> {
-    if (state === "reading")
+    if (state === "waiting")
       message.off("readable", onChange).off("end", onChange).off("close", onChange).off("error", onChange);
     state = "done";
     return { done: true, value: undefined };
@@ -87,9 +136,8 @@ function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<
     async next() {
       if (state === "done") return { done: true, value: undefined };
       if (state === "new") {
-        state = "reading";
+        state = "begun";
         begin();
-        message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);
       }
       try {
         const next = take();
@@ -97,6 +145,11 @@ function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<
       } catch (error) {
         stop();
         throw error;
+      }
+      // What is here already needs nobody to listen.
+      if (state === "begun") {
+        state = "waiting";
+        message.on("readable", onChange).on("end", onChange).on("close", onChange).on("error", onChange);
       }
       waiting = Promise.withResolvers();
       return waiting.promise;

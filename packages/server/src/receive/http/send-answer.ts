@@ -25,15 +25,15 @@ export function sendAnswer(response: ServerResponse, answer: Answer, options: Se
   }
   const body = answerBody(answer);
   const length = body ? Buffer.byteLength(body.content) : 0;
-  response.writeHead(answer.status, {
+  const headers: Record<string, string | number> = {
     "X-Request-Id": options.requestId,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
-    ...(body && { "Content-Type": body.type }),
-    ...(answer.status !== 204 && { "Content-Length": length }),
-    ...(options.close && { Connection: "close" }),
-    ...answer.headers,
-  });
+  };
+  if (body) headers["Content-Type"] = body.type;
+  if (answer.status !== 204) headers["Content-Length"] = length;
+  if (options.close) headers.Connection = "close";
+  response.writeHead(answer.status, Object.assign(headers, answer.headers));
   if (!options.close || options.unread.complete) {
     // Head and body leave in one piece. What has as many bytes as characters needs no encoding.
     response.end(body?.content, length === body?.content.length ? "latin1" : "utf8");

@@ -32,6 +32,17 @@ export function wholeBytes(content: Uint8Array, onTaken: () => void = () => {}):
   };
 }
 
+/** Bytes that are all here, and are looked at when they are taken: `take` throws what is wrong with them. */
+export function wholeWhenTaken(take: () => Uint8Array): WholeBytes {
+  return {
+    takeAll: take,
+    async *[Symbol.asyncIterator]() {
+      const content = take();
+      if (content.byteLength > 0) yield content;
+    },
+  };
+}
+
 /** How many bytes their sender promised, where it did. Good for choosing a way, not for believing. */
 export function announcedBytes(bytes: AsyncIterable<Uint8Array>): number | undefined {
   return "announcedBytes" in bytes && typeof bytes.announcedBytes === "number" ? bytes.announcedBytes : undefined;
