@@ -26,17 +26,20 @@ const RATIO_FROM_BYTES: number = 64 * 1024 * 1024;
 
 export type Decode = (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
 
+const asTheyAre: Decode = (bytes) => bytes;
+
 /**
  * How to read a body with this `Content-Encoding`. Nothing for encodings we do not know and for more than one: several
  * layers are of no use but to hide or to blow up what is inside.
  */
 export function decoderFor(contentEncoding: string): Decode | undefined {
+  if (contentEncoding === "") return asTheyAre;
   const names = contentEncoding
     .split(",")
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== "" && name !== "identity");
   const [name, ...more] = names;
-  if (name === undefined) return (bytes) => bytes;
+  if (name === undefined) return asTheyAre;
   const create = decoders.get(name);
   return create && more.length === 0 ? (bytes) => decode(bytes, create()) : undefined;
 }

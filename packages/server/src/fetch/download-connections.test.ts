@@ -289,11 +289,11 @@ describe("idle connections", () => {
       open.add(socket);
       socket.once("close", () => open.delete(socket));
       waiting.push(() => socket.write(SECOND));
-      if (waiting.length === 12) for (const answer of waiting) answer();
+      if (waiting.length === 36) for (const answer of waiting) answer();
     });
     await using download = closing();
-    await Promise.all(Array.from({ length: 12 }, () => readBy(download, at(server))));
-    await until("eight are left", () => open.size === 8);
+    await Promise.all(Array.from({ length: 36 }, () => readBy(download, at(server))));
+    await until("32 are left", () => open.size === 32);
     await download.close();
     await until("none is left", () => open.size === 0);
   });

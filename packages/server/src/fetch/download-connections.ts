@@ -42,7 +42,8 @@ interface Kept extends KeptConnection {
   address: string | undefined;
 }
 
-const IDLE = { perOrigin: 8, inAll: 64 };
+/** As many as jobs and requests that fetch at once: whoever is the last to end would find its connection closed. */
+const IDLE = { perOrigin: 32, inAll: 128 };
 
 /** Every download ends with it, and an error made anew costs its stack. */
 const stopped = new Error("the download was stopped");

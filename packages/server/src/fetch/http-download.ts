@@ -71,7 +71,10 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     });
     const { answer, release } = got;
     const body = bodyOf(got, (error) => explain(error, "body"));
-    const header = (name: string): string => [answer.headers[name] ?? []].flat().join(", ");
+    const header = (name: string): string => {
+      const value = answer.headers[name] ?? "";
+      return typeof value === "string" ? value : value.join(", ");
+    };
     return { statusCode: answer.statusCode, header, body, release };
   }
 
@@ -145,18 +148,22 @@ function asUtf8(location: string): string {
   return Buffer.from(location, "latin1").toString("utf8");
 }
 
-async function* bodyOf(
+/** An iterator by hand, as in `releasing`: a generator would take three promises more for each piece. */
+function bodyOf(
   { answer: { headers, body }, connection }: Got,
   explain: (error: unknown) => unknown,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (error) {
-    throw explain(error);
-  }
+): AsyncIterable<Uint8Array> {
   // Without a length a body is whole only if the other side closed the connection and did not reset it.
   const endsWithConnection = headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
-  if (endsWithConnection && !connection.endedInOrder) throw failed("short_body");
+  const pieces = body[Symbol.asyncIterator]();
+  async function next(): Promise<IteratorResult<Uint8Array>> {
+    const piece = await pieces.next().catch((error) => {
+      throw explain(error);
+    });
+    if (piece.done && endsWithConnection && !connection.endedInOrder) throw failed("short_body");
+    return piece;
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
 /** The file in an answer, decoded where the server encoded it unasked. */
@@ -178,21 +185,35 @@ function announcedLength(answer: GetAnswer): { announcedBytes?: number } {
 
 /** Lets go of the connection when the bytes end, in whatever way, also when reading stops before it began. */
 function releasing(bytes: AsyncIterable<Uint8Array>, release: () => Promise<void>): AsyncIterable<Uint8Array> {
-  async function* read(): AsyncGenerator<Uint8Array> {
+  let pieces: AsyncIterator<Uint8Array> | undefined;
+  let ended = false;
+
+  async function end(): Promise<IteratorReturnResult<undefined>> {
+    ended = true;
+    await release();
+    return { done: true, value: undefined };
+  }
+
+  async function next(): Promise<IteratorResult<Uint8Array>> {
+    if (ended) return { done: true, value: undefined };
+    pieces ??= bytes[Symbol.asyncIterator]();
     try {
-      yield* bytes;
-    } finally {
-      await release();
+      const piece = await pieces.next();
+      return piece.done ? await end() : piece;
+    } catch (error) {
+      await end();
+      throw error;
     }
   }
-  const reading = read();
+
   return {
     [Symbol.asyncIterator]: () => ({
-      next: () => reading.next(),
-      // Released first: a generator that waits for the next bytes would answer return() only after they came.
+      next,
+      // Released first: one that waits for the next bytes would answer return() only after they came.
       async return() {
-        await release();
-        return reading.return(undefined);
+        const last = await end();
+        await pieces?.return?.();
+        return last;
       },
     }),
   };

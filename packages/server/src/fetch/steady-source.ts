@@ -64,7 +64,7 @@ export async function steadySource(
       return opened;
     }
     bytes = opened.bytes[Symbol.asyncIterator]();
-    const first = await beginningOf(bytes, waiting.signal);
+    const first = await unlessAborted(beginningOf(bytes), waiting.signal);
     clearTimeout(slow);
     waiting.signal.throwIfAborted();
     if (outside) await place.retake(signal);
@@ -85,10 +85,10 @@ interface FirstBytes {
   ended: boolean;
 }
 
-async function beginningOf(bytes: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<FirstBytes> {
+async function beginningOf(bytes: AsyncIterator<Uint8Array>): Promise<FirstBytes> {
   const gathered = gatheredBytes();
   while (gathered.size < FIRST_BYTES) {
-    const { done, value } = await unlessAborted(bytes.next(), signal);
+    const { done, value } = await bytes.next();
     if (done) return { first: gathered.bytes(), ended: true };
     gathered.add(value);
   }

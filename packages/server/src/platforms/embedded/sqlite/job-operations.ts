@@ -93,9 +93,10 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
     `INSERT INTO jobs (id, submitted_at, since, due_at, counts, share, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   );
+  // The cast: a statement whose limit is a bare parameter is compiled anew each time.
   const due = db.prepare(
     `SELECT seq, id, attempts, submitted_at AS submittedAt, due_at AS dueAt, counts, sealed
-     FROM jobs WHERE share = ? AND due_at <= ? ORDER BY due_at, seq LIMIT ?`,
+     FROM jobs WHERE share = ? AND due_at <= ? ORDER BY due_at, seq LIMIT CAST(? AS INTEGER)`,
   );
   // From one share to the next in the index, without looking at the jobs in between.
   const shares = db.prepare(

@@ -24,7 +24,12 @@ export interface OpenDatabase {
   clockCheckEveryMs?: number;
 }
 
-/** The log of changes is cut back to this after a burst. */
+/**
+ * The log of changes is worked into the database when it has so many pages, and cut back to as much after a burst. Pages that
+ * change again and again are written once for all of it: with 1,000 pages, SQLite's own number, that took a fifth of the
+ * thread's processor time. A start after a crash reads it: that takes 10 ms of processor time instead of 2.
+ */
+const WAL_PAGES = 4000;
 const WAL_BYTES = 16 * 1024 * 1024;
 
 /** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
@@ -53,7 +58,7 @@ function useWriteAheadLog(db: DatabaseSync, path: string): void {
       "put the data folder on a local disk (LAZARET_DATA_DIR); network file systems will not do",
     );
   }
-  db.exec(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
+  db.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES}; PRAGMA journal_size_limit = ${WAL_BYTES}`);
 }
 
 function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {

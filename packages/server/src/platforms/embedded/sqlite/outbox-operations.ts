@@ -62,7 +62,7 @@ export function outboxOperations(db: DatabaseSync, sealer: Sealer) {
   const remove = db.prepare("DELETE FROM outbox WHERE seq = ?");
   const due = db.prepare(
     `SELECT seq, receiver, id, bytes, failures, sealed FROM outbox WHERE receiver = ? AND due_at <= ?
-     ORDER BY due_at, seq LIMIT ?`,
+     ORDER BY due_at, seq LIMIT CAST(? AS INTEGER)`,
   );
   const lease = db.prepare("UPDATE outbox SET lease_token = ?, since = ?, due_at = ? WHERE seq = ?");
   const held = "WHERE receiver = ? AND id = ? AND lease_token = ?";
