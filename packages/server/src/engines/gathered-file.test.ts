@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { gathered } from "./gathered-file.ts";
+import { fileRoom, gathered } from "./gathered-file.ts";
 
 const MAX = 10;
+const never = new AbortController().signal;
 
 async function* chunksOf(...chunks: string[]): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) yield Buffer.from(chunk);
@@ -24,7 +25,7 @@ for (const announced of [undefined, 0, 1, 5, 10]) {
       ["abcdefghijkl"],
     ]) {
       const bytes = Object.assign(chunksOf(...chunks), announced === undefined ? {} : { announcedBytes: announced });
-      const file = await gathered(bytes, MAX, new AbortController().signal);
+      const file = await gathered(bytes, fileRoom(MAX, 1), never);
       const text = chunks.join("");
       assert.equal(file.kind, text.length > MAX ? "large" : "small");
       assert.equal(await textOf(file), text);
@@ -40,7 +41,25 @@ test("what is announced as large is not gathered", async () => {
       yield chunk;
     }
   }
-  const file = await gathered(Object.assign(counted(), { announcedBytes: 12 }), MAX, new AbortController().signal);
+  const file = await gathered(Object.assign(counted(), { announcedBytes: 12 }), fileRoom(MAX, 1), never);
   assert.deepEqual([file.kind, read], ["large", 0]);
   assert.equal(await textOf(file), "abcdefghijkl");
+});
+
+test("room that was given back is used again, and no more of it is seen than what the next file has", async () => {
+  const rooms = fileRoom(MAX, 1);
+  const first = await gathered(chunksOf("abcdefghij"), rooms, never);
+  assert.ok(first.kind === "small");
+  const other = await gathered(chunksOf("klm"), rooms, never);
+  assert.ok(other.kind === "small");
+  assert.notEqual(other.room, first.room);
+  assert.equal(await textOf(first), "abcdefghij");
+  rooms.giveBack(first.room);
+  rooms.giveBack(other.room);
+  const next = await gathered(chunksOf("x", "y"), rooms, never);
+  assert.ok(next.kind === "small");
+  assert.equal(next.room, first.room);
+  assert.equal(await textOf(next), "xy");
+  // Only one was kept.
+  assert.notEqual(rooms.take(), other.room);
 });

@@ -1,28 +1,56 @@
 import type { Hash } from "node:crypto";
-import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { announcedBytes } from "../scan/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
-/** A file that ends within so many bytes, or one that does not, as a stream that goes on where reading stopped. */
+/**
+ * Room for one small file each, which is used again: a new megabyte for every file, collected when it is full of them, takes
+ * longer than the scan.
+ */
+export interface FileRoom {
+  readonly bytes: number;
+  take(): Buffer;
+  /** Only when nobody reads it any more. */
+  giveBack(room: Buffer): void;
+}
+
+/** `kept` are kept while nobody needs them. */
+export function fileRoom(bytes: number, kept: number): FileRoom {
+  const free: Buffer[] = [];
+  return {
+    bytes,
+    take: () => free.pop() ?? Buffer.allocUnsafeSlow(bytes),
+    giveBack(room) {
+      if (free.length < kept) free.push(room);
+    },
+  };
+}
+
+type Gathered =
+  | { kind: "small"; content: Uint8Array; room: Buffer }
+  | { kind: "large"; bytes: AsyncIterable<Uint8Array> };
+
+/** A file that there is room for, or one that is larger, as a stream that goes on where reading stopped. */
 export async function gathered(
   bytes: AsyncIterable<Uint8Array>,
-  maxBytes: number,
+  rooms: FileRoom,
   signal: AbortSignal,
-): Promise<{ kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> }> {
-  const announced = announcedBytes(bytes) ?? 0;
-  if (announced > maxBytes) return { kind: "large", bytes };
+): Promise<Gathered> {
+  if ((announcedBytes(bytes) ?? 0) > rooms.bytes) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();
-  const head = gatheredBytes(announced);
+  const room = rooms.take();
+  let size = 0;
   while (!signal.aborted) {
     const next = await source.next();
+    const content = room.subarray(0, size);
     if (next.done) {
       signal.throwIfAborted();
-      return { kind: "small", content: head.bytes() };
+      return { kind: "small", content, room };
     }
-    if (head.size + next.value.length > maxBytes) {
-      return { kind: "large", bytes: goingOn([head.bytes(), next.value], source) };
+    if (size + next.value.length > rooms.bytes) {
+      return { kind: "large", bytes: goingOn([content, next.value], source) };
     }
-    head.add(next.value);
+    room.set(next.value, size);
+    size += next.value.length;
   }
   // Not awaited: one that hangs would not come back.
   void source.return?.().catch(() => {});

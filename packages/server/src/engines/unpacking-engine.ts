@@ -11,7 +11,7 @@ import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
 import { type Sample, sampleOf, sampler } from "./file-type/sample.ts";
-import { gathered, seenBy } from "./gathered-file.ts";
+import { fileRoom, gathered, seenBy } from "./gathered-file.ts";
 import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
@@ -38,6 +38,7 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
+  const rooms = fileRoom(SMALL_FILE_BYTES, ROOMS_KEPT);
 
   /** By what a file would be scanned now; nothing is looked up or kept without. */
   function editionNow(): Edition | undefined {
@@ -203,8 +204,12 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
     async scan(bytes, signal) {
       // What is here as a whole is small.
       if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal);
-      const file = await gathered(bytes, SMALL_FILE_BYTES, signal);
-      return file.kind === "small" ? scanSmall(file.content, signal) : scanLarge(file.bytes, signal);
+      const file = await gathered(bytes, rooms, signal);
+      if (file.kind === "large") return scanLarge(file.bytes, signal);
+      const verdict = await scanSmall(file.content, signal);
+      // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
+      if (verdict.kind === "clean") rooms.giveBack(file.room);
+      return verdict;
     },
 
     ...(cache && { cacheCounts: cache.counts }),
@@ -222,6 +227,8 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
   };
 }
 
+/** For as many files at once as two cores are busy with. */
+const ROOMS_KEPT = 8;
 const CLEAN: Verdict = { kind: "clean" };
 /** Stands for the edition of an engine that is not there. */
 const NO_OTHER = {};

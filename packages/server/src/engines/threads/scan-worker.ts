@@ -113,7 +113,10 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control">): Prom
     if (signal?.aborted) callOff();
 
     let answer = messages.next();
-    worker.postMessage(request);
+    // Copied here and handed over: of a part of a larger buffer all would be copied, others' bytes as well.
+    const file =
+      request.file.kind === "memory" ? { ...request.file, bytes: new Uint8Array(request.file.bytes) } : request.file;
+    worker.postMessage({ ...request, file }, file.kind === "memory" ? [file.bytes.buffer] : []);
     let message = await answer;
     while (message.kind === "members") {
       answer = messages.next();
