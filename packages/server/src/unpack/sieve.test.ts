@@ -54,6 +54,16 @@ describe("what may hold members", () => {
       Buffer.concat([inPieces("1 0 obj\f<<\f/Filter\f/FlateDecode\f>>\fstream\n"), deflateSync(content)]),
     "a list of numbers in pieces": () => inPieces([...content].join(",\xa0")),
     "a short text in UTF-16": () => Buffer.from("\ufeff日本 WScript.Shell 日本 a.Run 日本", "utf16le"),
+    "a picture of PowerPoint's": () => Buffer.concat([Buffer.from("80801af0c8000000", "hex"), noise(200)]),
+    "a packed picture in a stream of PowerPoint's": () =>
+      Buffer.concat([
+        Buffer.from("8080f00310000000", "hex"),
+        noise(16),
+        Buffer.from("80801af0ffffff00", "hex"),
+        noise(48),
+        Buffer.from("0080789c", "hex"),
+        noise(100),
+      ]),
     "an object of OLE 1": () => Buffer.concat([Buffer.from([200, 0, 0, 0]), noise(200)]),
     "a gzip in noise": () => Buffer.concat([noise(5001), gzipSync(noise(100)), noise(100)]),
     "an LZH in noise": () => Buffer.concat([noise(5001), lzhOf(noise(100)), noise(100)]),

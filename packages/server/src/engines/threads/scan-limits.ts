@@ -42,7 +42,11 @@ export const TIME_LIMIT_MS = 45_000;
 /** The same for the thread kept for small files, should a reader forget its own: the file then goes to another thread. */
 export const LIGHT_TIME_LIMIT_MS = 2_000;
 
-/** Larger files are spooled to disk. A file up to this size is small: it may use the thread kept for such. */
+/**
+ * Larger files are spooled to disk. A file up to this size is small: it may use the thread kept for such, and is searched for
+ * what the rules need in the main thread, in a millisecond or two. To hand it to a thread takes longer, and ten times as much
+ * of the processor.
+ */
 export const SMALL_FILE_BYTES: number = MIB;
 
 /**
@@ -51,12 +55,6 @@ export const SMALL_FILE_BYTES: number = MIB;
  */
 export const WINDOW_BYTES: number = 16 * MIB;
 export const WINDOW_OVERLAP_BYTES: number = MIB;
-
-/**
- * Content up to this size is searched for what the rules need in the main thread, in a millisecond at most: to hand it to a scan
- * thread takes longer, and ten times as much of the processor.
- */
-export const SEARCHED_AT_ONCE_BYTES: number = SMALL_FILE_BYTES;
 
 /** JavaScript heap of one thread, in MB. Contents of files are not on it. It dies when it needs more. */
 export const THREAD_HEAP_MB = 256;

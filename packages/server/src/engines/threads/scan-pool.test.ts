@@ -12,7 +12,7 @@ import type { ShownVerdict } from "../clamd/show-members.ts";
 import { yaraProgram } from "../rules/compile-rules.ts";
 import type { RuleSource } from "../rules/rule-files.ts";
 import { BUILT_IN_RULES, readRules } from "../rules/rule-files.ts";
-import { LIGHT_LIMITS, SEARCHED_AT_ONCE_BYTES } from "./scan-limits.ts";
+import { LIGHT_LIMITS, SMALL_FILE_BYTES } from "./scan-limits.ts";
 import { type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import type { Outcome } from "./scan-protocol.ts";
 import { startScanWorker } from "./scan-worker.ts";
@@ -272,7 +272,7 @@ test("new rules are used as soon as they are accepted, and refused ones change n
 
 test("nothing is said of contents that are too large to be searched in the main thread", async () => {
   await withPool({}, async (pool) => {
-    const sizes = [SEARCHED_AT_ONCE_BYTES, SEARCHED_AT_ONCE_BYTES + 1];
+    const sizes = [SMALL_FILE_BYTES, SMALL_FILE_BYTES + 1];
     assert.deepEqual(
       sizes.map((size) => pool.mayMatch(new Uint8Array(size))),
       [false, true],

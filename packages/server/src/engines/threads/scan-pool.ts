@@ -7,7 +7,7 @@ import {
   FULL_LIMITS,
   LIGHT_LIMITS,
   LIGHT_TIME_LIMIT_MS,
-  SEARCHED_AT_ONCE_BYTES,
+  SMALL_FILE_BYTES,
   THREAD_GROWTH_LIMITS,
   type ThreadMemory,
 } from "./scan-limits.ts";
@@ -209,7 +209,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   let filter = filterOf(slots[0]?.worker);
 
   return {
-    mayMatch: (content) => content.length > SEARCHED_AT_ONCE_BYTES || filter.mayMatch(content),
+    mayMatch: (content) => content.length > SMALL_FILE_BYTES || filter.mayMatch(content),
 
     async run(file, { signal, other }) {
       signal.throwIfAborted();
