@@ -40,14 +40,23 @@ export interface InspectOptions {
  * too; only faults are thrown.
  */
 export async function inspect(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
-  const { maxSeconds = Number.POSITIVE_INFINITY, signal } = options;
-  using limit = Number.isFinite(maxSeconds) ? timeLimit(maxSeconds * 1000, signal) : undefined;
+  const { maxSeconds } = options;
+  if (maxSeconds !== undefined) return inspectInTime(source, stages, { ...options, maxSeconds });
+  const report = await inspectBytes(source, stages, options);
+  stages.onScanned?.();
+  return report;
+}
+
+async function inspectInTime(
+  source: Source,
+  stages: Stages,
+  { maxSeconds, signal, ...others }: InspectOptions & { maxSeconds: number },
+): Promise<Report> {
+  using limit = timeLimit(maxSeconds * 1000, signal);
   try {
-    const report = await inspectBytes(source, stages, limit ? { ...options, signal: limit.signal } : options);
-    stages.onScanned?.();
-    return report;
+    return await inspect(source, stages, { ...others, signal: limit.signal });
   } catch (error) {
-    if (limit?.expired && !signal.aborted) return tookTooLong(maxSeconds);
+    if (limit.expired && !signal.aborted) return tookTooLong(maxSeconds);
     throw error;
   }
 }

@@ -55,6 +55,7 @@ function apiRequest(incoming: LambdaRequest, notes: Record<string, LogFields[str
     bodyArrived: true,
     // Nobody hangs up on a function.
     signal: new AbortController().signal,
+    stopWhenGone: () => {},
     note: (fields) => void Object.assign(notes, fields),
   };
 }

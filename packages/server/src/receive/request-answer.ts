@@ -28,6 +28,8 @@ export interface ApiRequest {
   readonly bodyArrived: boolean;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
+  /** Then aborts this one, too, for the same reason: at less cost than by listening to the signal. */
+  stopWhenGone(stop: AbortController): void;
   /** Adds to the request's one log line. */
   note(fields: LogFields): void;
 }

@@ -150,17 +150,14 @@ export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: Sc
   return async (request, { source, keyDigest }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
-    const clientGone = (): void => stop.abort(request.signal.reason);
-    request.signal.addEventListener("abort", clientGone, { once: true });
+    request.stopWhenGone(stop);
     try {
-      request.signal.throwIfAborted();
       const report = await scan(source, keyDigest, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };
     } finally {
       inTime();
-      request.signal.removeEventListener("abort", clientGone);
     }
   };
 }

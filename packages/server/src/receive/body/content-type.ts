@@ -39,8 +39,13 @@ export function splitOutsideQuotes(header: string): string[] {
   return parts;
 }
 
+/** One after the other sends the same. */
+let last: { header: string | undefined; type: ContentType | undefined } = { header: undefined, type: undefined };
+
 export function requireContentType(request: ApiRequest, expected: string): ContentType {
-  const type = parseContentType(request.headers["content-type"]);
+  const header = request.headers["content-type"];
+  if (header !== last.header) last = { header, type: parseContentType(header) };
+  const { type } = last;
   const charset = type?.parameters.get("charset")?.toLowerCase() ?? "utf-8";
   if (type?.name === expected && (charset === "utf-8" || charset === "utf8" || expected !== "application/json")) {
     return type;

@@ -75,30 +75,31 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     const othersFirst = connection?.turn(message, response);
     if (othersFirst) await othersFirst;
     const started = performance.now();
-    const gone = new AbortController();
+    let gone = false;
     const notes: UnderWay["notes"] = {};
     underWay.set(socket, { response, notes });
     response.once("close", () => {
       underWay.delete(socket);
-      if (!response.writableFinished) gone.abort(clientGone);
+      gone = !response.writableFinished;
+      if (gone) request.clientGone(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
     });
     const remote = addressOf(socket.remoteAddress, forwardedFor(message));
-    const request = incomingRequest(message, response, { signal: gone.signal, notes, remote });
+    const request = incomingRequest(message, response, { notes, remote });
     // After the parser's turn: by then a small body is here, if it came with its headers.
     await undefined;
     const answer = await options.handle(request);
-    const { aborted } = gone.signal;
     // A connection that is closed takes the requests behind this one with it.
     const close = (closing && !connection?.more) || !request.bodyArrived;
-    const send = { requestId: request.id, close, unread: message, ...timings };
-    const sent = aborted ? undefined : sendAnswer(response, answer, send);
-    const say = answer.routine && !aborted ? options.log.debug : options.log;
+    const send = { requestId: request.id, close, unread: message, timings };
+    const status = gone ? CLIENT_GONE : answer.status;
+    const sent = gone ? undefined : sendAnswer(response, answer, send);
+    const say = answer.routine && status !== CLIENT_GONE ? options.log.debug : options.log;
     say("request", {
       request_id: request.id,
       method: request.method,
       path: request.path,
-      status: aborted ? CLIENT_GONE : answer.status,
+      status,
       ms: Math.round((performance.now() - started) * 10) / 10,
       remote,
       ...notes,

@@ -6,9 +6,14 @@ import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../request
 
 /** What is known of a request besides what node:http parsed. */
 interface RequestContext {
-  signal: AbortSignal;
   notes: Record<string, LogFields[string]>;
   remote: string;
+}
+
+/** A request of a connection that may end. */
+export interface IncomingApiRequest extends ApiRequest {
+  /** The client has hung up: whoever works for it is told. */
+  clientGone(reason: Error): void;
 }
 
 /** A body up to this size that has arrived is taken at once. */
@@ -20,27 +25,30 @@ export function incomingRequest(
   message: IncomingMessage,
   response: ServerResponse,
   context: RequestContext,
-): ApiRequest {
+): IncomingApiRequest {
   return new IncomingRequest(message, response, context);
 }
 
 /** A class, because an object that is written down with its getters costs as much as the rest of the request's parts together. */
-class IncomingRequest implements ApiRequest {
+class IncomingRequest implements IncomingApiRequest {
   readonly id: string;
   readonly method: string;
   readonly remote: string;
   readonly path: string;
   readonly headers: ApiRequest["headers"];
   readonly contentLength: number | undefined;
-  readonly signal: AbortSignal;
   bodyBegun = false;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #notes: RequestContext["notes"];
   readonly #query: string;
   readonly #hasBody: boolean;
+  /** Made for those who ask for it: most requests are over before anybody does. */
+  #gone: AbortController | undefined;
+  #goneFor: Error | undefined;
+  #stop: AbortController | undefined;
 
-  constructor(message: IncomingMessage, response: ServerResponse, { signal, notes, remote }: RequestContext) {
+  constructor(message: IncomingMessage, response: ServerResponse, { notes, remote }: RequestContext) {
     const { path, query } = requestTarget(message.url ?? "/");
     const headers = message.headers as Record<string, string | undefined>;
     // As good as none: who of us and a proxy before us reads which of them is anybody's guess.
@@ -51,7 +59,6 @@ class IncomingRequest implements ApiRequest {
     this.remote = remote;
     this.path = path;
     this.headers = headers;
-    this.signal = signal;
     this.#hasBody = headers["transfer-encoding"] !== undefined || Number(length) > 0;
     this.contentLength = this.#hasBody ? numberOf(length) : 0;
     this.#message = message;
@@ -62,6 +69,25 @@ class IncomingRequest implements ApiRequest {
 
   get query(): URLSearchParams {
     return new URLSearchParams(this.#query);
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#gone) {
+      this.#gone = new AbortController();
+      if (this.#goneFor) this.#gone.abort(this.#goneFor);
+    }
+    return this.#gone.signal;
+  }
+
+  stopWhenGone(stop: AbortController): void {
+    this.#stop = stop;
+    if (this.#goneFor) stop.abort(this.#goneFor);
+  }
+
+  clientGone(reason: Error): void {
+    this.#goneFor = reason;
+    this.#gone?.abort(reason);
+    this.#stop?.abort(reason);
   }
 
   get body(): AsyncIterable<Uint8Array> {

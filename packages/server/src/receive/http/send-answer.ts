@@ -9,8 +9,7 @@ export interface SendOptions {
   close: boolean;
   /** The request, whose body may not have been read. */
   unread: IncomingMessage;
-  lingerMs: number;
-  unreadMs: number;
+  timings: { lingerMs: number; unreadMs: number };
 }
 
 /** How much of an unwanted body is thrown away before the connection is cut. */
@@ -45,11 +44,11 @@ export function sendAnswer(response: ServerResponse, answer: Answer, options: Se
   // whole, and what still comes is thrown away for a moment.
   if (body && options.unread.method !== "HEAD") response.write(body.content);
   else response.flushHeaders();
-  return thrownAway(options.unread, options.lingerMs).then(() => void response.end());
+  return thrownAway(options.unread, options.timings.lingerMs).then(() => void response.end());
 }
 
 /** Of a connection that moves no byte, in either direction; ends with the answer. */
-function cutIfUnread(response: ServerResponse, { unreadMs }: SendOptions): void {
+function cutIfUnread(response: ServerResponse, { timings: { unreadMs } }: SendOptions): void {
   response.setTimeout(unreadMs, () => response.destroy());
 }
 
