@@ -83,8 +83,16 @@ export function sealer(secretKey: Uint8Array): Sealer {
       const nonce = freshNonce();
       const cipher = createCipheriv("aes-256-gcm", keyOf(salt), nonce);
       cipher.setAAD(bytesOf(label));
-      const closed = [cipher.update(text, "utf8"), cipher.final()];
-      return Buffer.concat([Buffer.of(FORMAT), salt, nonce, cipher.getAuthTag(), ...closed]);
+      // With GCM there is no last block: nothing comes from `final`.
+      const closed = cipher.update(text, "utf8");
+      cipher.final();
+      const sealed = Buffer.allocUnsafe(TEXT_AT + closed.length);
+      sealed[0] = FORMAT;
+      sealed.set(salt, 1);
+      sealed.set(nonce, NONCE_AT);
+      sealed.set(cipher.getAuthTag(), TAG_AT);
+      sealed.set(closed, TEXT_AT);
+      return sealed;
     },
 
     unseal(sealed, label) {
@@ -97,7 +105,8 @@ export function sealer(secretKey: Uint8Array): Sealer {
       decipher.setAuthTag(bytes.subarray(TAG_AT, TEXT_AT));
       const text = decipher.update(bytes.subarray(TEXT_AT));
       try {
-        return Buffer.concat([text, decipher.final()]).toString();
+        decipher.final();
+        return text.toString();
       } catch {
         return undefined;
       }
