@@ -21,6 +21,7 @@ export const testPrograms = {
   openssl: ["openssl"],
   "p7zip-full": ["7z"],
   // Its programs are on nobody's path.
+  pgbouncer: ["/usr/sbin/pgbouncer"],
   postgresql: [13, 14, 15, 16, 17, 18].map((version) => `/usr/lib/postgresql/${version}/bin/postgres`),
 };
 

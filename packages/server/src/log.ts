@@ -35,6 +35,7 @@ export const logEvents = [
   "messages_waiting",
   "outbox",
   "queue",
+  "database",
   "dead_letters",
   "dead_letter_expired",
   "signatures",

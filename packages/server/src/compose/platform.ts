@@ -53,7 +53,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     // Loaded only when used, as is the driver.
     const { postgresPlatform } = await import("../platforms/postgres/platform.ts");
     const receivers = { subscriptions, targets };
-    return postgresPlatform({ ...postgresOptions(settings), stackName, now, receivers, sending: sendingWith });
+    return postgresPlatform({ ...postgresOptions(settings), stackName, now, log, receivers, sending: sendingWith });
   }
   const sending = await sendingWith(keyFiles({ dataDir, stackName }));
   return embeddedPlatform({ dataDir, stackName, now, upkeep: first, fanOut: { subscriptions, targets, sending } });

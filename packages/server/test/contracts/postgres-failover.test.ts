@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import { done } from "../../src/model/settlement.ts";
+import { weaknessesOf } from "../../src/platforms/postgres/database/durability.ts";
 import { type JobStoreOptions, openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { newSchema, type TestPostgres, testPostgres } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
@@ -49,6 +50,7 @@ test("acknowledged is what a synchronous standby has; at a failover to it nothin
       (error) => assert.ok(error instanceof QueueUnavailable, String(error)),
     );
   };
+  assert.deepEqual(await weaknessesOf(store.connections), []);
   await add();
   assert.equal(added.size, 1);
   {
@@ -102,6 +104,8 @@ test("a primary that was left behind and still takes writes is left, and not tak
   const first = sampleJob();
   await early.queue.add(first);
   await until("the standby has it", () => has(standby, first.id));
+  const weak = (await weaknessesOf(early.connections)).map(({ error }) => error).join("; ");
+  assert.match(weak, /fsync = off: .* full_page_writes = off: .* no commit waits for one/);
   await standby.promote();
 
   await using late = await opened(options);

@@ -34,7 +34,7 @@ function start({ options }: Place, sending?: SendingParts): ReturnType<typeof po
   const subscriptions = parsed(parseSubscriptions(receivers("findings", { format: "envelope" })));
   const targets = parsed(parseEventTargets(receivers("events", {})));
   const fanOut = { receivers: { subscriptions, targets }, sending: async () => sending };
-  return postgresPlatform({ ...options, stackName, now: Date.now, ...fanOut });
+  return postgresPlatform({ ...options, stackName, now: Date.now, log, ...fanOut });
 }
 
 async function open(place: Place): Promise<Outputs> {

@@ -45,24 +45,29 @@ export async function postgresStores(place: PostgresPlace, options = place.optio
     now: () => place.clock.now,
     advance: (seconds) => advance(place, seconds),
     another: () => postgresStores(place),
-    unwritable: () => postgresStores(place, takingNoWrites(options)),
+    unwritable: () => postgresStores(place, takingNoWrites({ ...options, url: place.server.url })),
     [Symbol.asyncDispose]: store.close,
   };
 }
 
-export const postgres: Platform = {
-  name: "the PostgreSQL platform",
-  ordered: true,
-  toldClock: true,
-  async make() {
-    const place = await postgresPlace();
-    const stores = await postgresStores(place);
-    return {
-      ...stores,
-      async [Symbol.asyncDispose]() {
-        await stores[Symbol.asyncDispose]();
-        await place[Symbol.asyncDispose]();
-      },
-    };
-  },
-};
+export const postgres: Platform = postgresReached("the PostgreSQL platform", async () => ({}));
+
+/** The platform on a server that is reached in some way. */
+export function postgresReached(name: string, how: () => Promise<Partial<JobStoreOptions>>): Platform {
+  return {
+    name,
+    ordered: true,
+    toldClock: true,
+    async make() {
+      const place = await postgresPlace(await how());
+      const stores = await postgresStores(place);
+      return {
+        ...stores,
+        async [Symbol.asyncDispose]() {
+          await stores[Symbol.asyncDispose]();
+          await place[Symbol.asyncDispose]();
+        },
+      };
+    },
+  };
+}

@@ -34,7 +34,7 @@ export interface TestPostgresOptions {
   /** Syncs to disk: only where a test is about crashes. */
   durable?: boolean;
   settings?: Record<string, string | number>;
-  /** A folder for the data, such as a small disk; else one of its own. */
+  /** A folder for the data, such as a small disk, but for the log of changes; else one of its own. */
   dataIn?: string;
   /** Lines of pg_hba.conf that come first. */
   access?: readonly string[];
@@ -50,7 +50,7 @@ export async function testPostgres(options: TestPostgresOptions = {}): Promise<T
   const folder = ownedFolder();
   const data = join(dataIn ?? folder.path, "data");
   const init = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
-  await run("initdb", init);
+  await run("initdb", dataIn === undefined ? init : [...init, "-X", join(folder.path, "wal")]);
   if (access.length > 0) {
     const path = join(data, "pg_hba.conf");
     writeFileSync(path, `${access.join("\n")}\n${readFileSync(path, "utf8")}`);
@@ -75,6 +75,7 @@ function serverOn(data: string, folder: { path: string } & Disposable, options: 
     autovacuum_naptime: "5s",
     ...options.settings,
   };
+  const port = options.settings?.port ?? PORT;
   const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   let child: ReturnType<typeof spawn>;
 
@@ -107,7 +108,7 @@ function serverOn(data: string, folder: { path: string } & Disposable, options: 
   }
 
   function urlOf(name: string, database: string): string {
-    return `postgresql://${name}@/${database}?host=${encodeURIComponent(folder.path)}&port=${PORT}`;
+    return `postgresql://${name}@/${database}?host=${encodeURIComponent(folder.path)}&port=${port}`;
   }
 
   const pools = {
@@ -136,7 +137,7 @@ function serverOn(data: string, folder: { path: string } & Disposable, options: 
         "-h",
         folder.path,
         "-p",
-        String(PORT),
+        String(port),
         "-U",
         "postgres",
         "-D",
@@ -160,14 +161,16 @@ function serverOn(data: string, folder: { path: string } & Disposable, options: 
   };
 }
 
-function ownedFolder(): { path: string } & Disposable {
+/** For such a process. */
+export function ownedFolder(): { path: string } & Disposable {
   const folder = temporaryFolder();
   const user = unprivileged();
   if (user) chownSync(folder.path, user.uid, user.gid);
   return folder;
 }
 
-function environment(): { uid?: number; gid?: number; env: NodeJS.ProcessEnv; cwd: string } {
+/** Of a process that refuses to be root's. */
+export function environment(): { uid?: number; gid?: number; env: NodeJS.ProcessEnv; cwd: string } {
   return { ...unprivileged(), env: { ...process.env, LC_ALL: "C" }, cwd: "/" };
 }
 
@@ -203,7 +206,7 @@ export async function tellTime({ sql }: TestPostgres, schema: string, ms: number
   await sql(`UPDATE ${schema}.told_time SET ms = $1`, [ms]);
 }
 
-async function answers(url: string): Promise<boolean> {
+export async function answers(url: string): Promise<boolean> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
   client.on("error", () => {});
   try {

@@ -71,21 +71,51 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
       return asked.map(() => undefined);
     },
   };
+  const queue = postgresQueue(parts);
+  const refusals = recentRefusals();
   undo.move();
   return {
     ...parts,
-    queue: postgresQueue(parts),
+    queue: { ...queue, add: (job) => refusals.watch(queue.add(job)) },
     results: postgresResults(parts),
     deadLetters: postgresDeadLetters(parts),
     browser: postgresBrowser(parts),
     callbackFailures: postgresCallbackFailures(parts),
     usage: postgresUsage(parts),
     outbox: postgresOutbox(parts, options.outboxLimits),
-    tryToWrite: () => orTrouble(lane.write(writeAgain, undefined), ways),
+    async tryToWrite() {
+      refusals.throwRecent();
+      await orTrouble(lane.write(writeAgain, undefined), ways);
+    },
     async close() {
       await lane.close();
       await parts.wakeUps.close();
       await ways.close();
+    },
+  };
+}
+
+const REFUSED_LATELY_MS = 10_000;
+
+/**
+ * On a full disk a row that is there can be written again, and one more cannot be kept. So who refused a job because the server
+ * said no could not keep one, until one is kept.
+ */
+function recentRefusals(): { watch(added: Promise<void>): Promise<void>; throwRecent(): void } {
+  let last: { error: DatabaseUnavailable; at: number } | undefined;
+  return {
+    async watch(added) {
+      try {
+        await added;
+        last = undefined;
+      } catch (error) {
+        const refused = error instanceof DatabaseUnavailable && error.kind === "unavailable";
+        if (refused) last = { error, at: performance.now() };
+        throw error;
+      }
+    },
+    throwRecent() {
+      if (last && performance.now() - last.at < REFUSED_LATELY_MS) throw last.error;
     },
   };
 }

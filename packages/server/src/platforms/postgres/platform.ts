@@ -1,8 +1,10 @@
 import { messageId } from "../../deliver/event-bus.ts";
 import type { SigningKeys } from "../../deliver/signing-keys.ts";
+import type { Log } from "../../log.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, type SendingParts, startFanOut } from "../shared/messages/fan-out.ts";
 import { postgresBookmarks } from "./bookmarks.ts";
+import { weaknessesOf } from "./database/durability.ts";
 import { postgresBus } from "./event-bus.ts";
 import { postgresTopic } from "./findings-topic.ts";
 import { type JobStoreOptions, openJobStore } from "./job-store.ts";
@@ -11,6 +13,7 @@ import { postgresKeys } from "./signing-keys.ts";
 export interface PostgresOptions extends Omit<JobStoreOptions, "outboxLimits"> {
   stackName: string;
   now: () => number;
+  log: Log;
   /** Who receives what is published. */
   receivers: Pick<FanOutOptions, "subscriptions" | "targets">;
   /** How it is sent, with the keys of this platform; undefined sends nothing: another process does. */
@@ -22,10 +25,11 @@ const FAN_OUT_GRACE_MS = 2000;
 
 /** Everything in one PostgreSQL database, for any number of processes on any number of machines. */
 export async function postgresPlatform(options: PostgresOptions): Promise<Platform> {
-  const { stackName, now, receivers, secretKey } = options;
+  const { stackName, now, receivers, secretKey, log } = options;
   await using undo = new AsyncDisposableStack();
   const store = await openJobStore(options);
   undo.defer(store.close);
+  for (const { error, hint } of await weaknessesOf(store.connections)) log.error("database", { error, hint });
   const signingKeys = postgresKeys(store, stackName);
   const sending = await options.sending(signingKeys);
   const fanOut = startFanOut({ outbox: store.outbox, stackName, ...receivers, sending });
