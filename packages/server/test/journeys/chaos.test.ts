@@ -102,6 +102,10 @@ describe("the judge of the chaos run", () => {
     "a right poll result": evidence(polled),
     "a dead letter of a deaf receiver": evidence(deaf, { deadLetters: [failed] }),
     "a dead letter of a file that kills": evidence(killer, { deadLetters: [letter] }),
+    "a job of AWS that ran as a whole once more": evidence(
+      { ...entry, downloadsAfterCallback: 1, posts: [post, post] },
+      { mayRunAgain: true },
+    ),
     "nothing of a job that was not acknowledged": evidence({ ...unscanned, acknowledged: false }),
   };
   for (const [what, shown] of Object.entries(fine)) {
