@@ -17,7 +17,7 @@ export function inWords(outcome: Outcome): string {
     `ends: ${outcome.delivered} deliveries, ${outcome.polled} poll results, ${outcome.buried} dead letters`,
     `dead letters: ${outcome.callbackFailed} callback failed, ${outcome.poison} poison`,
     `duplicates: ${outcome.duplicates} (${share.toFixed(2)} % of the deliveries)`,
-    `downloads repeated: ${outcome.repeatedDownloads}`,
+    `downloads repeated: ${outcome.repeatedDownloads}; after the first callback: ${outcome.ranAgain} jobs`,
     `receivers: ${listed(outcome.receivers)}`,
     `log: ${listed(log)}`,
     `lost: ${count("lost")}, wrong verdicts: ${count("wrong verdict")}, other breaches: ${

@@ -29,6 +29,8 @@ export interface Evidence {
   deadLetters: readonly DeadLetter[];
   /** Second deliveries, as a share of the jobs that were delivered. */
   duplicateShare: number;
+  /** A job that is done may run as a whole once more: queue and table of AWS are not written together. */
+  mayRunAgain?: boolean;
 }
 
 export interface Verdict {
@@ -48,6 +50,8 @@ export interface Verdict {
   unansweredRun: number;
   /** Downloads after the first of the same job. */
   repeatedDownloads: number;
+  /** Jobs whose file was fetched again after their first callback. */
+  ranAgain: number;
 }
 
 /** Its worker died over it alone, three times. */
@@ -55,11 +59,13 @@ const POISON = "poison";
 const CALLBACK_FAILED = "scanner:callback-failed";
 
 /** Whether every promise was kept, of all that was seen. No job may still be under way. */
-export function judge({ entries, deadLetters, duplicateShare }: Evidence): Verdict {
+export function judge({ entries, deadLetters, duplicateShare, mayRunAgain = false }: Evidence): Verdict {
   const all = [...entries];
   const letters = new Map(deadLetters.map((letter) => [letter.job?.traceId, letter]));
   const known = new Set(all.map(({ job }) => job.traceId));
-  const breaches: Breach[] = all.flatMap((entry) => breachesOf(entry, letters.get(entry.job.traceId)));
+  const breaches: Breach[] = all
+    .flatMap((entry) => breachesOf(entry, letters.get(entry.job.traceId)))
+    .filter(({ kind }) => !(mayRunAgain && kind === "scanned again"));
   for (const { id, job } of deadLetters) {
     if (job?.traceId !== undefined && known.has(job.traceId)) continue;
     breaches.push({ kind: "strange", expected: "dead letters of submitted jobs", seen: `${id}: ${job?.traceId}` });
@@ -94,6 +100,7 @@ export function judge({ entries, deadLetters, duplicateShare }: Evidence): Verdi
     duplicates,
     unanswered: unanswered.length,
     unansweredRun: unanswered.filter(({ downloads }) => downloads > 0).length,
+    ranAgain: all.filter(({ downloadsAfterCallback }) => downloadsAfterCallback > 0).length,
     repeatedDownloads: all.reduce((sum, { downloads }) => sum + Math.max(0, downloads - 1), 0),
   };
 }

@@ -15,7 +15,7 @@ test("only the tag of the images must be given, and every parameter says what it
   }
 });
 
-test("a job is hidden for 30 seconds, kept for 14 days, and buried after it was received three times", () => {
+test("a job is hidden for 30 seconds, kept for 14 days, and buried after it was received 20 times", () => {
   const jobs = scannerOf(all).one("AWS::SQS::Queue", "Jobs");
   assert.equal(jobs.VisibilityTimeout, 30);
   assert.equal(jobs.MessageRetentionPeriod, 14 * 86_400);

@@ -38,24 +38,28 @@ async function keepsItsPromises(targets: readonly string[], options: string): Pr
 }
 
 /** Side by side: most of their time they wait for leases to run out. */
-describe("jobs that were acknowledged survive kill -9: none is lost, no verdict is wrong", {
-  concurrency: true,
-}, () => {
+describe("chaos", { concurrency: true }, () => {
   const onOneFolder = ["api", "worker 1", "worker 2", "clamd"];
 
-  test("of API, workers and clamd", { timeout: 900_000 }, async () => {
+  test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
+    timeout: 900_000,
+  }, async () => {
     const { acknowledged } = await keepsItsPromises(onOneFolder, "--seed 3 --jobs 300 --kills 6");
     assert.ok(acknowledged >= 300, `${acknowledged}`);
   });
 
-  test("of three processes each, one of them or the one that supervises them", { timeout: 900_000 }, async () => {
+  test("so they do with three processes each, whether one of them is killed or the one that supervises them", {
+    timeout: 900_000,
+  }, async () => {
     const options = "--seed 40 --jobs 150 --kills 6 --processes 3";
     const { acknowledged, victims } = await keepsItsPromises(onOneFolder, options);
     assert.ok(acknowledged >= 150, `${acknowledged}`);
     assert.deepEqual(victims, { process: 3, supervisor: 2, all: 0 });
   });
 
-  test("of two APIs, three workers, clamd and the PostgreSQL they stand on", { timeout: 900_000 }, async () => {
+  test("so they do with two APIs and three workers on PostgreSQL, which is killed as well", {
+    timeout: 900_000,
+  }, async () => {
     const targets = ["api 1", "api 2", "worker 1", "worker 2", "worker 3", "clamd", "postgres"];
     const options = "--platform postgres --seed 3 --jobs 120 --kills 7";
     const { acknowledged } = await keepsItsPromises(targets, options);
@@ -102,6 +106,10 @@ describe("the judge of the chaos run", () => {
     "a right poll result": evidence(polled),
     "a dead letter of a deaf receiver": evidence(deaf, { deadLetters: [failed] }),
     "a dead letter of a file that kills": evidence(killer, { deadLetters: [letter] }),
+    "a job of AWS that ran as a whole once more": evidence(
+      { ...entry, downloadsAfterCallback: 1, posts: [post, post] },
+      { mayRunAgain: true },
+    ),
     "nothing of a job that was not acknowledged": evidence({ ...unscanned, acknowledged: false }),
   };
   for (const [what, shown] of Object.entries(fine)) {
