@@ -18,7 +18,7 @@ const execute = promisify(execFile);
 /** No TCP: the number is only part of the socket's name. */
 const PORT = "5432";
 
-/** With the settings that it comes with: every commit is synced to disk. Its folder is beside ours, into which only we may look. */
+/** Every commit is synced to disk. Its folder is beside ours, into which only we may look. */
 export async function ownPostgres(beside: string): Promise<OwnPostgres> {
   const folder = mkdtempSync(`${beside}-postgres-`);
   process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
@@ -35,6 +35,9 @@ export async function ownPostgres(beside: string): Promise<OwnPostgres> {
     logging_collector: "on",
     // All that are compared are open at once.
     max_connections: "300",
+    // As docs/run-a-fleet-on-postgresql.md has it.
+    shared_buffers: "1GB",
+    max_wal_size: "4GB",
   };
   const args = ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
   const [program = "", ...rest] = [...prefix, binary("postgres"), ...args];

@@ -13,7 +13,15 @@ import { UNREADABLE } from "./database/browse-sql.ts";
 import { DatabaseUnavailable } from "./database/database-unavailable.ts";
 import { type Held, type Holder, jobWrites, type Written } from "./database/job-writes.ts";
 import type { StoreParts } from "./database/store-parts.ts";
-import { countJobs, type LeasedRow, leaseSql, rebaseSql, sharesSql, sweepSql } from "./database/take-sql.ts";
+import {
+  countJobs,
+  type LeasedRow,
+  leaseSql,
+  rebaseSql,
+  sharesFromSql,
+  sharesSql,
+  sweepSql,
+} from "./database/take-sql.ts";
 
 /** Other processes add jobs too, and a notification of that may be lost. */
 const LONGEST_WAIT_MS = 1000;
@@ -21,6 +29,11 @@ const LEASE_MS = LEASE_SECONDS * 1000;
 /** For a clock that was wrong for a moment only, in which a process wrote that died. */
 const REBASE_EVERY_MS = 600_000;
 const SWEEP_EVERY_MS = 10_000;
+/**
+ * Rows of jobs that are done stay in the index as long as any transaction is open that began before, such as a backup. While there
+ * is work, they are passed only so often; a share that is new waits for that, too.
+ */
+const SEE_ALL_EVERY_MS = 200;
 
 /** Enough that no two shares are taken for one. */
 const SHARE_BYTES = 12;
@@ -35,10 +48,16 @@ interface ShareLine {
   dueAt: number;
 }
 
+interface Look {
+  now: number;
+  lines: ShareLine[];
+}
+
 export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: StoreParts): JobQueue {
   const writes = jobWrites({ sealer, schema, shareDigest: digestOf });
   const sql = {
     shares: sharesSql(schema),
+    sharesFrom: sharesFromSql(schema),
     lease: leaseSql(schema),
     rebase: rebaseSql(schema),
     sweep: sweepSql(schema),
@@ -48,6 +67,12 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
   let rebasedAt = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
   const digests = new Map<string, string>();
+  /**
+   * When the first job of each share was due at the last look, or that look if it was not due yet. What lies before that in the
+   * index is done, or was written by a transaction that took long: `SEE_ALL_EVERY_MS` finds it.
+   */
+  let begins: ReadonlyMap<string, number> = new Map();
+  let sawAllAt = Number.NEGATIVE_INFINITY;
 
   /** What is in clear must not show whose job it is. */
   function digestOf(share: string): string {
@@ -60,16 +85,25 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
   }
 
   /** Shares that may be taken from, whether or not a job of theirs is due already. */
-  async function openShares(shares: HeldShares | undefined): Promise<{ now: number; lines: ShareLine[] }> {
+  async function openShares(shares: HeldShares | undefined): Promise<Look> {
     const held = new Map([...(shares?.held ?? [])].map(([share, count]) => [digestOf(share), count]));
-    const rows = await connections.query<{ now: number; share: string | null; dueAt: number }>(sql.shares);
-    const lines = rows.flatMap(({ share, dueAt }) =>
-      share === null ? [] : { share, dueAt, held: held.get(share) ?? 0 },
-    );
-    return {
-      now: rows[0]?.now ?? 0,
-      lines: lines.filter((line) => line.held < (shares?.perShare ?? Number.POSITIVE_INFINITY)),
+    const look = async (statement: string, values?: readonly unknown[]): Promise<Look> => {
+      const rows = await connections.query<{ now: number; share: string | null; dueAt: number }>(statement, values);
+      const all = rows.flatMap(({ share, dueAt }) =>
+        share === null ? [] : { share, dueAt, held: held.get(share) ?? 0 },
+      );
+      const now = rows[0]?.now ?? 0;
+      begins = new Map(all.map(({ share, dueAt }) => [share, Math.min(dueAt, now)]));
+      return { now, lines: all.filter((line) => line.held < (shares?.perShare ?? Number.POSITIVE_INFINITY)) };
     };
+    if (performance.now() - sawAllAt < SEE_ALL_EVERY_MS) {
+      const found = await look(sql.sharesFrom, [[...begins.keys()], [...begins.values()]]);
+      if (found.lines.some(({ dueAt }) => dueAt <= found.now)) return found;
+    }
+    const asked = performance.now();
+    const found = await look(sql.shares);
+    sawAllAt = asked;
+    return found;
   }
 
   /**
@@ -80,6 +114,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
     const due = now < latest || performance.now() - rebasedAt >= REBASE_EVERY_MS;
     latest = now;
     if (due) {
+      sawAllAt = Number.NEGATIVE_INFINITY;
       for (let more = true; more; ) more = (await connections.query<{ more: boolean }>(sql.rebase))[0]?.more ?? false;
       rebasedAt = performance.now();
     }
@@ -95,11 +130,13 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
 
   async function leaseSome(quotas: ReadonlyMap<string, number>): Promise<{ rows: LeasedRow[]; buried: number }> {
     const wanted = [[...quotas.keys()], [...quotas.values()]];
+    const from = [...quotas.keys()].map((share) => begins.get(share) ?? 0);
     const rows = await connections.query<LeasedRow & { buried: number; seq: number | null }>(sql.lease, [
       ...wanted,
       MAX_ATTEMPTS,
       LEASE_MS,
       Math.max(...quotas.values()),
+      from,
     ]);
     return { rows: rows.filter(({ seq }) => seq !== null), buried: rows[0]?.buried ?? 0 };
   }

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import pg from "pg";
 import { cleanReport, sampleJob } from "../../../../test/contracts/sample-job.ts";
-import { postgresPlace } from "../../../../test/support/postgres-stores.ts";
+import { advance, postgresPlace } from "../../../../test/support/postgres-stores.ts";
 import { until } from "../../../../test/support/until.ts";
 import { openJobStore } from "../job-store.ts";
-import { leaseSql, sharesSql, sweepSql } from "./take-sql.ts";
+import { leaseSql, sharesFromSql, sharesSql, sweepSql } from "./take-sql.ts";
 
 /** So many wait that reading all of them would be seen in every plan. */
 const WAITING = 30_000;
@@ -46,7 +47,8 @@ test("what a take costs does not grow with what waits", async () => {
   const shares = Array.from({ length: SHARES }, (_, index) => `share ${index}`);
   const costs = {
     shares: await costOf(sharesSql(s)),
-    lease: await costOf(leaseSql(s), [shares, shares.map(() => 16), 3, 60_000, 16]),
+    lease: await costOf(leaseSql(s), [shares, shares.map(() => 16), 3, 60_000, 16, shares.map(() => 0)]),
+    sharesFrom: await costOf(sharesFromSql(s), [shares, shares.map(() => 0)]),
     sweep: await costOf(sweepSql(s)[0] ?? ""),
   };
   const high = Object.entries(costs).filter(([, cost]) => !(cost < 1000));
@@ -86,4 +88,42 @@ test("no table is read from end to end for a job and its message, however many w
     return (await sql(sessions)).length === 0;
   });
   assert.deepEqual(await readWhole(), before);
+});
+
+test("what is done while an old transaction keeps its rows is not read again by each take", async () => {
+  await using place = await postgresPlace();
+  const { server, options, clock } = place;
+  const s = `"${options.schema}"`;
+  const add = (count: number, dueAt: number): Promise<unknown> =>
+    server.sql(
+      `INSERT INTO ${s}.jobs (id, submitted_at, since, due_at, share, counts, sealed)
+       SELECT gen_random_uuid(), $2, $2, $2, 'share', '{}', '\\xab' FROM generate_series(1, $1)`,
+      [count, dueAt],
+    );
+  const blocksOf = async (statement: string, values: unknown[]): Promise<number> => {
+    const [row] = await server.sql<{ "QUERY PLAN": [{ Plan: Record<`Shared ${"Hit" | "Read"} Blocks`, number> }] }>(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement}`,
+      values,
+    );
+    const plan = row?.["QUERY PLAN"][0].Plan;
+    return (plan?.["Shared Hit Blocks"] ?? Number.NaN) + (plan?.["Shared Read Blocks"] ?? Number.NaN);
+  };
+  await add(5000, clock.now);
+  await server.sql(`ANALYZE ${s}.jobs`);
+  const backup = new pg.Client({ connectionString: server.url });
+  await backup.connect();
+  try {
+    await backup.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
+    await backup.query(`SELECT count(*) FROM ${s}.jobs`);
+    await server.sql(`DELETE FROM ${s}.jobs`);
+    await advance(place, 1);
+    await add(10, clock.now);
+
+    assert.ok((await blocksOf(sharesSql(s), [])) > 50, "they are in the way");
+    assert.ok((await blocksOf(sharesFromSql(s), [["share"], [clock.now]])) < 20);
+    const lease = [["share"], [1], 3, 60_000, 1];
+    assert.ok((await blocksOf(leaseSql(s), [...lease, [clock.now]])) < 50);
+  } finally {
+    await backup.end();
+  }
 });

@@ -24,8 +24,18 @@ export function sharesSql(s: string): string {
     FROM (SELECT ${s}.now_ms() AS now) AS clock LEFT JOIN known ON true`;
 }
 
+/** The same of the shares in $1 alone, each from the time in $2 on: what was done since the last look is not passed again. */
+export function sharesFromSql(s: string): string {
+  return `SELECT clock.now, found.share, found.due_at AS "dueAt"
+    FROM (SELECT ${s}.now_ms() AS now) AS clock LEFT JOIN (
+      SELECT known.share, first.due_at FROM unnest($1::text[], $2::bigint[]) AS known (share, begin) CROSS JOIN LATERAL (
+        SELECT due_at FROM ${s}.jobs WHERE jobs.share = known.share AND due_at >= known.begin ORDER BY due_at LIMIT 1
+      ) AS first
+    ) AS found ON true`;
+}
+
 /**
- * Leases as many jobs of each share as are wanted, passing over those that somebody else is taking at this moment. One that was
+ * Leases as many jobs of each share as are wanted, from the time in $6 on, passing over those that somebody else is taking at this moment. One that was
  * taken too often is buried instead. May be forgotten when the server crashes: then the job is due again.
  *
  * No quota is above $5, which changes nothing but the plan: of a limit that it cannot know the server expects a tenth of all that
@@ -34,9 +44,11 @@ export function sharesSql(s: string): string {
 export function leaseSql(s: string): string {
   const now = `${s}.now_ms()`;
   return `WITH due AS (
-      SELECT found.* FROM unnest($1::text[], $2::int[]) AS wanted (share, quota) CROSS JOIN LATERAL (
+      SELECT found.* FROM unnest($1::text[], $2::int[], $6::bigint[]) AS wanted (share, quota, begin)
+      CROSS JOIN LATERAL (
         SELECT * FROM (
-          SELECT seq, due_at, attempts FROM ${s}.jobs WHERE jobs.share = wanted.share AND due_at <= ${now}
+          SELECT seq, due_at, attempts FROM ${s}.jobs
+          WHERE jobs.share = wanted.share AND due_at >= wanted.begin AND due_at <= ${now}
           ORDER BY due_at, seq LIMIT wanted.quota FOR UPDATE SKIP LOCKED
         ) AS first LIMIT $5::int
       ) AS found
