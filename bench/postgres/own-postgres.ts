@@ -21,7 +21,6 @@ const PORT = "5432";
 /** Every commit is synced to disk. Its folder is beside ours, into which only we may look. */
 export async function ownPostgres(beside: string): Promise<OwnPostgres> {
   const folder = mkdtempSync(`${beside}-postgres-`);
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
   const data = join(folder, "data");
   const prefix = unprivileged(folder);
   const run = (name: string, args: readonly string[]): Promise<{ stdout: string }> => {
@@ -43,6 +42,8 @@ export async function ownPostgres(beside: string): Promise<OwnPostgres> {
   const [program = "", ...rest] = [...prefix, binary("postgres"), ...args];
   const server: Measured = start(program, rest, { LC_ALL: "C" });
   server.ignoreOutput();
+  // After the server was told to end, which is the order in which these are called.
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
   const self: OwnPostgres = {
     pid: pidOf(server),
     url: (database) => `postgresql://postgres@/${database}?host=${encodeURIComponent(folder)}&port=${PORT}`,
