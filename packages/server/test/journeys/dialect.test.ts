@@ -76,9 +76,10 @@ test("the installation has an id that stays, and tells what is left of its quota
   const before = await json("/v1/usage");
   assert.deepEqual(before.quota, { limit: 5000, period: "MONTH" });
   await service.scan("one more file");
-  const after = await json("/v1/usage");
   assert.ok(Number(before.credits) <= 5000 && Number(before.credits) > 4900, `${before.credits} are left of 5000`);
-  assert.equal(after.credits, Number(before.credits) - 1);
+  // Who answers may hear a moment later what another process counts.
+  const left = Number(before.credits) - 1;
+  await until("it is counted", async () => (await json("/v1/usage")).credits === left);
 
   using other = temporaryFolder();
   const ids: unknown[] = [];
@@ -91,8 +92,10 @@ test("the installation has an id that stays, and tells what is left of its quota
     });
     ids.push(await (await restarted.call("/v1/whoami")).json());
     await restarted.scan("a file");
-    const usage = (await (await restarted.call("/v1/usage")).json()) as { credits: number };
-    assert.equal(usage.credits, Math.max(0, 2 - (start + 1)), "scans before the restart count");
+    await until("scans count, those before the restart too", async () => {
+      const usage = (await (await restarted.call("/v1/usage")).json()) as { credits: number };
+      return usage.credits === Math.max(0, 2 - (start + 1));
+    });
   }
   assert.deepEqual(ids[0], ids[1]);
   assert.notDeepEqual(ids[0], { tenantId });
@@ -151,5 +154,8 @@ test("callbacks that finally failed are listed for 30 days, newest first, page b
   }
   assert.equal((await ask("/v1/callback/failures?cursor=nonsense", withKey)).status, 400);
   clock.advance(30 * 86_400);
-  assert.deepEqual(await json("/v1/callback/failures"), { failures: [] });
+  await until("none is listed", async () => {
+    const { failures } = (await json("/v1/callback/failures")) as { failures: unknown[] };
+    return failures.length === 0;
+  });
 });

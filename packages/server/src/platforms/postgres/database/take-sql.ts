@@ -114,14 +114,16 @@ const COUNTED_AT_MOST = 100_000;
 
 export async function countJobs(query: Query, s: string): Promise<QueueCounts> {
   const [found] = await query<QueueCounts & { counted: number; estimate: number; oldestMs: number }>(
-    `SELECT count(due_at) AS counted,
+    // Materialized, or the time is worked out anew for every row.
+    `WITH clock AS MATERIALIZED (SELECT ${s}.now_ms() AS now)
+     SELECT count(due_at) AS counted,
        count(*) FILTER (WHERE due_at <= clock.now) AS ready,
        count(*) FILTER (WHERE due_at > clock.now AND lease_token IS NULL) AS delayed,
        count(*) FILTER (WHERE due_at > clock.now AND lease_token IS NOT NULL) AS leased,
        (SELECT count(*) FROM (SELECT FROM ${s}.dead_letters LIMIT ${COUNTED_AT_MOST}) AS few) AS buried,
        (SELECT reltuples FROM pg_class WHERE oid = to_regclass($1)) AS estimate,
        max(clock.now) - (SELECT min("dueAt") FROM (${sharesSql(s)}) AS shares) AS "oldestMs"
-     FROM (SELECT ${s}.now_ms() AS now) AS clock
+     FROM clock
      LEFT JOIN (SELECT due_at, lease_token FROM ${s}.jobs LIMIT ${COUNTED_AT_MOST}) AS few ON true`,
     [`${s}.jobs`],
   );
