@@ -45,8 +45,9 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
     throw new DatabaseUnavailable(`cannot use LAZARET_POSTGRES_URL: it ${address.problem}`, hint);
   }
   const servers = serversOf(address.value);
-  /** Those at rest, and when each is closed for it. The last used is used first. */
-  const idle = new Map<Link, NodeJS.Timeout>();
+  /** Those at rest, and since when. The last used is used first. */
+  const idle: { link: Link; since: number }[] = [];
+  const closingIdle = setInterval(closeIdle, IDLE_MS / 3).unref();
   const waiting: Waiting[] = [];
   const unheard = new WeakSet<Link>();
   const allGone = Promise.withResolvers<void>();
@@ -57,11 +58,9 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
 
   async function borrow(): Promise<Link> {
     if (closed) throw stopping();
-    for (const link of [...idle.keys()].reverse()) {
-      clearTimeout(idle.get(link));
-      idle.delete(link);
-      if (servers.isCurrent(link.server)) return link;
-      drop(link);
+    for (let rested = idle.pop(); rested; rested = idle.pop()) {
+      if (servers.isCurrent(rested.link.server)) return rested.link;
+      drop(rested.link);
     }
     if (open < max) return await openAnother();
     const turn = Promise.withResolvers<Link>();
@@ -80,7 +79,7 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
       const link = await servers.connect();
       // Of a commit that was to wait for a standby: somebody has cancelled the wait, and it is acknowledged all the same.
       link.client.on("notice", ({ routine }) => routine === "SyncRepWaitForLSN" && unheard.add(link));
-      link.client.on("end", () => idle.has(link) && drop(link));
+      link.client.on("end", () => dropWhere((rested) => rested.link === link));
       return link;
     } catch (error) {
       oneLess();
@@ -93,13 +92,23 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
     const next = useful ? waiting.shift() : undefined;
     if (!useful) drop(link);
     else if (next) next.take(Promise.resolve(link));
-    else idle.set(link, setTimeout(drop, IDLE_MS, link).unref());
+    else idle.push({ link, since: performance.now() });
   }
 
   function drop(link: Link): void {
-    clearTimeout(idle.get(link));
-    idle.delete(link);
     void endOf(link).then(oneLess);
+  }
+
+  function dropWhere(useless: (rested: { link: Link; since: number }) => boolean): void {
+    for (const rested of idle.filter(useless)) {
+      idle.splice(idle.indexOf(rested), 1);
+      drop(rested.link);
+    }
+  }
+
+  function closeIdle(): void {
+    const latest = performance.now() - IDLE_MS;
+    dropWhere(({ since }) => since < latest);
   }
 
   function oneLess(): void {
@@ -108,15 +117,19 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
     if (closed && open === 0) allGone.resolve();
   }
 
-  async function use<Result>(work: (query: Query) => Promise<Result>, { answerMs = 0 } = {}): Promise<Result> {
+  async function use<Result>(
+    work: (query: Query) => Promise<Result>,
+    { answerMs }: { answerMs?: number } = {},
+  ): Promise<Result> {
     let link: Link | undefined;
     try {
       link = await borrow();
       const { client } = link;
-      const limit = answerMs > 0 && { query_timeout: answerMs };
-      const result = await work(
-        async (text, values) => (await client.query({ text, ...(values && { values: [...values] }), ...limit })).rows,
-      );
+      const result = await work(async (text, values) => {
+        const asked = values && [...values];
+        if (answerMs === undefined) return (await client.query(text, asked)).rows;
+        return (await client.query({ text, ...(asked && { values: asked }), ...{ query_timeout: answerMs } })).rows;
+      });
       if (unheard.has(link)) throw unheardByStandby(nameOf(link.server));
       trouble = undefined;
       giveBack(link);
@@ -151,7 +164,8 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
       closed = true;
       servers.close();
       for (const { take } of waiting.splice(0)) take(Promise.reject(stopping()));
-      for (const link of idle.keys()) drop(link);
+      clearInterval(closingIdle);
+      dropWhere(() => true);
       if (open > 0) await allGone.promise;
     },
   };

@@ -160,7 +160,7 @@ export function nameOf({ host, port }: Server): string {
 }
 
 /** One that says nothing any more is not waited for. */
-export async function endOf({ client }: Link): Promise<void> {
+export async function endOf({ client }: Pick<Link, "client">): Promise<void> {
   await Promise.race([client.end().catch(() => {}), pause(OTHERS_MS)]);
   client.connection.stream.destroy();
 }

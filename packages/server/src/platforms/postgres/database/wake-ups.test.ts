@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sampleJob } from "../../../../test/contracts/sample-job.ts";
+import { testPostgres } from "../../../../test/support/postgres.ts";
 import { postgresPlace, postgresStores } from "../../../../test/support/postgres-stores.ts";
 import { until } from "../../../../test/support/until.ts";
-import type { Connections } from "./connections.ts";
+import { type Connections, connections } from "./connections.ts";
 import { wakeUps } from "./wake-ups.ts";
 
 test("a job that another process adds wakes this one, also after the connection for that was cut", async () => {
@@ -76,4 +77,19 @@ test("jobs that come one by one share a notification, and the last of them is to
   const closed = close();
   t.mock.timers.tick(20);
   await closed;
+});
+
+test("who listens can stop though the server says nothing any more", { timeout: 20_000 }, async () => {
+  await using server = await testPostgres();
+  const ways = connections({ url: server.url, pool: 1 });
+  const wakers = wakeUps(ways, { channel: "news", origin: "here" });
+  const giveUp = new AbortController();
+  using _ = { [Symbol.dispose]: () => giveUp.abort() };
+  const sleeping = wakers.jobs.sleep(60_000, giveUp.signal);
+  const listens = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'";
+  await until("it listens", async () => (await server.admin(listens)).length === 1);
+  using _frozen = server.freeze();
+  await wakers.close();
+  await ways.close();
+  await sleeping;
 });

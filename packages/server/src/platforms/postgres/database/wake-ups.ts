@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { type Alarm, alarm } from "../../../flow/alarm.ts";
 import type { Connections } from "./connections.ts";
+import { endOf } from "./servers.ts";
 
 /** Wakes those who wait for work, in this process and in others. A wake-up may be lost: who waits asks now and then anyway. */
 export interface WakeUps {
@@ -58,7 +59,7 @@ export function wakeUps(connections: Connections, { channel, origin }: { channel
       keepAsking(client);
       return client;
     } catch {
-      await client?.end().catch(() => {});
+      if (client) await endOf({ client });
       listenLater();
       return undefined;
     }
@@ -104,7 +105,8 @@ export function wakeUps(connections: Connections, { channel, origin }: { channel
       closed = true;
       for (const each of Object.values(alarms)) each.stop();
       await telling;
-      await (await listening)?.end().catch(() => {});
+      const client = await listening;
+      if (client) await endOf({ client });
     },
   };
 }
