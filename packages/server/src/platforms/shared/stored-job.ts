@@ -13,7 +13,16 @@ export interface StoredJob {
 
 export function storedJob(job: Job): StoredJob {
   const { id: _, submittedAt, ...rest } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials, ...content } = rest;
+  const {
+    failedDownloads,
+    failedScans,
+    failedActions,
+    failedCallbacks,
+    failedRuns,
+    failedTrials,
+    lostLeases,
+    ...content
+  } = rest;
   const counts = {
     failedDownloads,
     failedScans,
@@ -21,6 +30,7 @@ export function storedJob(job: Job): StoredJob {
     failedCallbacks,
     failedRuns,
     failedTrials,
+    lostLeases,
   } satisfies typeof noFailures;
   return { submittedAt, share: shareOf(job), counts: JSON.stringify(counts), content: JSON.stringify(content) };
 }
