@@ -40,6 +40,8 @@ export interface Job {
   failedRuns: number;
   /** Scans alone that nobody heard the end of: its worker died, or stood still. */
   failedTrials: number;
+  /** Leases that had run out when it was last put back. */
+  lostLeases: number;
 }
 
 /** A job that goes back to the queue with its report is never downloaded or scanned again. */
@@ -61,6 +63,7 @@ export const noFailures = {
   failedCallbacks: 0,
   failedRuns: 0,
   failedTrials: 0,
+  lostLeases: 0,
 } satisfies Partial<Job>;
 
 /** On whose account it runs: places are shared out between accounts, whatever jobs each has waiting. */

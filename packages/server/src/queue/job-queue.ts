@@ -149,8 +149,8 @@ export const LEASE_SECONDS = 30;
 /** So often a worker may die while it scans a job alone. */
 export const MAX_TRIALS = 3;
 /**
- * …and with it in any other way, in a row: while it fetches or delivers, when nobody can tell whose fault it is. Far more than
- * happens to a bystander.
+ * …and with it in any other way: while it fetches or delivers, when nobody can tell whose fault it is. Far more than happens to a
+ * bystander.
  */
 export const MAX_ATTEMPTS = 20;
 /** Why a job was buried that reached either. */

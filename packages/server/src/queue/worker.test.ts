@@ -290,7 +290,7 @@ describe("a suspect", () => {
     await until("one is put back", () => settled.length === 1);
     const [next] = settled;
     assert.ok(next?.kind === "again");
-    assert.deepEqual([next.job.suspect, next.job.failedTrials, suspects], [true, 0, [true]]);
+    assert.deepEqual([next.job.suspect, next.job.lostLeases, suspects], [true, 1, [true]]);
     end.resolve(done);
     await until("both are logged", () => lines.length === 2);
     assert.ok(lines.every(({ suspect }) => suspect === true));
@@ -311,7 +311,7 @@ describe("a suspect", () => {
   test("answers for the worker's death from the moment its trial begins, and not if the worker is stopped", async () => {
     const saved: Job[] = [];
     const save = async (job: Job): Promise<boolean> => saved.push(job) > 0;
-    const { queue, settled } = queueOf(1, { job: sampleJob({ failedTrials: 1 }), save });
+    const { queue, settled } = queueOf(1, { ...died, job: sampleJob({ failedTrials: 1 }), save });
     const { worker } = workerOn(queue, async (run) => {
       await run.beginTrial();
       return untilAborted(run.scanSignal);
@@ -321,6 +321,7 @@ describe("a suspect", () => {
     const [next] = settled;
     assert.ok(next?.kind === "again");
     assert.deepEqual([saved[0]?.failedTrials, next.job.failedTrials, next.job.suspect], [2, 1, true]);
+    assert.deepEqual([saved[0]?.lostLeases, next.job.lostLeases], [0, 1], "what the queue counts is not counted twice");
   });
 
   test("whose lease was lost begins no trial", async () => {
@@ -334,11 +335,13 @@ describe("a suspect", () => {
     await worker.stop(1000);
   });
 
-  test("is buried as poison when its worker died in three trials, and is not run again", async () => {
-    const { queue, settled } = queueOf(1, { ...died, job: sampleJob({ failedTrials: 3 }) });
-    const { worker, lines } = workerOn(queue, async () => assert.fail("it ran"));
-    await until("it is logged", () => lines.length === 1);
-    assert.deepEqual([settled[0]?.kind, lines[0]?.settlement, lines[0]?.reason], ["buried", "buried", "poison"]);
-    await worker.stop(1000);
-  });
+  for (const deaths of [{ failedTrials: 3 }, { lostLeases: 19 }]) {
+    test(`is buried as poison, and not run again, with ${JSON.stringify(deaths)}`, async () => {
+      const { queue, settled } = queueOf(1, { ...died, job: sampleJob(deaths) });
+      const { worker, lines } = workerOn(queue, async () => assert.fail("it ran"));
+      await until("it is logged", () => lines.length === 1);
+      assert.deepEqual([settled[0]?.kind, lines[0]?.settlement, lines[0]?.reason], ["buried", "buried", "poison"]);
+      await worker.stop(1000);
+    });
+  }
 });

@@ -6,7 +6,8 @@ import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, MAX_TRIALS, POISON } from "./job-queue.ts";
+import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
+import { onTrial, suspicionOf } from "./suspect.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.
@@ -191,8 +192,7 @@ export function startWorker(options: WorkerOptions): Worker {
   async function workOn(lease: Lease, leave: Leave): Promise<void> {
     const started = performance.now();
     const share = shareOf(lease.job);
-    const suspect = isSuspect(lease);
-    const job: Job = suspect ? { ...lease.job, suspect } : lease.job;
+    const { job, suspect, poison } = suspicionOf(lease);
     using end = firstOf([stopRunning.signal]);
     using endScan = firstOf([stopScanning.signal]);
     let lost = false;
@@ -224,7 +224,7 @@ export function startWorker(options: WorkerOptions): Worker {
       suspect,
       async beginTrial() {
         // Not as progress: whatever else is written takes it back.
-        if (!(await lease.save({ ...progress, failedTrials: progress.failedTrials + 1 }))) throw new LeaseLost();
+        if (!(await lease.save(onTrial(progress, lease)))) throw new LeaseLost();
       },
       place: {
         leave() {
@@ -246,7 +246,7 @@ export function startWorker(options: WorkerOptions): Worker {
     async function tryOrRun(): Promise<Settlement> {
       if (!suspect) return options.run(run, end.signal);
       run.note({ suspect });
-      if (job.failedTrials >= MAX_TRIALS) return { kind: "buried", reason: POISON, job };
+      if (poison) return { kind: "buried", reason: POISON, job };
       const leaveTrial = toTry.tryEnter(share);
       if (!leaveTrial) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job };
       moveTo(leaveTrial);
@@ -304,11 +304,6 @@ export function startWorker(options: WorkerOptions): Worker {
       clearTimeout(cut);
     },
   };
-}
-
-/** Whether its worker died or stood still with it, before it was scanned. */
-function isSuspect({ attempt, job }: Lease): boolean {
-  return job.report === undefined && (attempt > 1 || job.suspect === true || job.failedTrials > 0);
 }
 
 /** What becomes of a job whose run threw. */

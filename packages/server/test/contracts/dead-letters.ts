@@ -96,6 +96,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedCallbacks: 4,
         failedRuns: 2,
         failedTrials: 3,
+        lostLeases: 4,
       });
       await buried(stores, job);
       const other = await buried(stores, sampleJob());
@@ -111,6 +112,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedCallbacks: 0,
         failedRuns: 0,
         failedTrials: 0,
+        lostLeases: 0,
       });
       assert.equal(leases.length, 2);
       assert.equal(await stores.deadLetters.show(job.id), undefined);

@@ -140,6 +140,7 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
         failedCallbacks: 1,
         failedRuns: 4,
         failedTrials: 2,
+        lostLeases: 1,
         suspect: true as const,
       };
       assert.equal(await (await takeOne(stores)).save(progress), true);

@@ -167,7 +167,7 @@ function isJob(value: unknown): value is Job {
     (callback === undefined || isCallback(callback)) &&
     (report === undefined || isReport(report)) &&
     [value.failedDownloads, value.failedScans, value.failedActions, value.failedCallbacks].every(isCount) &&
-    [value.failedRuns, value.failedTrials].every((each) => each === undefined || isCount(each))
+    [value.failedRuns, value.failedTrials, value.lostLeases].every((each) => each === undefined || isCount(each))
   );
 }
 

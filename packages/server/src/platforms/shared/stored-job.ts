@@ -11,6 +11,9 @@ export interface StoredJob {
   content: string;
 }
 
+const counted = Object.keys(noFailures) as (keyof typeof noFailures)[];
+const inColumns = Object.fromEntries(["id", "submittedAt", ...counted].map((name) => [name, undefined]));
+
 export function storedJob(job: Job): StoredJob {
   // What is undefined is not in the JSON, and costs less than leaving it out.
   const content = { ...job, ...inColumns };
@@ -24,22 +27,9 @@ export function storedJob(job: Job): StoredJob {
 
 /** Most jobs have failed at nothing. */
 function countsOf(job: Job): string {
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials } = job;
-  const counts = { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials };
-  if (Object.values(counts).every((count) => count === 0)) return "{}";
-  return JSON.stringify(counts satisfies typeof noFailures);
+  if (counted.every((name) => job[name] === 0)) return "{}";
+  return JSON.stringify(Object.fromEntries(counted.map((name) => [name, job[name]])));
 }
-
-const inColumns: Record<keyof typeof noFailures | "id" | "submittedAt", undefined> = {
-  id: undefined,
-  submittedAt: undefined,
-  failedDownloads: undefined,
-  failedScans: undefined,
-  failedActions: undefined,
-  failedCallbacks: undefined,
-  failedRuns: undefined,
-  failedTrials: undefined,
-};
 
 export function jobOf(id: string, { content, submittedAt, counts }: Omit<StoredJob, "share">): Job {
   return { ...JSON.parse(content), id, submittedAt, ...noFailures, ...JSON.parse(counts) };
