@@ -67,7 +67,10 @@ export function connections({ url, pool: max }: ConnectionOptions): Connections 
     const waiter = { take: turn.resolve };
     waiting.push(waiter);
     const late = setTimeout(() => {
-      waiting.splice(waiting.indexOf(waiter), 1);
+      const place = waiting.indexOf(waiter);
+      // One is being opened for it.
+      if (place === -1) return;
+      waiting.splice(place, 1);
       turn.reject(trouble ?? allInUse(max));
     }, TURN_MS);
     return await turn.promise.finally(() => clearTimeout(late));
