@@ -123,11 +123,12 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
   return { steps, saved, run };
 }
 
-test("a suspect is scanned alone, with all its bytes here, and what it answers for is saved before the engine sees them", async () => {
+test("a suspect is scanned alone, with all its bytes here: what it answers for is saved before, and its report before it leaves", async () => {
   const { callback: _, traceId: __, ...job } = sampleJob();
-  const { steps, run } = tried();
+  const { steps, saved, run } = tried();
   assert.deepEqual(await run(job, true), done);
-  const alone = ["hold", "enter alone", "begin trial", "scan alone", "leave", "release"];
+  assert.deepEqual(saved[0]?.report?.verdict, infected.verdict);
+  const alone = ["hold", "enter alone", "begin trial", "scan alone", "release", "save", "leave"];
   assert.deepEqual(steps, [...alone, "announce", "save told"]);
 });
 

@@ -15,17 +15,18 @@ export interface TrialParts {
 
 /**
  * Lets a suspect be scanned alone. All its bytes are here before that, so that nobody else waits for a source that drips; that the trial
- * begins is durable before an engine sees them.
+ * begins is durable before an engine sees them. It is alone until `turn` is disposed of.
  */
 export function admitAlone(
   { job, beginTrial }: Pick<JobRun, "job" | "beginTrial">,
   { company, hold }: TrialParts,
+  turn: DisposableStack,
 ): NonNullable<InspectOptions["admit"]> {
   return async (bytes, signal) => {
     using undo = new DisposableStack();
     const held = await hold(bytes, signal);
     undo.defer(held.release);
-    undo.defer(await company.enterAlone({ share: shareOf(job), failedTrials: job.failedTrials }, signal));
+    turn.defer(await company.enterAlone({ share: shareOf(job), failedTrials: job.failedTrials }, signal));
     await beginTrial();
     const leaving = undo.move();
     return { bytes: held.read(), leave: () => leaving.dispose() };
