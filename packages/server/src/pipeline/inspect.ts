@@ -4,7 +4,7 @@ import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
 import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
-import { EngineUnavailable } from "../model/faults.ts";
+import { Busy, EngineUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
 import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
@@ -56,7 +56,7 @@ async function inspectInTime(
   try {
     return await inspect(source, stages, { ...others, signal: limit.signal });
   } catch (error) {
-    if (limit.expired && !signal.aborted) return tookTooLong(maxSeconds);
+    if (limit.expired && !signal.aborted && !(error instanceof Busy)) return tookTooLong(maxSeconds);
     throw error;
   }
 }

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { sampleJob } from "../../test/contracts/sample-job.ts";
 import type { ObjectScan } from "../deliver/render.ts";
+import { Busy } from "../model/faults.ts";
 import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobRun } from "../queue/worker.ts";
+import { company } from "../scan/company.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { ObjectSteps } from "./finish-object.ts";
 import type { Stages } from "./inspect.ts";
@@ -120,15 +122,27 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
     };
     return runJob(jobRun, stages, new AbortController().signal);
   };
-  return { steps, saved, run };
+  return { steps, saved, run, trials: stages.trials };
 }
 
-test("a suspect is scanned alone, with all its bytes here, and what it answers for is saved before the engine sees them", async () => {
+test("a suspect is scanned alone, with all its bytes here: what it answers for is saved before, and its report before it leaves", async () => {
   const { callback: _, traceId: __, ...job } = sampleJob();
-  const { steps, run } = tried();
+  const { steps, saved, run } = tried();
   assert.deepEqual(await run(job, true), done);
-  const alone = ["hold", "enter alone", "begin trial", "scan alone", "leave", "release"];
+  assert.deepEqual(saved[0]?.report?.verdict, infected.verdict);
+  const alone = ["hold", "enter alone", "begin trial", "scan alone", "release", "save", "leave"];
   assert.deepEqual(steps, [...alone, "announce", "save told"]);
+});
+
+test("a suspect that waited all its time for its turn is not reported as slow", async () => {
+  const { callback: _, ...job } = sampleJob();
+  const all = company({ headStartMs: 0 });
+  const leave = await all.enterAlone({ share: "other", failedTrials: 0 }, new AbortController().signal);
+  const { steps, run, trials } = tried({ limits: { maxBytes: 100, maxSeconds: 0.05 } });
+  trials.company = all;
+  await assert.rejects(run(job, true), Busy);
+  assert.deepEqual(steps, ["hold", "release"]);
+  leave();
 });
 
 describe("a job about an object", () => {

@@ -60,13 +60,16 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const { job, place, scanSignal } = run;
   const { report } = job;
   if (report) return { kind: "go on", job: { ...job, report } };
+  // Of a suspect, until its report is safe: whoever is next may kill the process, and it would answer for that.
+  using turn = new DisposableStack();
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => {
       const options = { ...stages.limits, place, signal: scanSignal };
       if (!run.suspect) return inspect(job.source, stages.scan, options);
       const { engine } = stages.trials;
-      return inspect(job.source, { ...stages.scan, engine }, { ...options, admit: admitAlone(run, stages.trials) });
+      const admit = admitAlone(run, stages.trials, turn);
+      return inspect(job.source, { ...stages.scan, engine }, { ...options, admit });
     },
     onEngineFault({ message, whileScanning }) {
       run.note({ error: message });
@@ -79,7 +82,7 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
 
   // An object may be deleted next, and could not be scanned again: its report must be safe before that.
   const scanned: ScannedJob = { ...job, source: withoutSecrets(job.source), report: tried.report };
-  if (job.source.kind === "object") await run.save(scanned);
+  if (job.source.kind === "object" || run.suspect) await run.save(scanned);
   return { kind: "go on", job: scanned };
 }
 

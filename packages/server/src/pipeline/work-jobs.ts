@@ -58,7 +58,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
       try {
         return await runJob(run, { ...stages, onEngineAway: () => void waitForEngine() }, signal);
       } catch (error) {
-        // Thrown while the source was slow or before the first POST.
+        // Thrown while the source was slow, before a trial or before the first POST.
         if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
         throw error;
       }

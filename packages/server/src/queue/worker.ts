@@ -7,7 +7,7 @@ import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
-import { onTrial, suspicionOf } from "./suspect.ts";
+import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
 
 /**
  * Takes jobs and runs them, a bounded number at once, and of one share (`shareOf`) only a part of that.
@@ -176,7 +176,7 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   /** Waits, but not longer than until a place is free, which may be for a share that was passed over; or we stop. */
-  async function untilFree(wait: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  async function untilFree(wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     using waiting = firstOf([stopTaking.signal]);
     const end = (): void => waiting.abort();
     whenFree.add(end);
@@ -204,6 +204,7 @@ export function startWorker(options: WorkerOptions): Worker {
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = {};
     let progress = job;
+    let tried = false;
     let leavePlace = leave;
     /** The next place is entered already. */
     const moveTo = (leaveNext: Leave): void => {
@@ -223,6 +224,7 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       suspect,
       async beginTrial() {
+        tried = true;
         // Not as progress: whatever else is written takes it back.
         if (!(await lease.save(onTrial(progress, lease)))) throw new LeaseLost();
       },
@@ -253,16 +255,19 @@ export function startWorker(options: WorkerOptions): Worker {
       return options.run(run, end.signal);
     }
 
+    const settle = (settlement: Settlement): Promise<boolean> =>
+      tried ? settleTrial(lease, settlement, () => pause(PAUSE_MS, end.signal)) : lease.settle(settlement);
+
     const outcome = await tryOrRun()
       .then(
-        async (settlement) => ((await lease.settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
+        async (settlement) => ((await settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
         async (error) => {
           if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
           const stopped = stopScanning.signal.aborted;
           const next = stopped
             ? ({ kind: "again", afterSeconds: 0, job: progress } as const)
             : afterFault(progress, error);
-          await lease.settle(next);
+          await settle(next);
           if (stopped) return { settlement: "put back" };
           return { settlement: next.kind === "buried" ? "buried" : "fault", error: messageOf(error) };
         },
@@ -330,12 +335,13 @@ function words(settlement: Settlement): { settlement: string; after_seconds?: nu
   return { settlement: "done" };
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves to whether it lasted all that time. */
+function pause(ms: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);
-      resolve();
+      resolve(!signal.aborted);
     };
     const timer = setTimeout(end, ms);
     signal.addEventListener("abort", end, { once: true });

@@ -60,6 +60,23 @@ test("a settlement whose answer was lost is not called lost: nobody knows, and t
   assert.deepEqual((await other.browser.list({ limit: 10 })).entries, []);
 });
 
+test("jobs that were taken are handed out, though the connection was cut in the look for more", async () => {
+  await using parts = await twoProcesses();
+  const { proxy, cut, other } = parts;
+  for (let messages = 0, over = false; !over; messages += 1) {
+    assert.ok(messages < 40, "it is always cut");
+    for (const keyDigest of ["one", "two"]) await other.queue.add(sampleJob({ keyDigest }));
+    await cut.queue.counts();
+    // What the server was not asked whole is undone: nobody else knows of a lease.
+    const wasCut = proxy.cutAfter(messages, "client");
+    const leases = await cut.queue.take(5, { held: new Map(), perShare: 2 }).catch(() => []);
+    over = !wasCut();
+    const { entries } = await other.browser.list({ limit: 10, state: "leased" });
+    assert.deepEqual(entries.map(({ id }) => id).sort(), leases.map(({ job }) => job.id).sort(), `cut at ${messages}`);
+    for (const lease of [...leases, ...(await other.queue.take(5))]) await lease.settle(done);
+  }
+});
+
 test("a result and messages that are written in the turn of a settlement are in its transaction", async () => {
   await using parts = await twoProcesses();
   const { proxy, cut, other } = parts;

@@ -159,6 +159,29 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
     };
   }
 
+  /** In rounds, as a share that has fewer than its part leaves the rest to others. */
+  async function takeInto(leases: Lease[], limit: number, shares: HeldShares | undefined): Promise<void> {
+    const held = new Map(shares?.held);
+    for (;;) {
+      const { now, lines } = await openShares(shares && { ...shares, held });
+      if (await careForTime(now)) continue;
+      const left = limit - leases.length;
+      const quotas = divide(
+        left,
+        lines.filter(({ dueAt }) => dueAt <= now),
+        shares?.perShare,
+      );
+      if (quotas.size === 0) return;
+      const { rows, buried } = await leaseSome(quotas);
+      const found = (await Promise.all(rows.map(leaseOf))).filter((lease) => lease !== undefined);
+      leases.push(...found);
+      for (const { job } of found) held.set(shareOf(job), (held.get(shareOf(job)) ?? 0) + 1);
+      if (leases.length === limit) return;
+      // There are no more, or somebody else is at them.
+      if (found.length + buried === 0 || (quotas.size === 1 && lines.length === 1 && buried === 0)) return;
+    }
+  }
+
   async function settle(holder: Holder, settlement: Settlement): Promise<boolean> {
     if (settlement.kind === "done") return sure(await lane.write(writes.finish, holder));
     const held = { ...holder, job: storedJob(settlement.job) };
@@ -189,26 +212,14 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
 
     async take(limit, shares) {
       await sweep();
-      const held = new Map(shares?.held);
       const leases: Lease[] = [];
-      for (;;) {
-        const { now, lines } = await openShares(shares && { ...shares, held });
-        if (await careForTime(now)) continue;
-        const left = limit - leases.length;
-        const quotas = divide(
-          left,
-          lines.filter(({ dueAt }) => dueAt <= now),
-          shares?.perShare,
-        );
-        if (quotas.size === 0) return leases;
-        const { rows, buried } = await leaseSome(quotas);
-        const found = (await Promise.all(rows.map(leaseOf))).filter((lease) => lease !== undefined);
-        leases.push(...found);
-        for (const { job } of found) held.set(shareOf(job), (held.get(shareOf(job)) ?? 0) + 1);
-        if (leases.length === limit) return leases;
-        // There are no more, or somebody else is at them.
-        if (found.length + buried === 0 || (quotas.size === 1 && lines.length === 1 && buried === 0)) return leases;
+      try {
+        await takeInto(leases, limit, shares);
+      } catch (error) {
+        // Those that are leased already are run: left alone, they would look as if their worker had died.
+        if (leases.length === 0) throw error;
       }
+      return leases;
     },
 
     async wait(signal, shares) {
