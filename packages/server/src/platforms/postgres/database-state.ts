@@ -50,7 +50,7 @@ export interface TableState {
 }
 
 const ROUND_TRIPS = 5;
-const HEARD_WITHIN_MS = 1000;
+const HEARD_WITHIN_MS = 3000;
 /** What protects what is written; `full_page_writes` against pages that were written half. */
 const PROTECTIONS = ["fsync", "synchronous_commit", "full_page_writes"];
 const READ_ONLY_TABLES = ["migrations"];
