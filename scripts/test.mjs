@@ -30,10 +30,10 @@ const checks = [
   // Tests do not count: what only they use is no product. Types leave no trace in it.
   ["dead code in the product", bin("knip"), ["--production", "--no-progress", "--exclude", "types"]],
 ];
+// One more than there are cores: many tests wait for leases, limits and servers most of their time.
+const concurrency = availableParallelism() + 1;
 /** @type {typeof checks} */
-const tests = [
-  ["tests", ownNode, ["--test", `--test-concurrency=${availableParallelism()}`, "--test-timeout=180000", ...files]],
-];
+const tests = [["tests", ownNode, ["--test", `--test-concurrency=${concurrency}`, "--test-timeout=180000", ...files]]];
 
 if (only !== "checks") installDebianPackages(testPrograms);
 

@@ -3,7 +3,7 @@ import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-que
 import { pageOf } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
 import { type BrowsedRow, deadLettersSql, openRow } from "./database/browse-sql.ts";
-import type { StoreParts } from "./database/store-parts.ts";
+import { heardAtWrite, type StoreParts } from "./database/store-parts.ts";
 
 /** So that no transaction takes long, however many dead letters there are. */
 const CHANGED_AT_ONCE = 1000;
@@ -12,6 +12,7 @@ export function postgresDeadLetters({
   connections,
   wakeUps,
   sealer,
+  times,
   schema: s,
 }: Omit<StoreParts, "lane">): DeadLetters {
   const list = `${deadLettersSql(s)} WHERE $1::bigint IS NULL OR (buried_at, seq) < ($1, $2::bigint)
@@ -22,7 +23,7 @@ export function postgresDeadLetters({
       INSERT INTO ${s}.jobs (seq, id, submitted_at, since, due_at, share, counts, sealed)
       SELECT seq, id, submitted_at, ${s}.now_ms(), ${s}.now_ms(), share, '{}', sealed FROM gone
     )
-    SELECT count(*) AS count FROM gone`;
+    SELECT count(*) AS count, ${s}.now_ms() AS now FROM gone`;
   const purge = `WITH gone AS (DELETE FROM ${s}.dead_letters WHERE ${chosen} RETURNING 1) SELECT count(*) AS count FROM gone`;
   const expire = `DELETE FROM ${s}.dead_letters WHERE seq IN (SELECT seq FROM ${s}.dead_letters
       WHERE buried_at <= $1 ORDER BY buried_at LIMIT ${CHANGED_AT_ONCE} FOR UPDATE SKIP LOCKED)
@@ -34,7 +35,8 @@ export function postgresDeadLetters({
   }
 
   async function countOf(sql: string, values: readonly unknown[]): Promise<number> {
-    const [found] = await connections.query<{ count: number }>(sql, values);
+    const [found] = await connections.query<{ count: number; now?: number }>(sql, values);
+    if (found?.now !== undefined) heardAtWrite(times, found.now);
     return found?.count ?? 0;
   }
 

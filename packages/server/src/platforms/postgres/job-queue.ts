@@ -12,7 +12,7 @@ import { jobOf, storedJob } from "../shared/stored-job.ts";
 import { UNREADABLE } from "./database/browse-sql.ts";
 import { DatabaseUnavailable } from "./database/database-unavailable.ts";
 import { type Held, type Holder, jobWrites, type Written } from "./database/job-writes.ts";
-import type { StoreParts } from "./database/store-parts.ts";
+import { heardAtWrite, type StoreParts } from "./database/store-parts.ts";
 import {
   countJobs,
   type LeasedRow,
@@ -53,7 +53,7 @@ interface Look {
   lines: ShareLine[];
 }
 
-export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: StoreParts): JobQueue {
+export function postgresQueue({ connections, lane, wakeUps, sealer, times, schema }: StoreParts): JobQueue {
   const writes = jobWrites({ sealer, schema, shareDigest: digestOf });
   const sql = {
     shares: sharesSql(schema),
@@ -62,8 +62,6 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
     rebase: rebaseSql(schema),
     sweep: sweepSql(schema),
   };
-  /** The newest time that the database told us: a clock that is behind it was set back. */
-  let latest = Number.POSITIVE_INFINITY;
   let rebasedAt = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
   const digests = new Map<string, string>();
@@ -96,11 +94,12 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
       begins = new Map(all.map(({ share, dueAt }) => [share, Math.min(dueAt, now)]));
       return { now, lines: all.filter((line) => line.held < (shares?.perShare ?? Number.POSITIVE_INFINITY)) };
     };
-    if (performance.now() - sawAllAt < SEE_ALL_EVERY_MS) {
+    if (performance.now() - sawAllAt < SEE_ALL_EVERY_MS && !times.wroteBack) {
       const found = await look(sql.sharesFrom, [[...begins.keys()], [...begins.values()]]);
       if (found.lines.some(({ dueAt }) => dueAt <= found.now)) return found;
     }
     const asked = performance.now();
+    times.wroteBack = false;
     const found = await look(sql.shares);
     sawAllAt = asked;
     return found;
@@ -111,8 +110,8 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
    * waits its whole length again, from now on; never longer.
    */
   async function careForTime(now: number): Promise<boolean> {
-    const due = now < latest || performance.now() - rebasedAt >= REBASE_EVERY_MS;
-    latest = now;
+    const due = now < times.latest || performance.now() - rebasedAt >= REBASE_EVERY_MS;
+    times.latest = now;
     if (due) {
       sawAllAt = Number.NEGATIVE_INFINITY;
       for (let more = true; more; ) more = (await connections.query<{ more: boolean }>(sql.rebase))[0]?.more ?? false;
@@ -195,7 +194,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
   }
 
   function sure({ written, now }: Written): boolean {
-    latest = Math.max(latest, now);
+    heardAtWrite(times, now);
     if (written !== undefined) return written;
     throw new DatabaseUnavailable(
       "cannot tell whether the job was written: the connection was lost",
@@ -206,7 +205,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, schema }: St
   return {
     async add(job) {
       const { now } = await lane.write(writes.add, { id: job.id, traceId: job.traceId, job: storedJob(job) });
-      latest = Math.max(latest, now);
+      heardAtWrite(times, now);
       wakeUps.jobs.ring();
     },
 

@@ -9,7 +9,7 @@ import { postgresCallbackFailures } from "./callback-failures.ts";
 import { type ConnectionOptions, type Connections, connections } from "./database/connections.ts";
 import { DatabaseUnavailable } from "./database/database-unavailable.ts";
 import { migrate, pendingMigrations } from "./database/migrate.ts";
-import type { StoreParts } from "./database/store-parts.ts";
+import { type StoreParts, toldTimes } from "./database/store-parts.ts";
 import { wakeUps } from "./database/wake-ups.ts";
 import { type BulkWrite, writeLane } from "./database/write-lane.ts";
 import { postgresDeadLetters } from "./dead-letters.ts";
@@ -62,6 +62,7 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     lane,
     wakeUps: wakeUps(ways, { channel: `lazaret_${options.schema}`.slice(0, 63), origin: randomUUID() }),
     sealer: secrets,
+    times: toldTimes(),
     schema,
   };
   const writeAgain: BulkWrite<undefined, undefined> = {
