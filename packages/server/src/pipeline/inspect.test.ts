@@ -159,6 +159,17 @@ describe("a scan with a time limit", () => {
     assert.equal(scanned, 1);
   });
 
+  test("without end has no limit", async () => {
+    const late = (async function* () {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      yield Buffer.from("one");
+    })();
+    const slow = { kind: "upload", bytes: late } as const;
+    const stages: Stages = { open: async () => slow, engine: engine(clean), now: () => 0 };
+    const options = { maxBytes: 100, maxSeconds: Number.POSITIVE_INFINITY, signal: never };
+    assert.deepEqual((await inspect(slow, stages, options)).verdict, clean);
+  });
+
   test("that is given up before is given up, and not reported as late", async () => {
     const stages: Stages = { open: async () => source, engine: engine(clean), now: () => 0 };
     const stopped = AbortSignal.abort(new Error("we stop"));

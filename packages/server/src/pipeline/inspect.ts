@@ -40,8 +40,8 @@ export interface InspectOptions {
  * too; only faults are thrown.
  */
 export async function inspect(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
-  const { maxSeconds } = options;
-  if (maxSeconds !== undefined) return inspectInTime(source, stages, { ...options, maxSeconds });
+  const { maxSeconds = Number.POSITIVE_INFINITY } = options;
+  if (Number.isFinite(maxSeconds)) return inspectInTime(source, stages, { ...options, maxSeconds });
   const report = await inspectBytes(source, stages, options);
   stages.onScanned?.();
   return report;
