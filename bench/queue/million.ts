@@ -149,7 +149,8 @@ export function jobAt(index: number): Job {
   return {
     id: newJobId(),
     submittedAt: Date.now(),
-    keyDigest: `key ${index % KEYS}`,
+    tenant: `tenant-${index % KEYS}`,
+    key: "key-1",
     customData: `order ${index}`,
     source: { kind: "url", url: "https://files.example/reports/q3.pdf", headers: {} },
     ...(index % TRACED === 0

@@ -18,8 +18,8 @@ export const open: OpenQueue = async (url) => {
         jobsAtOnce,
         deliveriesAtOnce: jobsAtOnce,
         log: Object.assign((event: LogEvent) => event === "job" && onDone(), { error: console.error, debug() {} }),
-        async run({ job: { id: jobId, traceId = "", submittedAt } }) {
-          await store.results.keep({ traceId, jobId, submittedAt }, REPORT);
+        async run({ job: { id: jobId, tenant, traceId = "", submittedAt } }) {
+          await store.results.keep({ tenant, traceId, jobId, submittedAt }, REPORT);
           return { kind: "done" };
         },
       });

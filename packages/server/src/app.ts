@@ -13,6 +13,7 @@ import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
+import { filesThisMonth } from "./pipeline/usage-count.ts";
 import { api } from "./receive/api.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
@@ -91,7 +92,7 @@ export async function startService(
     ...scanning,
     submit: jobs.submit,
     scanNow: scanNowOf(settings, scanning, options),
-    scansThisMonth: scanning.usage.thisMonth,
+    scansThisMonth: filesThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
       const others = metricsOfOthers(await measured.text("own"));

@@ -5,6 +5,7 @@ import type { PublicKeys } from "./deliver/signing-keys.ts";
 import { type Log, log } from "./log.ts";
 import { outboundGuards } from "./net/address-guard.ts";
 import { KEYS_EVERY_MS } from "./pipeline/limits.ts";
+import { filesThisMonth } from "./pipeline/usage-count.ts";
 import { newJobId } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { submitJob } from "./receive/async-routes.ts";
@@ -60,7 +61,7 @@ export async function startAsyncApi(
     guard,
     callbackGuard,
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
-    scansThisMonth: platform.usage.thisMonth,
+    scansThisMonth: filesThisMonth(platform.usage),
     publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
     metrics: async () => "",
     readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),

@@ -4,6 +4,7 @@ import type { GuardResult } from "../guard/guard-bucket.ts";
 import { type GuardRun, guardRun, untilSent } from "../guard/guard-run.ts";
 import { scanObject } from "../guard/scan-object.ts";
 import type { Log } from "../log.ts";
+import { nobodysAccount } from "../model/job.ts";
 import { inspect } from "../pipeline/inspect.ts";
 import { jobLimits } from "../pipeline/limits.ts";
 import type { Settings } from "../settings.ts";
@@ -28,7 +29,7 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
   const limits = jobLimits(settings);
   const onQueueAway = (error: Error): void => log.error("queue", { error: error.message });
   const scan = scanObject({
-    inspect: (source, signal) => inspect(source, stages, { ...limits, signal }),
+    inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
     objects: scanning.objectSteps,
     onEngineAway: (error) => log.error("engine", { error: error.message }),
     onQueueAway,

@@ -1,6 +1,7 @@
 import { type Installation, latestAddOns } from "@lazaret/contract";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import { objectAddress } from "../fetch/object-reader.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { asyncHandlers, type SubmitJob } from "../receive/async-routes.ts";
@@ -22,7 +23,7 @@ export interface RouteParts extends ServiceHandlersOptions {
   guard: AddressGuard;
   callbackGuard: AddressGuard;
   submit: SubmitJob;
-  scansThisMonth(): Promise<number>;
+  scansThisMonth(tenant: string): Promise<number>;
   publicKeys(): Promise<PublicKeys | undefined>;
   /** Undefined where files are not scanned while the request waits, such as in a function: it has no folders either. */
   scanNow?: ScanNow;
@@ -33,7 +34,7 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
   const { platform, objects, guard, callbackGuard, scanNow } = parts;
   const { downloads, allowHttpCallbacks, monthlyQuota } = settings;
   const installation = installationOf(settings);
-  const { tenantId } = platform;
+  const tenantIdOf = (tenant: string): string => (tenant === DEFAULT_TENANT ? platform.tenantId : tenant);
   const checks = { checkDestination: guard.checkUrl, checkObject: objects.problemWith };
   const checkLink = scanNow && objects.checkLink;
   const handlers = {
@@ -42,7 +43,7 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
       checkCallback: callbackGuard.checkUrl,
       objectAddress: objectAddress(objects),
       allowHttpCallbacks,
-      tenantId,
+      tenantIdOf,
       submit: parts.submit,
       installation,
       downloads,
@@ -50,7 +51,7 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
     }),
     ...(scanNow && syncHandlers({ ...checks, downloads, scanNow })),
     ...familyHandlers({
-      tenantId,
+      tenantIdOf,
       scansThisMonth: parts.scansThisMonth,
       monthlyQuota,
       callbackFailures: platform.callbackFailures.list,

@@ -20,7 +20,7 @@ export interface CallbackFailure {
 export interface CallbackFailures {
   /** Durable when it resolves. The same job again changes nothing. Throws `QueueUnavailable`. */
   record(failure: FailedCallback): Promise<void>;
-  /** Newest first. Undefined for a cursor that is none of ours. Throws `QueueUnavailable`. */
+  /** Those of one tenant, newest first. Undefined for a cursor that is none of ours. Throws `QueueUnavailable`. */
   list(options: FailuresQuery): Promise<FailedCallbacks | undefined>;
 }
 
@@ -28,6 +28,7 @@ export interface CallbackFailures {
 export const FAILURES_KEPT_MS: number = 30 * 86_400_000;
 
 export interface FailedCallback {
+  tenant: string;
   /** The job's. */
   id: string;
   /** Milliseconds since 1970. */
@@ -39,6 +40,7 @@ export interface FailedCallback {
 }
 
 interface FailuresQuery {
+  tenant: string;
   /** Without its query. */
   callbackUrl?: string;
   /** `next` of the page before. */

@@ -89,6 +89,7 @@ export function findingsMessage({ object, report, action, ...job }: ObjectScan):
 /** A callback that finally failed, as it is kept: for people, who have no use for the secrets in queries. */
 export function failedCallback(job: Job, failure: CallbackFailure, failedAt: number): FailedCallback {
   return {
+    tenant: job.tenant,
     id: job.id,
     failedAt,
     downloadUrl: shown(addressOf(job.source)),

@@ -1,7 +1,8 @@
 import type { Report } from "../model/report.ts";
+import type { Trace } from "../model/tenant.ts";
 
 /**
- * Results for polling, kept 24 hours. A trace id belongs to its newest submission: until that one is finished there is
+ * Results for polling, kept 24 hours, each tenant's apart. A trace id belongs to its newest submission: until that one is finished there is
  * no result, and an older job that finishes late changes nothing. The newest is the last that was added to the queue,
  * whatever the clock said. Each adapter passes test/contracts/result-store.ts.
  */
@@ -15,12 +16,11 @@ export interface ResultStore {
    * Undefined while unfinished, unknown, or older than 24 hours, whether or not anything swept it. Throws
    * `QueueUnavailable`.
    */
-  find(traceId: string): Promise<Report | undefined>;
+  find(trace: Trace): Promise<Report | undefined>;
 }
 
 /** A job that is polled for. */
-export interface TracedJob {
-  traceId: string;
+export interface TracedJob extends Trace {
   jobId: string;
   submittedAt: number;
 }

@@ -7,6 +7,10 @@ import { type ObjectRef, withoutQuery } from "./source.ts";
  * or may be.
  */
 export interface JobCard {
+  /** Undefined in what an older version kept. */
+  tenant?: string;
+  /** The name of the key. */
+  key?: string;
   traceId?: string;
   source: SourceCard;
   callback?: { url: string; headerNames: readonly string[] };
@@ -24,9 +28,11 @@ export interface JobCard {
 type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
 
 export function jobCard(job: Job): JobCard {
-  const { traceId, customData, callback, report, action } = job;
+  const { tenant, key, traceId, customData, callback, report, action } = job;
   const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials } = job;
   return {
+    tenant,
+    ...(key !== "" && { key }),
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
     ...(callback && { callback: { url: withoutQuery(callback.url), headerNames: Object.keys(callback.headers) } }),

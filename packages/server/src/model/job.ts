@@ -1,5 +1,6 @@
 import type { Report } from "./report.ts";
 import type { ObjectSource, UrlSource } from "./source.ts";
+import { type Account, DEFAULT_TENANT, type Trace } from "./tenant.ts";
 
 /** Where the bytes of a queued file are. Unlike an upload it can be opened again. */
 export type JobSource = UrlSource | ObjectSource;
@@ -8,13 +9,11 @@ export type JobSource = UrlSource | ObjectSource;
 export type ObjectAction = "delete" | "tag" | "no";
 
 /** Work we accepted and owe an answer for. Everything it needs to run, and what it has achieved so far. */
-export interface Job {
+export interface Job extends Account {
   /** Random, ours; the same in all tries, also on the wire as X-Delivery-Id. */
   id: string;
   /** Milliseconds since 1970. */
   submittedAt: number;
-  /** SHA-256 of the API key that submitted it, in hex. */
-  keyDigest: string;
   traceId?: string;
   /** Passed through unchanged, lone surrogates and NUL included. */
   customData?: string;
@@ -48,7 +47,7 @@ export interface Job {
 export type ScannedJob = Job & { report: Report };
 
 /** What was asked for, and by whom. */
-export type Submission = Pick<Job, "source" | "keyDigest" | "traceId" | "customData" | "callback">;
+export type Submission = Pick<Job, "source" | keyof Account | "traceId" | "customData" | "callback">;
 
 /** A job as it begins. */
 export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {
@@ -66,9 +65,17 @@ export const noFailures = {
   lostLeases: 0,
 } satisfies Partial<Job>;
 
-/** On whose account it runs: places are shared out between accounts, whatever jobs each has waiting. */
-export function shareOf(job: Pick<Job, "keyDigest">): string {
-  return job.keyDigest;
+/** Of a job that was kept before there were tenants, or that nobody with a key asked for. */
+export const nobodysAccount: Account = { tenant: DEFAULT_TENANT, key: "" };
+
+/** Places are shared out between tenants, whatever jobs each has waiting. */
+export function shareOf({ tenant }: Pick<Job, "tenant">): string {
+  return tenant;
+}
+
+/** What it is polled by. */
+export function traceOf({ tenant, traceId }: Pick<Job, "tenant" | "traceId">): Trace | undefined {
+  return traceId === undefined ? undefined : { tenant, traceId };
 }
 
 export interface Callback {

@@ -143,19 +143,27 @@ describe("a scan with a time limit", () => {
   const source: UploadSource = { kind: "upload", bytes: silent };
 
   test("that is not done by then is not scannable, which is a report and no fault; it counts as no scan", async () => {
+    const account = { tenant: "shop", key: "web" };
     let scanned = 0;
     const stages: Stages = {
       open: async () => source,
       engine: engine(clean),
       now: () => 0,
-      onScanned: () => scanned++,
+      onScanned(whose, bytes) {
+        assert.deepEqual([whose, bytes], [account, 3]);
+        scanned += 1;
+      },
     };
-    const report = await inspect(source, stages, { maxBytes: 100, maxSeconds: 0.02, signal: never });
+    const report = await inspect(source, stages, { account, maxBytes: 100, maxSeconds: 0.02, signal: never });
     const verdict = { kind: "unscannable", finding: "scanner:timeout", detail: "not done within 0.02 s" };
     assert.deepEqual(report, { verdict, sizeBytes: 0, downloadSeconds: 0.02, scanSeconds: 0 });
     assert.equal(scanned, 0);
     const bytes = { kind: "upload", bytes: chunks("one") } as const;
-    await inspect(bytes, { ...stages, open: async () => bytes }, { maxBytes: 100, maxSeconds: 60, signal: never });
+    await inspect(
+      bytes,
+      { ...stages, open: async () => bytes },
+      { account, maxBytes: 100, maxSeconds: 60, signal: never },
+    );
     assert.equal(scanned, 1);
   });
 
@@ -180,7 +188,10 @@ describe("a scan with a time limit", () => {
     const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
     const bytes = { kind: "upload", bytes: chunks("one") } as const;
     const stages: Stages = { open: async () => bytes, engine: failing, now: () => 0 };
-    await assert.rejects(inspect(bytes, stages, { maxBytes: 100, maxSeconds: 60, signal: never }), EngineUnavailable);
+    await assert.rejects(
+      inspect(bytes, stages, { maxBytes: 100, maxSeconds: 60, signal: never }),
+      EngineUnavailable,
+    );
   });
 });
 

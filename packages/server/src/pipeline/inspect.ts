@@ -7,6 +7,7 @@ import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, EngineUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
 import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
+import type { Account } from "../model/tenant.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
 import type { Engine } from "../scan/engine.ts";
@@ -20,11 +21,13 @@ export interface Stages {
   now(): number;
   /** Bytes per second that a source must bring for a scan with a `place`; 0 for any. */
   minRate?: number;
-  /** Called for every scan that came to a report in time. */
-  onScanned?(): void;
+  /** Called for every scan that came to a report in time, on somebody's account. */
+  onScanned?(account: Account, bytes: number): void;
 }
 
 export interface InspectOptions {
+  /** On whose account it is; nobody's where it is not counted. */
+  account?: Account;
   maxBytes: number;
   /** What is not done by then is reported as not scannable. */
   maxSeconds?: number;
@@ -43,7 +46,7 @@ export async function inspect(source: Source, stages: Stages, options: InspectOp
   const { maxSeconds = Number.POSITIVE_INFINITY } = options;
   if (Number.isFinite(maxSeconds)) return inspectInTime(source, stages, { ...options, maxSeconds });
   const report = await inspectBytes(source, stages, options);
-  stages.onScanned?.();
+  if (options.account) stages.onScanned?.(options.account, report.sizeBytes);
   return report;
 }
 

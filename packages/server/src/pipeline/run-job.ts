@@ -3,7 +3,7 @@ import type { CallbackSender } from "../deliver/callback.ts";
 import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import { failedCallback } from "../deliver/render.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
-import type { JobSource, ScannedJob } from "../model/job.ts";
+import { type JobSource, type ScannedJob, traceOf } from "../model/job.ts";
 import { noteOf } from "../model/report.ts";
 import { done, type Settlement } from "../model/settlement.ts";
 import type { JobRun } from "../queue/worker.ts";
@@ -65,7 +65,7 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => {
-      const options = { ...stages.limits, place, signal: scanSignal };
+      const options = { ...stages.limits, account: job, place, signal: scanSignal };
       if (!run.suspect) return inspect(job.source, stages.scan, options);
       const { engine } = stages.trials;
       const admit = admitAlone(run, stages.trials, turn);
@@ -118,8 +118,9 @@ async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Prom
 }
 
 /** For polling, which is by the trace id. */
-async function keep({ id: jobId, traceId, submittedAt, report }: ScannedJob, stages: JobStages): Promise<void> {
-  if (traceId !== undefined) await stages.results.keep({ traceId, jobId, submittedAt }, report);
+async function keep(job: ScannedJob, stages: JobStages): Promise<void> {
+  const trace = traceOf(job);
+  if (trace) await stages.results.keep({ ...trace, jobId: job.id, submittedAt: job.submittedAt }, job.report);
 }
 
 /** One invocation, and what follows when it fails. */

@@ -1,6 +1,7 @@
 import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
+import type { Account } from "../model/tenant.ts";
 import { type AdmissionOptions, admission } from "../scan/admission.ts";
 import { finishScanNow, type ObjectSteps } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
@@ -11,19 +12,20 @@ export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" |
 }
 
 /** Ends with `stop`, which it aborts itself when the scan loses its place. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-export type SynchronousScan = (source: Source, keyDigest: string, stop: AbortController) => Promise<Report>;
+export type SynchronousScan = (source: Source, account: Account, stop: AbortController) => Promise<Report>;
 
 /** Scans whose results somebody waits for: so many at once, the next ones in a line. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { stages, objects, ...admitted } = options;
   const line = admission(admitted);
-  return async (source, keyDigest, stop) => {
+  return async (source, account, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
-    const place = line.join(keyDigest, (reason) => stop.abort(reason));
+    const place = line.join(account.tenant, (reason) => stop.abort(reason));
     try {
       const report = await inspect(source, stages, {
         maxBytes: SYNC_MAX_FILE_BYTES,
+        account,
         signal,
         admit: (bytes) => place.admit(bytes, signal),
       });

@@ -18,7 +18,7 @@ export interface Platform {
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
   bookmarks: Bookmarks;
-  /** The same as long as the installation is. */
+  /** That of the default tenant: the same as long as the installation is. */
   tenantId: string;
   topic: FindingsTopic;
   eventBus: EventBus;

@@ -203,16 +203,16 @@ test("one share cannot take the spare places, and is told to the queue as full",
   const { queue } = queueOf(0);
   const asked: { limit: number; held: number | undefined }[] = [];
   const mine = sampleJob();
-  const others = sampleJob({ keyDigest: "another" });
+  const others = sampleJob({ tenant: "another" });
   const waiting = [mine, mine, mine, others];
   const run = new Set<string>();
   const choosing: JobQueue = {
     ...queue,
     async take(limit, shares) {
-      const held = shares?.held.get(mine.keyDigest);
+      const held = shares?.held.get(mine.tenant);
       asked.push({ limit, held });
       const full = (held ?? 0) >= (shares?.perShare ?? 0);
-      const next = waiting.findIndex(({ keyDigest }) => !full || keyDigest !== mine.keyDigest);
+      const next = waiting.findIndex(({ tenant }) => !full || tenant !== mine.tenant);
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (!job) return [];
       return [{ job, attempt: 1, extend: async () => true, save: async () => true, settle: async () => true }];
@@ -221,7 +221,7 @@ test("one share cannot take the spare places, and is told to the queue as full",
   const { worker } = workerOn(
     choosing,
     ({ job, scanSignal }) => {
-      run.add(job.keyDigest);
+      run.add(job.tenant);
       return untilAborted(scanSignal);
     },
     { jobsAtOnce: 2, spareJobs: 1 },

@@ -1,4 +1,5 @@
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
+import type { Account } from "../model/tenant.ts";
 import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
@@ -11,6 +12,7 @@ export interface ApiOptions {
   wrongKeys?: WrongKeys;
 }
 
+const nobody: Account = { tenant: "", key: "" };
 const STORE_AWAY = { message: "the store of this installation cannot be reached", hint: "try again" };
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
@@ -39,7 +41,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   }
 
   /** A right key is known at once. */
-  function keyOf(request: ApiRequest): string | Promise<never> {
+  function accountOf(request: ApiRequest): Account | Promise<never> {
     try {
       return auth.check(request.headers);
     } catch (error) {
@@ -65,13 +67,13 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
-      const key = route.open ? "" : keyOf(request);
-      const keyDigest = typeof key === "string" ? key : await key;
+      const known = route.open ? nobody : accountOf(request);
+      const account = known instanceof Promise ? await known : known;
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
-      const answer = await route.handle(request, { keyDigest, dialect: route.dialect ?? "spec" });
+      const answer = await route.handle(request, { account, dialect: route.dialect ?? "spec" });
       const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
       return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {

@@ -11,6 +11,7 @@ import {
 import { type Job, newJob, type Submission } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
+import type { Trace } from "../model/tenant.ts";
 import { checkBody, readJsonObject } from "./body/json-body.ts";
 import { requireFeatures } from "./body/required-features.ts";
 import {
@@ -40,7 +41,7 @@ export interface AsyncHandlersOptions extends ReplyRules {
   /** Where an object can be read, without what lets one in: callbacks say it. */
   objectAddress(object: ObjectRef): Promise<string>;
   /** Undefined while unfinished, unknown, or older than 24 hours. */
-  findResult(traceId: string): Promise<Report | undefined>;
+  findResult(trace: Trace): Promise<Report | undefined>;
 }
 
 export const RESULT_PATH = "/api/v1/scan/async/result";
@@ -126,8 +127,8 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const body = checkBody<AsyncDownloadRequest>(await readJsonObject(request), asyncDownloadSchema);
       requireFeatures({ endpoint: "download", body }, options.installation);
       const source = urlSource(body, options.checkDestination);
-      const reply = replyOptions(body, options, caller.dialect);
-      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
+      const reply = replyOptions(body, options, caller);
+      const job = await options.submit({ source, ...caller.account, ...reply });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -135,15 +136,15 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
       requireFeatures({ endpoint: "objstore", body }, options.installation);
       const source = objectSource(body, options.checkObject);
-      const reply = replyOptions(body, options, caller.dialect);
+      const reply = replyOptions(body, options, caller);
       if (reply.callback) source.address = await options.objectAddress(source);
-      const job = await options.submit({ source, keyDigest: caller.keyDigest, ...reply });
+      const job = await options.submit({ source, ...caller.account, ...reply });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
-    async asyncResult(request) {
+    async asyncResult(request, { account: { tenant } }) {
       requireFeatures({ endpoint: "result" }, options.installation);
-      const report = await options.findResult(traceIdOf(request));
+      const report = await options.findResult({ tenant, traceId: traceIdOf(request) });
       if (report) return { status: 200, json: fitAsyncResult(renderResult(report), options.installation) };
       throw new Problem(404, "not_found", {
         message: "there is no result for this trace_id",

@@ -1,14 +1,15 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { type Account, DEFAULT_TENANT } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
 
 /** An offered key's digest is compared with every accepted one, and in full, so that timing gives nothing away. */
 export interface BearerAuth {
   /**
-   * The digest of the accepted secret that the request carries, in hex: as `Authorization: Bearer`, or as `x-api-key` in the
-   * other dialect. Throws the 401 problem when it carries none.
+   * On whose account the request is, by the secret that it carries: as `Authorization: Bearer`, or as `x-api-key` in the
+   * other dialect. Throws the 401 problem when it carries none that is accepted.
    */
-  check(headers: Readonly<Record<string, string | undefined>>): string;
+  check(headers: Readonly<Record<string, string | undefined>>): Account;
   /** From now on these are the keys. */
   change(apiKeys: readonly string[]): void;
 }
@@ -19,15 +20,15 @@ const MOST_REMEMBERED = 256;
 export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
   let accepted = apiKeys.map(digest);
   /**
-   * Headers with a right key, and its digest. To find one takes as long for every wrong key: it is looked up by a hash with a
+   * Headers with a right key, and whose it is. To find one takes as long for every wrong key: it is looked up by a hash with a
    * seed of this process, and compared with a header of the same hash only. Wrong ones are not remembered.
    */
-  const remembered = new Map<string, string>();
+  const remembered = new Map<string, Account>();
 
-  function isAccepted(offered: Buffer): boolean {
-    let matches = 0;
-    for (const key of accepted) matches += timingSafeEqual(key, offered) ? 1 : 0;
-    return matches > 0;
+  function accountOf(offered: Buffer): Account | undefined {
+    let found = 0;
+    for (const [index, key] of accepted.entries()) found = timingSafeEqual(key, offered) ? index + 1 : found;
+    return found === 0 ? undefined : { tenant: DEFAULT_TENANT, key: `key-${found}` };
   }
 
   return {
@@ -36,7 +37,7 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
       if (known !== undefined) return known;
       const bearer = /^bearer +([\x21-\x7e]+)$/i.exec(authorization?.trim() ?? "")?.[1];
       const offered = [bearer, apiKey?.trim() || undefined].filter((key) => key !== undefined).map(digest);
-      const found = offered.find(isAccepted)?.toString("hex");
+      const found = offered.map(accountOf).find((account) => account !== undefined);
       if (found !== undefined) {
         const isBearer = apiKey === undefined && authorization !== undefined;
         if (isBearer && remembered.size < MOST_REMEMBERED) remembered.set(authorization, found);

@@ -4,14 +4,15 @@ import { badRequest } from "./problem.ts";
 import type { Endpoint, Handle } from "./route.ts";
 
 export interface FamilyHandlersOptions {
-  /** A stable id of the installation. */
-  tenantId: string;
-  /** Files scanned in this calendar month. */
-  scansThisMonth(): Promise<number>;
+  /** A stable id: of the default tenant that of the installation, of others their name. */
+  tenantIdOf(tenant: string): string;
+  /** Files of a tenant scanned in this calendar month. */
+  scansThisMonth(tenant: string): Promise<number>;
   /** Shown as the quota; nothing is refused beyond it. */
   monthlyQuota: number;
-  /** Callbacks that finally failed, newest first. Undefined for a cursor that is none. */
+  /** Callbacks of a tenant that finally failed, newest first. Undefined for a cursor that is none. */
   callbackFailures(options: {
+    tenant: string;
     callbackUrl?: string;
     cursor?: string;
     limit: number;
@@ -40,7 +41,7 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
   whoami: {
     doc: {
       group: "Other dialect",
-      summary: "The id of this installation",
+      summary: "The tenant of the key",
       description: "JSON: `tenantId`.",
       success: { status: 200, description: "The id." },
       errors: { 401: ["invalid_api_key"] },
@@ -77,17 +78,18 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
 
 export function familyHandlers(options: FamilyHandlersOptions): Record<FamilyEndpoint, Handle> {
   return {
-    whoami: async () => ({ status: 200, json: { tenantId: options.tenantId } }),
-    usage: async () => ({
+    whoami: async (_, { account }) => ({ status: 200, json: { tenantId: options.tenantIdOf(account.tenant) } }),
+    usage: async (_, { account }) => ({
       status: 200,
       json: {
-        credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth())),
+        credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth(account.tenant))),
         quota: { limit: options.monthlyQuota, period: "MONTH" },
       },
     }),
-    async callbackFailures({ query }) {
+    async callbackFailures({ query }, { account: { tenant } }) {
       const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
       const page = await options.callbackFailures({
+        tenant,
         limit: PAGE,
         ...(callbackUrl !== null && { callbackUrl: withoutQuery(callbackUrl) }),
         ...(cursor !== null && { cursor }),

@@ -1,4 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
+import type { Account } from "../model/tenant.ts";
 import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
 
 /** What an endpoint says of itself. Where it is, and where there is one, is in routes.ts. */
@@ -37,9 +38,9 @@ export interface Route extends PlacedEndpoint {
 export type Handle = (request: ApiRequest, caller: Caller) => Promise<Answer>;
 
 /** Who asks, and in which dialect. */
-interface Caller {
-  /** The digest of the key that the request carries; empty on open endpoints. */
-  keyDigest: string;
+export interface Caller {
+  /** On whose account; nobody's on open endpoints. */
+  account: Account;
   dialect: Dialect;
 }
 

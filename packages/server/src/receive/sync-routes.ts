@@ -10,6 +10,7 @@ import {
 } from "@lazaret/contract";
 import { noteOf, type Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
+import type { Account } from "../model/tenant.ts";
 import { checkBody, readJsonObject } from "./body/json-body.ts";
 import {
   type CheckDestination,
@@ -120,39 +121,39 @@ export function syncHandlers({
   downloads,
 }: SyncHandlersOptions): Record<SyncEndpoint, Handle> {
   return {
-    async syncDownload(request, { keyDigest }) {
+    async syncDownload(request, { account }) {
       if (!downloads) throw downloadsDisabled();
       const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
-      return scanNow(request, { keyDigest, source: urlSource(body, checkDestination) });
+      return scanNow(request, { account, source: urlSource(body, checkDestination) });
     },
-    syncBinary: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: binaryUpload(request) }),
-    syncForm: async (request, { keyDigest }) => scanNow(request, { keyDigest, source: formUpload(request) }),
-    async syncObject(request, { keyDigest }) {
+    syncBinary: async (request, { account }) => scanNow(request, { account, source: binaryUpload(request) }),
+    syncForm: async (request, { account }) => scanNow(request, { account, source: formUpload(request) }),
+    async syncObject(request, { account }) {
       const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-      return scanNow(request, { keyDigest, source: objectSource(body, checkObject) });
+      return scanNow(request, { account, source: objectSource(body, checkObject) });
     },
   };
 }
 
 export interface ScanNowOptions {
   /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-  scan(source: Source, keyDigest: string, stop: AbortController): Promise<Report>;
+  scan(source: Source, account: Account, stop: AbortController): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
   installation: Installation;
 }
 
-export type ScanNow = (request: ApiRequest, wanted: { source: Source; keyDigest: string }) => Promise<Answer>;
+export type ScanNow = (request: ApiRequest, wanted: { source: Source; account: Account }) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
 export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
-  return async (request, { source, keyDigest }) => {
+  return async (request, { source, account }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, keyDigest, stop);
+      const report = await scan(source, account, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };

@@ -7,7 +7,7 @@ import { type AwsStores, startAws } from "../support/aws/aws-stores.ts";
 import { type Fault, type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { added, takeOne } from "./job-queue.ts";
-import { cleanReport, sampleJob } from "./sample-job.ts";
+import { cleanReport, sampleJob, traced } from "./sample-job.ts";
 
 const servers = await startAws();
 atTheEnd(() => servers[Symbol.asyncDispose]());
@@ -147,14 +147,14 @@ for (const code of ["InternalError", undefined]) {
 test("a submission that is refused does not hide the result of the one before it", async () => {
   await using faulty = await faultyStores();
   const { stores, sqs } = faulty;
-  const first = { traceId: "a", jobId: "first", submittedAt: 1 };
+  const first = { ...traced("a"), jobId: "first", submittedAt: 1 };
   await stores.queue.add(sampleJob({ id: "first", traceId: "a" }));
   await stores.results.keep(first, cleanReport);
   for (const fault of [broken, { kind: "answer lost" }] as const) {
     sqs.fault = always("SendMessageBatch", fault);
     const job = sampleJob({ traceId: "a" });
     await assert.rejects(stores.queue.add(job), QueueUnavailable);
-    assert.deepEqual(await stores.results.find("a"), cleanReport);
+    assert.deepEqual(await stores.results.find(traced("a")), cleanReport);
   }
 });
 
@@ -325,8 +325,8 @@ test("nothing can be asked of services that are down, and all of it says so", as
     () => stores.deadLetters.list({ limit: 1 }),
     () => stores.deadLetters.redrive("all"),
     () => stores.browser.list({ limit: 1 }),
-    () => stores.results.find("a"),
-    () => stores.results.keep({ traceId: "a", jobId: "b", submittedAt: 1 }, cleanReport),
+    () => stores.results.find(traced("a")),
+    () => stores.results.keep({ ...traced("a"), jobId: "b", submittedAt: 1 }, cleanReport),
   ]) {
     await assert.rejects(asked(), QueueUnavailable);
   }

@@ -6,7 +6,7 @@ import { type Lease, MAX_ATTEMPTS } from "../../src/queue/job-queue.ts";
 import { type AwsStores, startAws } from "../support/aws/aws-stores.ts";
 import { faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";
-import { cleanReport } from "./sample-job.ts";
+import { cleanReport, traced } from "./sample-job.ts";
 
 const servers = await startAws();
 atTheEnd(() => servers[Symbol.asyncDispose]());
@@ -82,8 +82,8 @@ test("a job with a trace id can be asked for, though it came by the queue", asyn
   assert.ok(lease);
   const { id: jobId, submittedAt, traceId, customData } = lease.job;
   assert.deepEqual([traceId, customData], ["order-1", "x"]);
-  await stores.results.keep({ traceId: "order-1", jobId, submittedAt }, cleanReport);
-  assert.deepEqual(await stores.results.find("order-1"), cleanReport);
+  await stores.results.keep({ ...traced("order-1"), jobId, submittedAt }, cleanReport);
+  assert.deepEqual(await stores.results.find(traced("order-1")), cleanReport);
 });
 
 test("what cannot be understood is buried with the reason, and others go on", async () => {

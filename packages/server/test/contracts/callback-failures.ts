@@ -3,19 +3,21 @@ import { randomUUID } from "node:crypto";
 import { describe, test } from "node:test";
 import type { FailedCallback } from "../../src/deliver/callback-failures.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
+import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import { oddText } from "./sample-job.ts";
 import type { Platform, Stores } from "./stores.ts";
 
 const DAY = 86_400;
 const KEPT = 30 * DAY;
 const receiver = "https://receiver.example/scans";
+const tenant = DEFAULT_TENANT;
 
 /** What every `CallbackFailures` does. */
 export function callbackFailuresContract({ name, make, toldClock }: Platform): void {
   describe(`the callback failures of ${name}`, () => {
     test("there are none to begin with", async () => {
       await using stores = await make();
-      assert.deepEqual(await stores.callbackFailures.list({ limit: 10 }), { failures: [], next: undefined });
+      assert.deepEqual(await stores.callbackFailures.list({ tenant, limit: 10 }), { failures: [], next: undefined });
     });
 
     test("what was recorded is listed, with every character as it was, also after a crash", async () => {
@@ -37,7 +39,7 @@ export function callbackFailuresContract({ name, make, toldClock }: Platform): v
       const seen: FailedCallback[] = [];
       let cursor: string | undefined;
       do {
-        const page = await stores.callbackFailures.list({ limit: 3, ...(cursor !== undefined && { cursor }) });
+        const page = await stores.callbackFailures.list({ tenant, limit: 3, ...(cursor !== undefined && { cursor }) });
         assert.ok(page && page.failures.length <= 3);
         seen.push(...page.failures);
         cursor = page.next;
@@ -49,7 +51,7 @@ export function callbackFailuresContract({ name, make, toldClock }: Platform): v
     test("a page that holds all has no next", async () => {
       await using stores = await make();
       await recordMany(stores, 3);
-      const page = await stores.callbackFailures.list({ limit: 3 });
+      const page = await stores.callbackFailures.list({ tenant, limit: 3 });
       assert.deepEqual([page?.failures.length, page?.next], [3, undefined]);
     });
 
@@ -62,19 +64,44 @@ export function callbackFailuresContract({ name, make, toldClock }: Platform): v
         await stores.callbackFailures.record(failure);
         if (count % 3 === 0) mine.unshift(failure);
       }
-      const first = await stores.callbackFailures.list({ limit: 2, callbackUrl });
+      const first = await stores.callbackFailures.list({ tenant, limit: 2, callbackUrl });
       assert.ok(first?.next !== undefined);
-      const second = await stores.callbackFailures.list({ limit: 2, callbackUrl, cursor: first.next });
+      const second = await stores.callbackFailures.list({ tenant, limit: 2, callbackUrl, cursor: first.next });
       assert.deepEqual([...first.failures, ...(second?.failures ?? [])], mine);
       assert.equal(second?.next, undefined);
       assert.deepEqual(await listed(stores, { callbackUrl: "https://nobody.example/" }), []);
+    });
+
+    test("a tenant sees its own, page by page, also by a cursor of another", async () => {
+      await using stores = await make();
+      const all = Array.from({ length: 9 }, (_, index) => ({
+        ...failureAt(stores, index),
+        tenant: ["shop", "shop-2", tenant][index % 3] ?? "",
+      }));
+      for (const each of all) await stores.callbackFailures.record(each);
+      const of = (name: string): FailedCallback[] => all.filter((each) => each.tenant === name).reverse();
+      for (const name of ["shop", "shop-2", tenant]) {
+        const page = await stores.callbackFailures.list({ tenant: name, limit: 2 });
+        assert.deepEqual(page?.failures, of(name).slice(0, 2));
+        assert.ok(page.next !== undefined);
+        const next = { limit: 10, cursor: page.next };
+        assert.deepEqual((await stores.callbackFailures.list({ tenant: name, ...next }))?.failures, of(name).slice(2));
+        const others = await stores.callbackFailures.list({ tenant: "shop", ...next });
+        assert.ok(others?.failures.every((each) => each.tenant === "shop"));
+      }
+      const none = { failures: [], next: undefined };
+      assert.deepEqual(await stores.callbackFailures.list({ tenant: "sho", limit: 10 }), none);
     });
 
     test("a cursor that is none of ours lists nothing, not even the first page", async () => {
       await using stores = await make();
       await recordMany(stores, 3);
       for (const cursor of ["", "x", "-1", "1 OR 1=1", "9".repeat(40), "0#", oddText]) {
-        assert.equal(await stores.callbackFailures.list({ limit: 10, cursor }), undefined, JSON.stringify(cursor));
+        assert.equal(
+          await stores.callbackFailures.list({ tenant, limit: 10, cursor }),
+          undefined,
+          JSON.stringify(cursor),
+        );
       }
     });
 
@@ -130,6 +157,7 @@ export function callbackFailuresContract({ name, make, toldClock }: Platform): v
 /** Of a job of its own, so many milliseconds after now. */
 function failureAt(stores: Stores, afterMs: number, more: Partial<FailedCallback["error"]> = {}): FailedCallback {
   return {
+    tenant,
     id: randomUUID(),
     failedAt: stores.now() + afterMs,
     downloadUrl: `https://files.example/${encodeURIComponent("ü")}`,
@@ -146,7 +174,7 @@ async function recordMany(stores: Stores, count: number): Promise<FailedCallback
 }
 
 async function listed(stores: Stores, options: { callbackUrl?: string } = {}): Promise<FailedCallback[]> {
-  return (await stores.callbackFailures.list({ limit: 100, ...options }))?.failures ?? assert.fail("no list");
+  return (await stores.callbackFailures.list({ tenant, limit: 100, ...options }))?.failures ?? assert.fail("no list");
 }
 
 function ids(failures: readonly FailedCallback[]): string[] {

@@ -29,6 +29,8 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         buriedAt: letter.buriedAt,
         reason: "callback-failed",
         job: {
+          tenant: job.tenant,
+          key: job.key,
           traceId: job.traceId,
           source: {
             kind: "url",

@@ -238,9 +238,9 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
     test("takes from the shares in turn, whoever has more jobs waiting, and inside a share by age", async () => {
       await using stores = await make();
       const [many, few] = ["aa".repeat(32), "bb".repeat(32)];
-      const flood = await Promise.all(Array.from({ length: 8 }, () => added(stores, { keyDigest: many })));
+      const flood = await Promise.all(Array.from({ length: 8 }, () => added(stores, { tenant: many })));
       await stores.advance(5);
-      const single = [await added(stores, { keyDigest: few }), await added(stores, { keyDigest: few })];
+      const single = [await added(stores, { tenant: few }), await added(stores, { tenant: few })];
       const first = await stores.queue.take(4);
       assert.deepEqual(byId(first.map(({ job }) => job)), byId([...flood.slice(0, 2), ...single]));
       assert.equal((await stores.queue.take(10)).length, 6, "who is alone gets all");
@@ -249,12 +249,12 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
     test("takes first for the share that holds least, and passes over one that holds all it may", async () => {
       await using stores = await make();
       const [many, few] = ["aa".repeat(32), "bb".repeat(32)];
-      for (let count = 0; count < 6; count += 1) await added(stores, { keyDigest: many });
+      for (let count = 0; count < 6; count += 1) await added(stores, { tenant: many });
       await stores.advance(5);
-      for (let count = 0; count < 3; count += 1) await added(stores, { keyDigest: few });
+      for (let count = 0; count < 3; count += 1) await added(stores, { tenant: few });
       const counted = async (limit: number, held: [string, number][]): Promise<string[]> => {
         const leases = await stores.queue.take(limit, { held: new Map(held), perShare: 3 });
-        return leases.map(({ job }) => job.keyDigest.slice(0, 2));
+        return leases.map(({ job }) => job.tenant.slice(0, 2));
       };
       assert.deepEqual(await counted(2, [[many, 2]]), ["bb", "bb"]);
       assert.deepEqual(await counted(9, [[many, 3]]), ["bb"], "the other is full");
@@ -266,7 +266,7 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
     test("does not wait for jobs of a share that is full, and for others only until they are due", async () => {
       await using stores = await make();
       const full = { held: new Map([["aa".repeat(32), 3]]), perShare: 3 };
-      await added(stores, { keyDigest: "aa".repeat(32) });
+      await added(stores, { tenant: "aa".repeat(32) });
       let woken = false;
       const waiting = stores.queue.wait(new AbortController().signal, full).then(() => {
         woken = true;
@@ -274,7 +274,7 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       // What is asked later is answered later: by now the wait has heard that nothing is due for it.
       await stores.queue.counts();
       assert.equal(woken, false);
-      await added(stores, { keyDigest: "bb".repeat(32) });
+      await added(stores, { tenant: "bb".repeat(32) });
       await waiting;
       await stores.queue.wait(new AbortController().signal, full);
       assert.equal((await stores.queue.take(9, full)).length, 1);

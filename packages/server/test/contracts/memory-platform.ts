@@ -9,13 +9,14 @@ import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
-import { monthOf, type UsageMeter } from "../../src/scan/usage-meter.ts";
+import { monthOf, type UsageMeter, type Use } from "../../src/scan/usage-meter.ts";
 import {
   type KeptResult,
   type MemoryQueueParts,
   memoryBrowser,
   memoryDeadLetters,
   memoryQueue,
+  traceName,
 } from "./memory-queue.ts";
 import type { ReceivedFinding } from "./outputs.ts";
 import { queueModel } from "./queue-model.ts";
@@ -25,7 +26,7 @@ export function memoryStorage(clock: { now: number }) {
   return {
     model: queueModel(clock),
     results: new Map<string, KeptResult>(),
-    scans: new Map<string, number>(),
+    scans: new Map<string, Map<string, Use>>(),
     failures: new Map<string, FailedCallback>(),
     bookmarks: new Map<string, Reached>(),
     findings: [] as ReceivedFinding[],
@@ -65,25 +66,30 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
 // #region adapter
 function memoryUsage({ storage: { scans }, now, write }: MemoryParts): UsageMeter {
   return {
-    async add(count) {
+    async add(used) {
       write();
-      scans.set(monthOf(now()), (scans.get(monthOf(now())) ?? 0) + count);
+      for (const { tenant, key, files, bytes } of used) {
+        const name = `${monthOf(now())} ${tenant}`;
+        const keys = scans.get(name) ?? new Map<string, Use>();
+        const before = keys.get(key) ?? { files: 0, bytes: 0 };
+        scans.set(name, keys.set(key, { files: before.files + files, bytes: before.bytes + bytes }));
+      }
     },
-    thisMonth: async () => scans.get(monthOf(now())) ?? 0,
+    thisMonth: async (tenant) => scans.get(`${monthOf(now())} ${tenant}`) ?? new Map(),
   };
 }
 // #endregion
 
 function memoryResults({ storage: { results }, now, write }: MemoryParts): ResultStore {
   return {
-    async keep({ traceId, jobId }, report) {
+    async keep({ jobId, ...trace }, report) {
       write();
-      const result = results.get(traceId);
+      const result = results.get(traceName(trace));
       if (result?.jobId !== jobId || result.report) return;
-      results.set(traceId, { jobId, report, until: now() + RESULT_RETENTION_HOURS * 3_600_000 });
+      results.set(traceName(trace), { jobId, report, until: now() + RESULT_RETENTION_HOURS * 3_600_000 });
     },
-    async find(traceId) {
-      const { report, until = 0 } = results.get(traceId) ?? {};
+    async find(trace) {
+      const { report, until = 0 } = results.get(traceName(trace)) ?? {};
       return until > now() ? report : undefined;
     },
   };
@@ -95,11 +101,12 @@ function memoryFailures({ storage: { failures }, now, write }: MemoryParts): Cal
       write();
       if (!failures.has(failure.id)) failures.set(failure.id, failure);
     },
-    async list({ callbackUrl, cursor = String(Number.MAX_SAFE_INTEGER), limit }) {
+    async list({ tenant, callbackUrl, cursor = String(Number.MAX_SAFE_INTEGER), limit }) {
       if (!/^\d{1,16}$/.test(cursor)) return undefined;
       const rows = [...failures.values()].map((failure, place) => ({ failure, place })).reverse();
       const wanted = rows.filter(
         ({ failure, place }) =>
+          failure.tenant === tenant &&
           place < Number(cursor) &&
           failure.failedAt > now() - 30 * 86_400_000 &&
           (callbackUrl === undefined || failure.callbackUrl === callbackUrl),

@@ -1,6 +1,8 @@
 import type { Alarm } from "../../src/flow/alarm.ts";
+import { traceOf } from "../../src/model/job.ts";
 import { jobCard } from "../../src/model/job-card.ts";
 import type { Report } from "../../src/model/report.ts";
+import type { Trace } from "../../src/model/tenant.ts";
 import { pageOf } from "../../src/platforms/shared/page.ts";
 import type {
   DeadLetter,
@@ -27,6 +29,11 @@ export interface KeptResult {
   until: number;
 }
 
+/** A tenant's name has no space. */
+export function traceName({ tenant, traceId }: Trace): string {
+  return `${tenant} ${traceId}`;
+}
+
 /** The model of the queue behind the queue's ports. */
 export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue {
   const { model, results, bell } = storage;
@@ -42,7 +49,8 @@ export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue
     add: (job) =>
       changed(() => {
         model.add(job);
-        if (job.traceId !== undefined) results.set(job.traceId, { jobId: job.id, until: 0 });
+        const trace = traceOf(job);
+        if (trace) results.set(traceName(trace), { jobId: job.id, until: 0 });
       }),
     async take(limit, shares) {
       write();

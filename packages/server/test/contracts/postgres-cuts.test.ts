@@ -7,10 +7,11 @@ import { done } from "../../src/model/settlement.ts";
 import type { JobStore } from "../../src/platforms/postgres/job-store.ts";
 import { postgresKeys } from "../../src/platforms/postgres/signing-keys.ts";
 import type { Lease } from "../../src/queue/job-queue.ts";
+import { useOfAll } from "../../src/scan/usage-meter.ts";
 import { type PostgresProxy, postgresProxy, type Side } from "../support/postgres-proxy.ts";
 import { type PostgresPlace, postgresPlace, postgresStores } from "../support/postgres-stores.ts";
 import { takeOne } from "./job-queue.ts";
-import { cleanReport, sampleJob } from "./sample-job.ts";
+import { cleanReport, sampleJob, traced } from "./sample-job.ts";
 
 /** More messages than any write of ours takes. */
 const MOST_MESSAGES = 60;
@@ -133,12 +134,12 @@ test("a result, its message and the settlement are all there or none, and once",
     return {
       act: () =>
         Promise.all([
-          cut.results.keep({ traceId, jobId, submittedAt }, cleanReport),
+          cut.results.keep({ ...traced(traceId), jobId, submittedAt }, cleanReport),
           cut.outbox.add([{ id: jobId, receiver: "r", body: "{}" }]),
           lease.settle(done),
         ]),
       async check() {
-        assert.deepEqual(await other.results.find(traceId), cleanReport);
+        assert.deepEqual(await other.results.find(traced(traceId)), cleanReport);
         assert.equal(await stateOf(place, jobId), "");
         assert.equal((await other.outbox.counts())[0]?.waiting, messages);
       },
@@ -179,14 +180,15 @@ test("what is known of messages, scans, callbacks and keys is counted once", asy
       },
     };
   });
+  const account = { tenant: "shop", key: "web" };
   let scans = 0;
   await cutEverywhere(proxy, cut, async () => {
     scans += 3;
     return {
-      act: () => Promise.all([cut.usage.add(3), cut.queue.add(sampleJob())]),
+      act: () => Promise.all([cut.usage.add([{ ...account, files: 3, bytes: 30 }]), cut.queue.add(sampleJob())]),
       async check(outcome) {
         assert.ok("value" in outcome);
-        assert.equal(await other.usage.thisMonth(), scans);
+        assert.deepEqual(useOfAll(await other.usage.thisMonth(account.tenant)), { files: scans, bytes: scans * 10 });
       },
     };
   });
@@ -194,6 +196,7 @@ test("what is known of messages, scans, callbacks and keys is counted once", asy
   await cutEverywhere(proxy, cut, async () => {
     failures += 1;
     const failure: FailedCallback = {
+      tenant: account.tenant,
       id: randomUUID(),
       failedAt: place.clock.now,
       downloadUrl: "https://files.example",
@@ -204,7 +207,10 @@ test("what is known of messages, scans, callbacks and keys is counted once", asy
       act: () => cut.callbackFailures.record(failure),
       async check(outcome) {
         assert.ok("value" in outcome);
-        assert.equal((await other.callbackFailures.list({ limit: 100 }))?.failures.length, failures);
+        assert.equal(
+          (await other.callbackFailures.list({ tenant: account.tenant, limit: 100 }))?.failures.length,
+          failures,
+        );
       },
     };
   });

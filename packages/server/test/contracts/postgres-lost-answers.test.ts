@@ -5,7 +5,7 @@ import { done } from "../../src/model/settlement.ts";
 import { postgresProxy } from "../support/postgres-proxy.ts";
 import { postgresPlace, postgresStores } from "../support/postgres-stores.ts";
 import { takeOne } from "./job-queue.ts";
-import { cleanReport, sampleJob } from "./sample-job.ts";
+import { cleanReport, sampleJob, traced } from "./sample-job.ts";
 
 /** Two processes on one schema; the answers to one of them can be lost. */
 async function twoProcesses() {
@@ -65,7 +65,7 @@ test("jobs that were taken are handed out, though the connection was cut in the 
   const { proxy, cut, other } = parts;
   for (let messages = 0, over = false; !over; messages += 1) {
     assert.ok(messages < 40, "it is always cut");
-    for (const keyDigest of ["one", "two"]) await other.queue.add(sampleJob({ keyDigest }));
+    for (const tenant of ["one", "two"]) await other.queue.add(sampleJob({ tenant }));
     await cut.queue.counts();
     // What the server was not asked whole is undone: nobody else knows of a lease.
     const wasCut = proxy.cutAfter(messages, "client");
@@ -86,15 +86,15 @@ test("a result and messages that are written in the turn of a settlement are in 
   // The answer to BEGIN is lost: nothing of the first try may be there, all of the second.
   proxy.loseNextAnswer(async () => {
     assert.equal((await other.browser.list({ limit: 10 })).entries.length, 1);
-    assert.equal(await other.results.find("together"), undefined);
+    assert.equal(await other.results.find(traced("together")), undefined);
   });
   const { id: jobId, submittedAt } = job;
   await Promise.all([
-    cut.results.keep({ traceId: "together", jobId, submittedAt }, cleanReport),
+    cut.results.keep({ ...traced("together"), jobId, submittedAt }, cleanReport),
     cut.outbox.add([{ id: "m", receiver: "r", body: "{}" }]),
     lease.settle(done),
   ]);
-  assert.deepEqual(await other.results.find("together"), cleanReport);
+  assert.deepEqual(await other.results.find(traced("together")), cleanReport);
   assert.equal((await other.outbox.counts())[0]?.waiting, 1);
   assert.deepEqual((await other.browser.list({ limit: 10 })).entries, []);
 });

@@ -1,16 +1,23 @@
 import { randomUUID } from "node:crypto";
 import { type Job, noFailures } from "../../src/model/job.ts";
 import type { Report } from "../../src/model/report.ts";
+import { DEFAULT_TENANT, type Trace } from "../../src/model/tenant.ts";
 
 /** Everything that text can be: quotes, NUL, emoji, both halves of a surrogate pair alone, in the wrong order. */
 export const oddText = 'quotes " and \\, NUL \0, emoji 👾, lone \ud83d, \udc7e\ud83d, line\u2028separator, ünïcode';
+
+/** A trace id of the tenant that sample jobs have. */
+export function traced(traceId: string): Trace {
+  return { tenant: DEFAULT_TENANT, traceId };
+}
 
 /** With all that a client may send; `parts` replaces some of it. */
 export function sampleJob(parts: Partial<Job> = {}): Job {
   return {
     id: randomUUID(),
     submittedAt: 1_790_000_000_000,
-    keyDigest: "0f".repeat(32),
+    tenant: DEFAULT_TENANT,
+    key: "key-1",
     traceId: `trace ${randomUUID()}`,
     customData: oddText,
     source: {

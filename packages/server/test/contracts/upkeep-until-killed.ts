@@ -3,7 +3,7 @@
  * results that are over, and pages to give back.
  */
 import { openJobStore } from "../../src/platforms/embedded/job-store.ts";
-import { cleanReport, sampleJob } from "./sample-job.ts";
+import { cleanReport, sampleJob, traced } from "./sample-job.ts";
 
 const WAVE = 600;
 const LARGE = "x".repeat(16_000);
@@ -24,7 +24,7 @@ async function finishAll(): Promise<void> {
     await Promise.all(
       leases.map(async (lease) => {
         const { id: jobId, traceId = "", submittedAt } = lease.job;
-        await results.keep({ traceId, jobId, submittedAt }, cleanReport);
+        await results.keep({ ...traced(traceId), jobId, submittedAt }, cleanReport);
         say("finishing", jobId);
         if (await lease.settle({ kind: "done" })) say("finished", jobId);
       }),

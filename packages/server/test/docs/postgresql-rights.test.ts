@@ -10,7 +10,7 @@ import { databaseState } from "../../src/platforms/postgres/database-state.ts";
 import { migrateDatabase, openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { postgresKeyCare } from "../../src/platforms/postgres/signing-keys.ts";
 import type { Lease } from "../../src/queue/job-queue.ts";
-import { cleanReport, sampleJob } from "../contracts/sample-job.ts";
+import { cleanReport, sampleJob, traced } from "../contracts/sample-job.ts";
 import { sharedPostgres } from "../support/postgres.ts";
 import { root } from "./place.ts";
 
@@ -51,8 +51,8 @@ test("with the rights of docs/postgresql-rights.md one role migrates, and anothe
   assert.equal(await lease.extend(), true);
   assert.equal(await lease.save(lease.job), true);
   const { id: jobId, traceId = "", submittedAt } = job;
-  await store.results.keep({ traceId, jobId, submittedAt }, cleanReport);
-  assert.deepEqual(await store.results.find(traceId), cleanReport);
+  await store.results.keep({ ...traced(traceId), jobId, submittedAt }, cleanReport);
+  assert.deepEqual(await store.results.find(traced(traceId)), cleanReport);
   assert.equal(await lease.settle({ kind: "buried", reason: "test", job: lease.job }), true);
   assert.equal(await store.deadLetters.redrive("all"), 1);
   assert.equal(await (await taken()).settle(done), true);
@@ -61,7 +61,7 @@ test("with the rights of docs/postgresql-rights.md one role migrates, and anothe
   await store.outbox.sweep();
   await store.outbox.counts();
   await store.queue.counts();
-  await store.usage.add(1);
+  await store.usage.add([{ tenant: "shop", key: "web", files: 1, bytes: 1 }]);
   await store.browser.list({ limit: 10 });
   await postgresBookmarks(store).of("b", {}).write({ key: "k", startedAt: 1 });
   await postgresKeyCare(store, "stack").rotate(2048);

@@ -21,7 +21,8 @@ export function jobFor(
   return {
     id: "5c0f3a52-job",
     submittedAt: 1_767_225_600_000,
-    keyDigest: "00",
+    tenant: "default",
+    key: "key-1",
     traceId: "order-4711",
     source: { kind: "url", url: "https://files.example.com/report.pdf?token=t", headers: {} },
     callback: { url, headers },

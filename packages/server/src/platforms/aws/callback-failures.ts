@@ -1,11 +1,12 @@
 import { type CallbackFailures, FAILURES_KEPT_MS, type FailedCallback } from "../../deliver/callback-failures.ts";
+import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import type { Attributes, Table } from "./table.ts";
 
 const PARTITION = "callback-failures";
 /** Where the time and the job's id are parted in a sort key; times sort as texts because all have the same length. */
 const TIME_DIGITS = 15;
 
-/** One partition, by time: finally failed callbacks are rare. DynamoDB deletes what is over some time later. */
+/** One partition for each tenant, by time: finally failed callbacks are rare. DynamoDB deletes what is over some time later. */
 export function tableCallbackFailures(table: Table, now: () => number): CallbackFailures {
   return {
     async record(failure) {
@@ -21,13 +22,13 @@ export function tableCallbackFailures(table: Table, now: () => number): Callback
       await table.put(item, { if: "attribute_not_exists(pk) OR attribute_exists(pk)" });
     },
 
-    async list({ callbackUrl, cursor, limit }) {
+    async list({ tenant, callbackUrl, cursor, limit }) {
       if (cursor !== undefined && !/^\d{15}#[\w-]{1,64}$/.test(cursor)) return undefined;
       const failures: { failure: FailedCallback; sk: string }[] = [];
       let after: Attributes | undefined;
       do {
         const page = await table.query({
-          pk: PARTITION,
+          pk: partitionOf(tenant),
           newestFirst: true,
           consistent: true,
           ...(cursor !== undefined && { before: cursor }),
@@ -49,6 +50,11 @@ export function tableCallbackFailures(table: Table, now: () => number): Callback
   };
 }
 
-function keyOf({ id, failedAt }: FailedCallback): Attributes {
-  return { pk: { S: PARTITION }, sk: { S: `${String(failedAt).padStart(TIME_DIGITS, "0")}#${id}` } };
+/** Of the default tenant it is what it was before there were others. An id of a job is no tenant. */
+function partitionOf(tenant: string): string {
+  return tenant === DEFAULT_TENANT ? PARTITION : `${PARTITION} of ${tenant}`;
+}
+
+function keyOf({ tenant, id, failedAt }: FailedCallback): Attributes {
+  return { pk: { S: partitionOf(tenant) }, sk: { S: `${String(failedAt).padStart(TIME_DIGITS, "0")}#${id}` } };
 }

@@ -1,5 +1,5 @@
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type Callback, type Job, type JobSource, noFailures } from "../../model/job.ts";
+import { type Callback, type Job, type JobSource, nobodysAccount, noFailures } from "../../model/job.ts";
 import type { Sealer } from "../shared/sealed.ts";
 import type { JobKey } from "./job-state.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
@@ -75,8 +75,8 @@ export function jobMessages(sealer: Sealer): JobMessages {
       const { added } = message;
       const job = opened(message);
       if (typeof added !== "string" || !/^\d{17}$/.test(added) || !isJob(job)) return undefined;
-      // One that an older version sent has no count of what it did not count.
-      return { key: { id: job.id, added }, job: { ...noFailures, ...job } };
+      // One that an older version sent has no count of what it did not count, and no tenant.
+      return { key: { id: job.id, added }, job: { ...noFailures, ...nobodysAccount, ...job } };
     },
 
     sealChanges: (id, changes) => Buffer.from(sealer.seal(JSON.stringify(changes), ["changes", id])).toString("base64"),
@@ -155,12 +155,13 @@ const LONGEST_ID = 128;
 /** Whether it is as we write jobs. Who may send to the queue may send anything. */
 function isJob(value: unknown): value is Job {
   if (!isRecord(value)) return false;
-  const { id, submittedAt, keyDigest, source, callback, report } = value;
+  const { id, submittedAt, tenant, key, source, callback, report } = value;
   return (
     isText(id) &&
     id.length <= LONGEST_ID &&
     isCount(submittedAt) &&
-    isText(keyDigest) &&
+    isOptionalText(tenant) &&
+    isOptionalText(key) &&
     isOptionalText(value.traceId) &&
     isOptionalText(value.customData) &&
     isSource(source) &&

@@ -1,5 +1,5 @@
 import type { Alarm } from "../../flow/alarm.ts";
-import type { Job } from "../../model/job.ts";
+import { type Job, traceOf } from "../../model/job.ts";
 import type { ItemBrowser } from "./job-browser.ts";
 import type { JobItems } from "./job-items.ts";
 import type { JobMessages } from "./job-message.ts";
@@ -32,10 +32,11 @@ export interface StoreParts {
  */
 export async function addJob(job: Job, added: string, parts: StoreParts): Promise<void> {
   const { items, jobs, alarm, now } = parts;
-  const { id: jobId, traceId, submittedAt } = job;
+  const { id: jobId, submittedAt } = job;
+  const trace = traceOf(job);
   const key = { id: job.id, added };
   const body = (await parts.messages()).write(added, job);
-  const expectation = traceId === undefined ? undefined : parts.expectations.expect({ traceId, jobId, submittedAt });
+  const expectation = trace && parts.expectations.expect({ ...trace, jobId, submittedAt });
   try {
     const written = await Promise.allSettled([expectation?.written, items.add(key, job, now())]);
     for (const each of written) if (each.status === "rejected") throw each.reason;

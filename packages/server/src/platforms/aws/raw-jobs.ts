@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { newJob } from "../../model/job.ts";
+import { newJob, nobodysAccount } from "../../model/job.ts";
 import { burialMark, MAX_BODY_BYTES } from "./job-message.ts";
 import { addedText, type JobKey } from "./job-state.ts";
 import { addJob, type StoreParts } from "./job-store.ts";
@@ -36,7 +36,7 @@ async function add(
   { index, parts }: { index: number; parts: StoreParts },
 ): Promise<void> {
   // Nobody with a key asked for it: who may send to the queue may have things scanned.
-  const asked = { ...submission, keyDigest: "" };
+  const asked = { ...submission, ...nobodysAccount };
   const job = newJob(asked, { id: idOf(message, index), submittedAt: message.sentAt });
   await addJob(job, rawKey(message, index).added, parts);
 }

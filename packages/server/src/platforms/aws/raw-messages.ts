@@ -9,6 +9,7 @@ import {
 } from "@lazaret/contract";
 import type { Callback, JobSource, Submission } from "../../model/job.ts";
 import type { ObjectRef } from "../../model/source.ts";
+import type { Account } from "../../model/tenant.ts";
 
 /**
  * What other producers send to a queue of scans:
@@ -26,7 +27,7 @@ export type RawMessage =
   | { kind: "nothing" }
   | { kind: "garbage"; reason: string };
 
-export type RawSubmission = Omit<Submission, "keyDigest">;
+export type RawSubmission = Omit<Submission, keyof Account>;
 
 /** What requests have to pass besides the contract's rules, so that no way in is wider than another. */
 export interface RawChecks {

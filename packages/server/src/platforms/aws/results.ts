@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { ResultStore, TracedJob } from "../../deliver/result-store.ts";
 import type { Job } from "../../model/job.ts";
+import { DEFAULT_TENANT, type Trace } from "../../model/tenant.ts";
 import type { Attributes, Table } from "./table.ts";
 
 const RESULT_MS = RESULT_RETENTION_HOURS * 3_600_000;
@@ -17,17 +18,17 @@ const UNFINISHED = "job_id = :job AND attribute_not_exists(report)";
  * DynamoDB deletes what is over some time later; whether it is over is checked when it is read.
  */
 export function tableResults(table: Table, now: () => number): { results: ResultStore; expectations: Expectations } {
-  async function prolong({ id, traceId, report, submittedAt }: Job): Promise<void> {
+  async function prolong({ id, tenant, traceId, report, submittedAt }: Job): Promise<void> {
     if (traceId === undefined || report || now() - submittedAt < PROLONGED_AFTER_MS) return;
-    await table.update(keyOf(traceId), {
+    await table.update(keyOf({ tenant, traceId }), {
       if: UNFINISHED,
       values: job(id),
       set: { expires_at: seconds(now() + EXPECTED_MS) },
     });
   }
 
-  function expect({ traceId, jobId }: TracedJob): Expectation {
-    const key = keyOf(traceId);
+  function expect({ jobId, ...trace }: TracedJob): Expectation {
+    const key = keyOf(trace);
     const item = { ...key, job_id: { S: jobId }, expires_at: seconds(now() + EXPECTED_MS) };
     // What is its own already is left alone: the answer to a first try was lost, or the job was faster.
     const put = table.put(item, { if: "attribute_not_exists(pk) OR job_id <> :job", values: job(jobId) });
@@ -42,17 +43,17 @@ export function tableResults(table: Table, now: () => number): { results: Result
   }
 
   const results: ResultStore = {
-    async keep({ traceId, jobId }, report) {
+    async keep({ jobId, ...trace }, report) {
       const until = now() + RESULT_MS;
-      await table.update(keyOf(traceId), {
+      await table.update(keyOf(trace), {
         if: UNFINISHED,
         values: job(jobId),
         set: { report: { S: JSON.stringify(report) }, kept_until: { N: String(until) }, expires_at: seconds(until) },
       });
     },
 
-    async find(traceId) {
-      const { report, kept_until } = (await table.get(keyOf(traceId))) ?? {};
+    async find(trace) {
+      const { report, kept_until } = (await table.get(keyOf(trace))) ?? {};
       return report?.S !== undefined && Number(kept_until?.N) > now() ? JSON.parse(report.S) : undefined;
     },
   };
@@ -60,9 +61,10 @@ export function tableResults(table: Table, now: () => number): { results: Result
 }
 
 /** By a digest: keys have a length limit, and lone surrogates, which are kept apart in UTF-16, no UTF-8. */
-function keyOf(traceId: string): Attributes {
+function keyOf({ tenant, traceId }: Trace): Attributes {
   const digest = createHash("sha256").update(Buffer.from(traceId, "utf16le")).digest("hex");
-  return { pk: { S: `trace#${digest}` }, sk: { S: "result" } };
+  const whose = tenant === DEFAULT_TENANT ? "" : `${tenant}#`;
+  return { pk: { S: `trace#${whose}${digest}` }, sk: { S: "result" } };
 }
 
 function job(id: string): Attributes {

@@ -22,8 +22,8 @@ export interface Table {
   update(key: Attributes, change: Change): Promise<boolean>;
   /** The item as it is then; undefined when the condition was not met. */
   updated(key: Attributes, change: Change): Promise<Attributes | undefined>;
-  /** Adds to a number, which is zero where there is none. */
-  increase(key: Attributes, name: string, by: number): Promise<void>;
+  /** Adds to numbers, which are zero where there are none, all at once. */
+  increase(key: Attributes, numbers: readonly (readonly [name: string, by: number])[]): Promise<void>;
   /** `perhaps`: it is not there, and an earlier try of ours may be why; its answer was lost. */
   remove(key: Attributes, condition: Condition): Promise<boolean | "perhaps">;
   /** As it is now, whoever wrote it. */
@@ -104,12 +104,15 @@ export function table(client: DynamoDBClient, tableName: string): Table {
       return answer && { before: answer.Attributes };
     },
 
-    async increase(key, name, by) {
+    async increase(key, numbers) {
       const command = new UpdateItemCommand({
         TableName: tableName,
         Key: key,
-        UpdateExpression: `ADD ${name} :by`,
-        ExpressionAttributeValues: { ":by": { N: String(by) } },
+        UpdateExpression: `ADD ${numbers.map((_, index) => `#n${index} :n${index}`).join(", ")}`,
+        ExpressionAttributeNames: Object.fromEntries(numbers.map(([name], index) => [`#n${index}`, name])),
+        ExpressionAttributeValues: Object.fromEntries(
+          numbers.map(([, by], index) => [`:n${index}`, { N: String(by) }]),
+        ),
       });
       await attempted("write to the table", client.send(command));
     },

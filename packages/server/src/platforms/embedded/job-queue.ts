@@ -1,3 +1,4 @@
+import { traceOf } from "../../model/job.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import {
   type HeldShares,
@@ -47,8 +48,8 @@ export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<U
 
   return {
     async add(job) {
-      const { traceId } = job;
-      const expected = traceId === undefined ? {} : { expected: { traceId, expiresAt: now() + RESULT_MS } };
+      const trace = traceOf(job);
+      const expected = trace && { expected: { trace, expiresAt: now() + RESULT_MS } };
       await database.run("add", { id: job.id, job: storedJob(job), now: now(), ...expected });
       alarm.ring();
     },

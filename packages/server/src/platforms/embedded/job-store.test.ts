@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { failedReport, sampleJob } from "../../../test/contracts/sample-job.ts";
+import { failedReport, sampleJob, traced } from "../../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
@@ -48,7 +48,7 @@ test("nothing that a client sent can be found in the data folder at any time of 
   await using store = await opened(folder.path);
   const canary = "canary-in-the-coal-mine";
   const job = sampleJob({
-    keyDigest: canary,
+    tenant: canary,
     traceId: canary,
     customData: canary,
     source: { kind: "url", url: `https://${canary}.example/${canary}?${canary}`, headers: { [canary]: canary } },
@@ -56,7 +56,7 @@ test("nothing that a client sent can be found in the data folder at any time of 
   });
   const failure = { finding: canary, code: canary, message: canary, passing: false };
   const report = { ...failedReport, verdict: { kind: "infected", finding: canary } as const, failure };
-  const submission = { traceId: canary, jobId: job.id, submittedAt: 0 };
+  const submission = { tenant: job.tenant, traceId: canary, jobId: job.id, submittedAt: 0 };
 
   await store.queue.add(job);
   assertNowhere(folder.path, canary);
@@ -103,9 +103,9 @@ test("a submission is one request to the database, so that no batch can part a j
   };
   const store = jobStore(connection, Date.now);
   const submit = submitJob({ add: store.queue.add, newId: newJobId, now: Date.now });
-  const { source, keyDigest } = sampleJob();
+  const { source, tenant, key } = sampleJob();
   await Promise.all(
-    Array.from({ length: 600 }, (_, index) => submit({ source, keyDigest, traceId: `trace ${index}` })),
+    Array.from({ length: 600 }, (_, index) => submit({ source, tenant, key, traceId: `trace ${index}` })),
   );
   assert.deepEqual([requests.length, new Set(requests)], [600, new Set(["add"])]);
   await store.close();
@@ -120,7 +120,7 @@ test("results that are over are swept while workers take, and awaited ones stay"
   now += 1;
   await Promise.all(
     Array.from({ length: 250 }, async (_, index) => {
-      const submission = { traceId: `trace ${index}`, jobId: `job ${index}`, submittedAt: now };
+      const submission = { ...traced(`trace ${index}`), jobId: `job ${index}`, submittedAt: now };
       await store.queue.add(sampleJob({ id: submission.jobId, traceId: submission.traceId }));
       await store.results.keep(submission, failedReport);
     }),
@@ -130,8 +130,8 @@ test("results that are over are swept while workers take, and awaited ones stay"
     await store.queue.take(0);
     return ask(folder.path, "SELECT count(*) AS count FROM results").count === 1;
   });
-  await store.results.keep({ traceId: "awaited", jobId: awaited.id, submittedAt: now }, failedReport);
-  assert.deepEqual(await store.results.find("awaited"), failedReport);
+  await store.results.keep({ ...traced("awaited"), jobId: awaited.id, submittedAt: now }, failedReport);
+  assert.deepEqual(await store.results.find(traced("awaited")), failedReport);
 });
 
 test("many jobs are counted in steps, and nothing is counted twice or left out", async () => {

@@ -4,13 +4,13 @@ import { RESULT_MS } from "./sqlite/operations.ts";
 
 export function sqliteResults({ database, now }: Omit<StoreParts, "alarm">): ResultStore {
   return {
-    keep({ traceId, jobId }, report) {
+    keep({ tenant, traceId, jobId }, report) {
       const expiresAt = now() + RESULT_MS;
-      return database.run("keep", { traceId, jobId, expiresAt, report: JSON.stringify(report) });
+      return database.run("keep", { trace: { tenant, traceId }, jobId, expiresAt, report: JSON.stringify(report) });
     },
 
-    async find(traceId) {
-      const report = await database.run("find", { traceId, now: now() });
+    async find(trace) {
+      const report = await database.run("find", { trace, now: now() });
       return report === undefined ? undefined : JSON.parse(report);
     },
   };

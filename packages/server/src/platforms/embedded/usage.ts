@@ -3,7 +3,10 @@ import type { StoreParts } from "./sqlite/job-database.ts";
 
 export function sqliteUsage({ database, now }: Omit<StoreParts, "alarm">): UsageMeter {
   return {
-    add: (scans) => database.run("addScans", { month: monthOf(now()), scans }),
-    thisMonth: () => database.run("scansIn", { month: monthOf(now()) }),
+    add: (used) => database.run("addUse", { month: monthOf(now()), used }),
+    async thisMonth(tenant) {
+      const rows = await database.run("useIn", { month: monthOf(now()), tenant });
+      return new Map(rows.map(({ key, files, bytes }) => [key, { files, bytes }]));
+    },
   };
 }

@@ -9,15 +9,16 @@ export function postgresCallbackFailures({ connections, lane, sealer, schema }: 
     async run(query, all) {
       await query(
         `WITH over AS (DELETE FROM ${schema}.callback_failures WHERE NOT ${kept})
-         INSERT INTO ${schema}.callback_failures (id, failed_at, url, sealed)
-         SELECT id, failed_at, url, sealed FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[])
-           WITH ORDINALITY AS given (id, failed_at, url, sealed, place) ORDER BY place
+         INSERT INTO ${schema}.callback_failures (id, failed_at, url, sealed, tenant)
+         SELECT id, failed_at, url, sealed, tenant FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::text[])
+           WITH ORDINALITY AS given (id, failed_at, url, sealed, tenant, place) ORDER BY place
          ON CONFLICT (id) DO NOTHING`,
         [
           all.map(({ id }) => id),
           all.map(({ failedAt }) => failedAt),
           all.map(({ callbackUrl }) => sealer.digest(callbackUrl)),
           all.map((failure) => sealer.seal(JSON.stringify(failure), ["failure", failure.id])),
+          all.map(({ tenant }) => tenant),
         ],
       );
       return all.map(() => undefined);
@@ -27,13 +28,13 @@ export function postgresCallbackFailures({ connections, lane, sealer, schema }: 
   return {
     record: (failure) => lane.write(record, failure),
 
-    async list({ callbackUrl, cursor, limit }) {
+    async list({ tenant, callbackUrl, cursor, limit }) {
       const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : /^\d{1,15}$/.test(cursor) ? Number(cursor) : 0;
       if (before === 0) return undefined;
       const rows = await connections.query<{ seq: number; id: string; sealed: Buffer }>(
         `SELECT seq, id, sealed FROM ${schema}.callback_failures
-         WHERE ${kept} AND seq < $1 AND ($2::bytea IS NULL OR url = $2) ORDER BY seq DESC LIMIT $3`,
-        [before, callbackUrl === undefined ? null : sealer.digest(callbackUrl), limit + 1],
+         WHERE tenant = $4 AND ${kept} AND seq < $1 AND ($2::bytea IS NULL OR url = $2) ORDER BY seq DESC LIMIT $3`,
+        [before, callbackUrl === undefined ? null : sealer.digest(callbackUrl), limit + 1, tenant],
       );
       const page = rows.slice(0, limit);
       const failures = page.flatMap(({ id, sealed }): FailedCallback[] => {

@@ -1,4 +1,4 @@
-import { type Job, shareOf } from "../../model/job.ts";
+import { type Job, shareOf, traceOf } from "../../model/job.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import {
   type HeldShares,
@@ -204,7 +204,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
 
   return {
     async add(job) {
-      const { now } = await lane.write(writes.add, { id: job.id, traceId: job.traceId, job: storedJob(job) });
+      const { now } = await lane.write(writes.add, { id: job.id, trace: traceOf(job), job: storedJob(job) });
       heardAtWrite(times, now);
       wakeUps.jobs.ring();
     },

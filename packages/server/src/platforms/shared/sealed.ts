@@ -7,6 +7,7 @@ import {
   randomBytes,
   randomFillSync,
 } from "node:crypto";
+import { DEFAULT_TENANT, type Trace } from "../../model/tenant.ts";
 
 /** Closes what clients sent, so that nothing of it can be read without the key. */
 export interface Sealer {
@@ -14,8 +15,8 @@ export interface Sealer {
   seal(text: string, label: Label): Uint8Array;
   /** Undefined when it was changed or cut, or sealed with another key or label. */
   unseal(sealed: Uint8Array, label: Label): string | undefined;
-  /** The same for the same text, and shows nothing of it. For lookups. */
-  digest(text: string): Uint8Array;
+  /** The same for the same text, and shows nothing of it. For lookups. Those `of` one tenant are never those of another. */
+  digest(text: string, of?: string): Uint8Array;
   /** The same for two sealers with the same key. */
   readonly keyCheck: Uint8Array;
 }
@@ -113,9 +114,14 @@ export function sealer(secretKey: Uint8Array): Sealer {
     },
 
     // As UTF-16: two different lone surrogates would be the same in UTF-8.
-    digest: (text) => derived("digest", Buffer.from(text, "utf16le")),
+    digest: (text, of) => derived(of === undefined ? "digest" : `digest of ${of}`, Buffer.from(text, "utf16le")),
     keyCheck: derived("check", Buffer.alloc(0)),
   };
+}
+
+/** What a trace id is found by. That of the default tenant is what it was before there were others. */
+export function traceDigest(sealer: Sealer, { tenant, traceId }: Trace): Uint8Array {
+  return sealer.digest(traceId, tenant === DEFAULT_TENANT ? undefined : tenant);
 }
 
 function bytesOf([what, id]: Label): Buffer {

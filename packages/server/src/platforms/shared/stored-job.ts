@@ -1,4 +1,4 @@
-import { type Job, noFailures, shareOf } from "../../model/job.ts";
+import { type Job, nobodysAccount, noFailures, shareOf } from "../../model/job.ts";
 
 /** A job on its way to and from the database: what is ours as columns, all that a client sent as one text to seal. */
 export interface StoredJob {
@@ -32,5 +32,5 @@ function countsOf(job: Job): string {
 }
 
 export function jobOf(id: string, { content, submittedAt, counts }: Omit<StoredJob, "share">): Job {
-  return { ...JSON.parse(content), id, submittedAt, ...noFailures, ...JSON.parse(counts) };
+  return { ...nobodysAccount, ...JSON.parse(content), id, submittedAt, ...noFailures, ...JSON.parse(counts) };
 }

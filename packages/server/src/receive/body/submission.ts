@@ -12,7 +12,7 @@ import {
 import type { Submission } from "../../model/job.ts";
 import type { ObjectSource, UrlSource } from "../../model/source.ts";
 import { badRequest, Problem } from "../problem.ts";
-import type { Dialect } from "../request-answer.ts";
+import type { Caller } from "../route.ts";
 
 /**
  * From the fields of a checked body to what is to be scanned and where the result goes. The rules of the fields are the
@@ -50,13 +50,14 @@ export interface ReplyRules {
   /** Plain http is for trying it out: a callback may carry the receiver's credentials. */
   allowHttpCallbacks: boolean;
   /** Part of what is signed for callers who speak the other dialect. */
-  tenantId: string;
+  tenantIdOf(tenant: string): string;
 }
 
 /** What a client says about the answer to an asynchronous job. */
 export type ReplyOptions = Pick<Submission, "traceId" | "customData" | "callback">;
 
-export function replyOptions(body: AsyncRequest, rules: ReplyRules, dialect: Dialect): ReplyOptions {
+export function replyOptions(body: AsyncRequest, rules: ReplyRules, caller: Caller): ReplyOptions {
+  const { account, dialect } = caller;
   const { callback_url, callback_headers, trace_id, custom_data } = body;
   if (callback_url === undefined && trace_id === undefined) {
     throw badRequest(
@@ -74,7 +75,11 @@ export function replyOptions(body: AsyncRequest, rules: ReplyRules, dialect: Dia
     ...(trace_id !== undefined && { traceId: trace_id }),
     ...(custom_data !== undefined && { customData: custom_data }),
     ...(callback_url !== undefined && {
-      callback: { url: callback_url, headers, ...(dialect === "family" && { tenantId: rules.tenantId }) },
+      callback: {
+        url: callback_url,
+        headers,
+        ...(dialect === "family" && { tenantId: rules.tenantIdOf(account.tenant) }),
+      },
     }),
   };
 }

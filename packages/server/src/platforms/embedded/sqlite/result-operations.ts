@@ -1,10 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
 import { FAILURES_KEPT_MS } from "../../../deliver/callback-failures.ts";
-import type { Sealer } from "../../shared/sealed.ts";
+import type { Trace } from "../../../model/tenant.ts";
+import type { AccountUse, Use } from "../../../scan/usage-meter.ts";
+import { type Sealer, traceDigest } from "../../shared/sealed.ts";
 import { operation, type Sweep } from "./transaction.ts";
 
 export interface Expected {
-  traceId: string;
+  trace: Trace;
   jobId: string;
   expiresAt: number;
 }
@@ -15,7 +17,7 @@ export function expectation(db: DatabaseSync, sealer: Sealer): (expected: Expect
     `INSERT INTO results (trace, job_id, expires_at) VALUES (?, ?, ?)
      ON CONFLICT (trace) DO UPDATE SET job_id = excluded.job_id, expires_at = excluded.expires_at, sealed = NULL`,
   );
-  return ({ traceId, jobId, expiresAt }) => void expect.run(sealer.digest(traceId), jobId, expiresAt);
+  return ({ trace, jobId, expiresAt }) => void expect.run(traceDigest(sealer, trace), jobId, expiresAt);
 }
 
 /** What polling asks. */
@@ -28,12 +30,12 @@ export function resultOperations(db: DatabaseSync, sealer: Sealer) {
   );
 
   return {
-    keep: operation("durable", ({ traceId, jobId, expiresAt, report }: Expected & { report: string }): void => {
-      keep.run(sealer.seal(report, ["report", jobId]), expiresAt, sealer.digest(traceId), jobId);
+    keep: operation("durable", ({ trace, jobId, expiresAt, report }: Expected & { report: string }): void => {
+      keep.run(sealer.seal(report, ["report", jobId]), expiresAt, traceDigest(sealer, trace), jobId);
     }),
 
-    find: operation("read", ({ traceId, now }: { traceId: string; now: number }): string | undefined => {
-      const found = find.get(sealer.digest(traceId), now) as unknown as
+    find: operation("read", ({ trace, now }: { trace: Trace; now: number }): string | undefined => {
+      const found = find.get(traceDigest(sealer, trace), now) as unknown as
         | { jobId: string; sealed: Uint8Array }
         | undefined;
       return found && sealer.unseal(found.sealed, ["report", found.jobId]);
@@ -73,6 +75,7 @@ export function failureSweep(db: DatabaseSync): Sweep {
 
 /** A callback that finally failed. */
 interface Failed {
+  tenant: string;
   id: string;
   failedAt: number;
   callbackUrl: string;
@@ -81,6 +84,7 @@ interface Failed {
 }
 
 interface FailedQuery {
+  tenant: string;
   now: number;
   before: number;
   callbackUrl?: string;
@@ -89,22 +93,23 @@ interface FailedQuery {
 
 export function callbackFailureOperations(db: DatabaseSync, sealer: Sealer) {
   const record = db.prepare(
-    "INSERT INTO callback_failures (id, failed_at, url, sealed) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO callback_failures (tenant, id, failed_at, url, sealed) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
   );
   const list = db.prepare(
     `SELECT seq, id, sealed FROM callback_failures
-     WHERE failed_at > $since AND seq < $before AND ($url IS NULL OR url = $url) ORDER BY seq DESC LIMIT $limit`,
+     WHERE tenant = $tenant AND failed_at > $since AND seq < $before AND ($url IS NULL OR url = $url)
+     ORDER BY seq DESC LIMIT $limit`,
   );
 
   return {
-    recordFailure: operation("durable", ({ id, failedAt, callbackUrl, content }: Failed): void => {
-      record.run(id, failedAt, sealer.digest(callbackUrl), sealer.seal(content, ["failure", id]));
+    recordFailure: operation("durable", ({ tenant, id, failedAt, callbackUrl, content }: Failed): void => {
+      record.run(tenant, id, failedAt, sealer.digest(callbackUrl), sealer.seal(content, ["failure", id]));
     }),
 
     listFailures: operation("read", (query: FailedQuery): { seq: number; content: string }[] => {
-      const { now, before, callbackUrl, limit } = query;
+      const { tenant, now, before, callbackUrl, limit } = query;
       const url = callbackUrl === undefined ? null : sealer.digest(callbackUrl);
-      const rows = list.all({ since: now - FAILURES_KEPT_MS, before, url, limit }) as unknown as FailedRow[];
+      const rows = list.all({ tenant, since: now - FAILURES_KEPT_MS, before, url, limit }) as unknown as FailedRow[];
       return rows.flatMap(({ seq, id, sealed }) => {
         const content = sealer.unseal(sealed, ["failure", id]);
         return content === undefined ? [] : [{ seq, content }];
@@ -119,18 +124,27 @@ interface FailedRow {
   sealed: Uint8Array;
 }
 
-/** Files scanned, by month. */
+/** Files scanned and their bytes, by month, tenant and key. What was counted before there were tenants stays where it is. */
 export function usageOperations(db: DatabaseSync) {
-  const addScans = db.prepare(
-    "INSERT INTO usage (month, scans) VALUES (?, ?) ON CONFLICT (month) DO UPDATE SET scans = scans + excluded.scans",
+  const addUse = db.prepare(
+    `INSERT INTO usage_by_key (month, tenant, key, files, bytes) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (month, tenant, key) DO UPDATE SET files = files + excluded.files, bytes = bytes + excluded.bytes`,
   );
-  const scansIn = db.prepare("SELECT scans FROM usage WHERE month = ?");
+  const useIn = db.prepare(
+    `SELECT key, sum(files) AS files, sum(bytes) AS bytes FROM (
+       SELECT key, files, bytes FROM usage_by_key WHERE month = $month AND tenant = $tenant
+       UNION ALL
+       SELECT '', scans, 0 FROM usage WHERE month = $month AND $tenant = 'default'
+     ) GROUP BY key`,
+  );
 
   return {
-    addScans: operation("relaxed", ({ month, scans }: { month: string; scans: number }): void => {
-      addScans.run(month, scans);
+    addUse: operation("relaxed", ({ month, used }: { month: string; used: readonly AccountUse[] }): void => {
+      for (const { tenant, key, files, bytes } of used) addUse.run(month, tenant, key, files, bytes);
     }),
 
-    scansIn: operation("read", ({ month }: { month: string }): number => Number(scansIn.get(month)?.scans ?? 0)),
+    useIn: operation("read", (of: { month: string; tenant: string }): (Use & { key: string })[] => {
+      return useIn.all(of) as unknown as (Use & { key: string })[];
+    }),
   };
 }

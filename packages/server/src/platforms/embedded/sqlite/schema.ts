@@ -20,7 +20,7 @@ import { inTransaction } from "./transaction.ts";
  * `outbox_counts` has what waits for each receiver, which is written together with every change of the outbox, and what
  * became of the rest.
  *
- * In clear are only our own ids, times and counts. `sealed` is all that a client sent; `sealed_reason` is why a job was
+ * In clear are only our own ids, times and counts, and the names of tenants and keys. `sealed` is all that a client sent; `sealed_reason` is why a job was
  * buried, or nothing for poison; `trace` and `share` are keyed digests of the trace id and of whose job it is.
  */
 const migrations: readonly string[] = [
@@ -92,6 +92,19 @@ const migrations: readonly string[] = [
   `
   ALTER TABLE jobs ADD COLUMN share TEXT NOT NULL DEFAULT '';
   CREATE INDEX jobs_share_due ON jobs (share, due_at) WHERE due_at IS NOT NULL;
+  `,
+  `
+  ALTER TABLE callback_failures ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
+  CREATE INDEX callback_failures_tenant ON callback_failures (tenant, seq);
+
+  CREATE TABLE usage_by_key (
+    month TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    files INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (month, tenant, key)
+  ) STRICT, WITHOUT ROWID;
   `,
 ];
 

@@ -1,4 +1,5 @@
-import type { Sealer } from "../../shared/sealed.ts";
+import type { Trace } from "../../../model/tenant.ts";
+import { type Sealer, traceDigest } from "../../shared/sealed.ts";
 import type { StoredJob } from "../../shared/stored-job.ts";
 import type { Query } from "./connections.ts";
 import { RESULT_MS } from "./store-parts.ts";
@@ -16,7 +17,7 @@ export interface Held extends Holder {
 
 interface Added {
   id: string;
-  traceId: string | undefined;
+  trace: Trace | undefined;
   job: StoredJob;
 }
 
@@ -64,7 +65,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
           all.map(({ job }) => job.counts),
           all.map(({ job }) => shareDigest(job.share)),
           all.map(sealedJob),
-          all.map(({ traceId }) => (traceId === undefined ? null : sealer.digest(traceId))),
+          all.map(({ trace }) => (trace ? traceDigest(sealer, trace) : null)),
           RESULT_MS,
         ]);
         return all.map(() => ({ now: rows[0]?.now ?? 0 }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import pg from "pg";
-import { cleanReport, sampleJob } from "../../../../test/contracts/sample-job.ts";
+import { cleanReport, sampleJob, traced } from "../../../../test/contracts/sample-job.ts";
 import { advance, postgresPlace } from "../../../../test/support/postgres-stores.ts";
 import { until } from "../../../../test/support/until.ts";
 import { openJobStore } from "../job-store.ts";
@@ -75,12 +75,12 @@ test("no table is read from end to end for a job and its message, however many w
   assert.equal(lease?.job.id, jobId);
   await lease.extend();
   await lease.save(lease.job);
-  await store.results.keep({ traceId, jobId, submittedAt }, cleanReport);
+  await store.results.keep({ ...traced(traceId), jobId, submittedAt }, cleanReport);
   await store.outbox.add([{ receiver: "receiver", id: "message", body: "{}" }]);
   const [message] = await store.outbox.take([{ receiver: "receiver", limit: 8 }]);
   await message?.end({ kind: "sent" });
   assert.ok(await lease.settle({ kind: "done" }));
-  assert.ok(await store.results.find(traceId));
+  assert.ok(await store.results.find(traced(traceId)));
   // Its connections say what they have read when they end, at the latest.
   await store.close();
   await until("all of them have ended", async () => {
