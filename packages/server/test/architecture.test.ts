@@ -19,6 +19,8 @@ const ports = [
   "fetch/object-lister.ts",
   "scan/usage-meter.ts",
   "guard/bookmarks.ts",
+  "access/access-store.ts",
+  "access/audit-log.ts",
 ];
 
 /** What each platform has a file for, under this name; `objects` may be a folder with its door of that name in it. */
@@ -34,6 +36,8 @@ const adapters = [
   "usage",
   "callback-failures",
   "bookmarks",
+  "access-store",
+  "audit-log",
   "objects",
 ];
 /** Where buckets are folders or any S3 endpoint, as `compose/` chooses. */
@@ -60,6 +64,7 @@ const mayImport: Record<string, readonly string[]> = {
   queue: ["model", "flow", "log.ts"],
   fetch: ["model", "net", "flow"],
   scan: ["model", "flow"],
+  access: ["model"],
   deliver: ["model", "net", "flow", "log.ts"],
   unpack: ["model"],
   engines: ["model", "flow", "scan", "unpack", "log.ts"],

@@ -1,3 +1,5 @@
+import type { AccessStore } from "../access/access-store.ts";
+import type { AuditLog } from "../access/audit-log.ts";
 import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import type { EventBus } from "../deliver/event-bus.ts";
 import type { FindingsTopic } from "../deliver/findings-topic.ts";
@@ -17,6 +19,8 @@ export interface Platform {
   signingKeys: SigningKeys;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  access: AccessStore;
+  audit: AuditLog;
   bookmarks: Bookmarks;
   /** That of the default tenant: the same as long as the installation is. */
   tenantId: string;

@@ -1,5 +1,7 @@
 import { startAws } from "../support/aws/aws-stores.ts";
 import { atTheEnd } from "../support/leftovers.ts";
+import { accessStoreContract } from "./access-store.ts";
+import { auditLogContract } from "./audit-log.ts";
 import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
@@ -30,4 +32,6 @@ jobBrowserContract(aws);
 const byOurClock = { ...aws, toldClock: servers.toldClock };
 resultStoreContract(byOurClock);
 usageContract(byOurClock);
+accessStoreContract(byOurClock);
+auditLogContract(byOurClock);
 callbackFailuresContract(byOurClock);

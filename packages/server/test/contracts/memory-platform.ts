@@ -1,4 +1,6 @@
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
+import type { AccessStore, StoredKey, Tenant } from "../../src/access/access-store.ts";
+import { AUDIT_KEPT_MS, type AuditEntry, type AuditLog } from "../../src/access/audit-log.ts";
 import type { CallbackFailures, FailedCallback } from "../../src/deliver/callback-failures.ts";
 import type { BusEvent } from "../../src/deliver/event-bus.ts";
 import type { ResultStore } from "../../src/deliver/result-store.ts";
@@ -8,7 +10,7 @@ import type { Bookmarks, Reached } from "../../src/guard/bookmarks.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
-import { pageOf } from "../../src/platforms/shared/page.ts";
+import { pageOf, placeIn } from "../../src/platforms/shared/page.ts";
 import { monthOf, type UsageMeter, type Use } from "../../src/scan/usage-meter.ts";
 import {
   type KeptResult,
@@ -28,6 +30,8 @@ export function memoryStorage(clock: { now: number }) {
     results: new Map<string, KeptResult>(),
     scans: new Map<string, Map<string, Use>>(),
     failures: new Map<string, FailedCallback>(),
+    access: { version: 0, keys: new Map<string, StoredKey>(), tenants: new Map<string, Tenant>() },
+    audit: [] as AuditEntry[],
     bookmarks: new Map<string, Reached>(),
     findings: [] as ReceivedFinding[],
     events: [] as BusEvent[],
@@ -51,6 +55,8 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
     results: memoryResults(parts),
     callbackFailures: memoryFailures(parts),
     usage: memoryUsage(parts),
+    access: memoryAccess(parts),
+    audit: memoryAudit(parts),
     bookmarks: memoryBookmarks(parts),
     signingKeys: memoryKeys(parts, stackName),
     ...memoryOutputs(parts),
@@ -114,6 +120,68 @@ function memoryFailures({ storage: { failures }, now, write }: MemoryParts): Cal
       const entryOf = ({ failure }: (typeof rows)[number]): FailedCallback => failure;
       const page = pageOf(wanted, { limit, entryOf, placeOf: ({ place }) => String(place) });
       return { failures: page.entries, next: page.next };
+    },
+  };
+}
+
+function memoryAccess({ storage: { access }, write }: MemoryParts): AccessStore {
+  const { keys, tenants } = access;
+  const changed = (is: boolean): boolean => {
+    if (is) access.version += 1;
+    return is;
+  };
+  return {
+    version: async () => String(access.version),
+    read: async () => ({
+      keys: [...keys.values()],
+      tenants: [...tenants.values()].sort((one, other) => (one.name < other.name ? -1 : 1)),
+    }),
+    async addKey(key) {
+      write();
+      return changed(!keys.has(key.id) && keys.set(key.id, key) === keys);
+    },
+    async endKey(id, at) {
+      write();
+      const key = keys.get(id);
+      if (key) keys.set(id, { ...key, expiresAt: Math.min(at, key.expiresAt ?? at) });
+      return changed(key !== undefined);
+    },
+    async removeKey(id) {
+      write();
+      return changed(keys.delete(id));
+    },
+    async putTenant(tenant) {
+      write();
+      tenants.set(tenant.name, tenant);
+      changed(true);
+    },
+    async removeTenant(name) {
+      write();
+      return changed(tenants.delete(name));
+    },
+    async used(at) {
+      write();
+      for (const [id, time] of at) {
+        const key = keys.get(id);
+        if (key) keys.set(id, { ...key, lastUsedAt: Math.max(time, key.lastUsedAt ?? 0) });
+      }
+    },
+  };
+}
+
+function memoryAudit({ storage: { audit }, now, write }: MemoryParts): AuditLog {
+  return {
+    async add(entry) {
+      write();
+      audit.push(entry);
+    },
+    async list({ limit, since = 0, until = Number.MAX_SAFE_INTEGER, after }) {
+      const before = after === undefined ? audit.length : placeIn(after);
+      if (before === undefined) return undefined;
+      const rows = audit.map((entry, place) => ({ entry, place })).reverse();
+      const from = Math.max(since, now() - AUDIT_KEPT_MS + 1);
+      const wanted = rows.filter(({ entry, place }) => place < before && entry.at >= from && entry.at < until);
+      return pageOf(wanted, { limit, entryOf: ({ entry }) => entry, placeOf: ({ place }) => String(place) });
     },
   };
 }

@@ -1,4 +1,6 @@
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
+import { accessStoreContract } from "./access-store.ts";
+import { auditLogContract } from "./audit-log.ts";
 import { bookmarksContract } from "./bookmarks.ts";
 import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
@@ -59,6 +61,8 @@ deadLettersContract(memory);
 jobBrowserContract(memory);
 resultStoreContract(memory);
 usageContract(memory);
+accessStoreContract(memory);
+auditLogContract(memory);
 callbackFailuresContract(memory);
 bookmarksContract(memory);
 findingsTopicContract(memory);

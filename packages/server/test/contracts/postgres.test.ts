@@ -1,4 +1,6 @@
 import { postgres } from "../support/postgres-stores.ts";
+import { accessStoreContract } from "./access-store.ts";
+import { auditLogContract } from "./audit-log.ts";
 import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { jobBrowserContract } from "./job-browser.ts";
@@ -15,4 +17,6 @@ deadLettersContract(postgres);
 jobBrowserContract(postgres);
 resultStoreContract(postgres);
 usageContract(postgres);
+accessStoreContract(postgres);
+auditLogContract(postgres);
 callbackFailuresContract(postgres);

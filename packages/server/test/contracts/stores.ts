@@ -14,7 +14,7 @@ export interface Stores extends AsyncDisposable, Pick<PlatformPorts, StoredPorts
   unwritable(): Promise<Stores>;
 }
 
-type StoredPorts = "queue" | "results" | "deadLetters" | "browser" | "usage" | "callbackFailures";
+type StoredPorts = "queue" | "results" | "deadLetters" | "browser" | "usage" | "callbackFailures" | "access" | "audit";
 
 export interface Platform {
   name: string;

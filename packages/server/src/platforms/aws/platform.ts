@@ -1,5 +1,7 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SQSClient } from "@aws-sdk/client-sqs";
+import type { AccessStore } from "../../access/access-store.ts";
+import type { AuditLog } from "../../access/audit-log.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import { messageId } from "../../deliver/event-bus.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
@@ -8,6 +10,8 @@ import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from 
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Platform } from "../platform.ts";
 import type { Sealer } from "../shared/sealed.ts";
+import { tableAccess } from "./access-store.ts";
+import { tableAudit } from "./audit-log.ts";
 import { awsBookmarks } from "./bookmarks.ts";
 import { tableCallbackFailures } from "./callback-failures.ts";
 import { type AwsOptions, queueConfig, tableConfig } from "./clients.ts";
@@ -91,6 +95,8 @@ export interface JobStore {
   browser: JobBrowser;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  access: AccessStore;
+  audit: AuditLog;
   /** Ends all waiting and drops the connections. What is under way should be over. */
   close(): Promise<void>;
 }
@@ -148,6 +154,8 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     browser: tableBrowser(parts),
     callbackFailures: tableCallbackFailures(items, now),
     usage: tableUsage(items, now),
+    access: tableAccess(items),
+    audit: tableAudit(items, now),
     async close() {
       parts.alarm.stop();
       await queue.close();

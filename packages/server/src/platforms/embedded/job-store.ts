@@ -1,9 +1,13 @@
+import type { AccessStore } from "../../access/access-store.ts";
+import type { AuditLog } from "../../access/audit-log.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
+import { sqliteAccess } from "./access-store.ts";
+import { sqliteAudit } from "./audit-log.ts";
 import { sqliteCallbackFailures } from "./callback-failures.ts";
 import { prepareDataFolder } from "./data-folder.ts";
 import { sqliteDeadLetters } from "./dead-letters.ts";
@@ -24,6 +28,8 @@ export interface JobStore {
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  access: AccessStore;
+  audit: AuditLog;
   /** Writes a page that is there already. Throws `DatabaseUnavailable`. */
   tryToWrite(): Promise<void>;
   /** Finishes what was asked before, and ends all waiting. */
@@ -68,6 +74,8 @@ export function jobStore(
     browser: sqliteBrowser(store),
     callbackFailures: sqliteCallbackFailures(store),
     usage: sqliteUsage(store),
+    access: sqliteAccess(store),
+    audit: sqliteAudit(store),
     outbox: sqliteOutbox({ ...store, alarm: posted }, outboxLimits),
     tryToWrite: () => store.database.run("writeAgain", { now: now() }),
     async close() {

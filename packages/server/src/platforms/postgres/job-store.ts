@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
+import type { AccessStore } from "../../access/access-store.ts";
+import type { AuditLog } from "../../access/audit-log.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
 import { type Sealer, sealer } from "../shared/sealed.ts";
+import { postgresAccess } from "./access-store.ts";
+import { postgresAudit } from "./audit-log.ts";
 import { postgresCallbackFailures } from "./callback-failures.ts";
 import { type ConnectionOptions, type Connections, connections } from "./database/connections.ts";
 import { DatabaseUnavailable } from "./database/database-unavailable.ts";
@@ -28,6 +32,8 @@ export interface JobStore extends StoreParts {
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
+  access: AccessStore;
+  audit: AuditLog;
   /** Writes a row that is there already. Throws `DatabaseUnavailable`. */
   tryToWrite(): Promise<void>;
   /** Finishes what was asked before, and ends all waiting. */
@@ -83,6 +89,8 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     browser: postgresBrowser(parts),
     callbackFailures: postgresCallbackFailures(parts),
     usage: postgresUsage(parts),
+    access: postgresAccess(parts),
+    audit: postgresAudit(parts),
     outbox: postgresOutbox(parts, options.outboxLimits),
     async tryToWrite() {
       refusals.throwRecent();

@@ -34,7 +34,7 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
   const sending = await options.sending(signingKeys);
   const fanOut = startFanOut({ outbox: store.outbox, stackName, ...receivers, sending });
   undo.move();
-  const { queue, results, deadLetters, browser, callbackFailures, usage, tryToWrite } = store;
+  const { queue, results, deadLetters, browser, callbackFailures, usage, access, audit, tryToWrite } = store;
   return {
     queue,
     results,
@@ -42,6 +42,8 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
     browser,
     callbackFailures,
     usage,
+    access,
+    audit,
     tryToWrite,
     bookmarks: postgresBookmarks(store),
     signingKeys,

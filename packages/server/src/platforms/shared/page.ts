@@ -15,3 +15,8 @@ export function pageOf<Row, Entry>(
   const last = shown.at(-1);
   return { entries: shown.map(entryOf), next: last !== undefined && rows.length > limit ? placeOf(last) : undefined };
 }
+
+/** The number that stands for a place in a list; undefined when it is none of ours. */
+export function placeIn(text: string): number | undefined {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,4 +1,5 @@
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
+import { accessOperations, auditSweep } from "./access-operations.ts";
 import { browseOperations } from "./browse-operations.ts";
 import { type Failure, failureOf } from "./database-unavailable.ts";
 import { clockCare, jobOperations } from "./job-operations.ts";
@@ -28,7 +29,8 @@ function operations({ db, sealer, clockCheckEveryMs }: OpenDatabase) {
     ...callbackFailureOperations(db, sealer),
     ...usageOperations(db),
     ...outboxOperations(db, sealer),
-    ...upkeepOperations(db, [resultSweep(db, RESULT_MS), failureSweep(db)]),
+    ...accessOperations(db),
+    ...upkeepOperations(db, [resultSweep(db, RESULT_MS), failureSweep(db), auditSweep(db)]),
 
     /** Writes what is there already: a page, through the log of changes to the disk. */
     writeAgain: operation("durable", (_: { now: number }): void => {

@@ -105,6 +105,20 @@ const migrations: readonly string[] = [
     bytes INTEGER NOT NULL,
     PRIMARY KEY (month, tenant, key)
   ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE access_keys (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    content TEXT NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER
+  ) STRICT;
+  CREATE TABLE tenants (name TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE access_version (version INTEGER NOT NULL) STRICT;
+  INSERT INTO access_version VALUES (0);
+
+  CREATE TABLE audit (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT;
+  CREATE INDEX audit_age ON audit (at);
   `,
 ];
 

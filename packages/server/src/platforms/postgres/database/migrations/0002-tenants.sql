@@ -12,3 +12,19 @@ CREATE TABLE usage_by_key (
   bytes bigint NOT NULL,
   PRIMARY KEY (month, tenant, key)
 ) WITH (fillfactor = 50);
+
+-- Keys and tenants are few, and read whole when the version is another. In clear: the operator's words, and digests of secrets.
+CREATE TABLE access_keys (
+  seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  content text NOT NULL,
+  expires_at bigint,
+  last_used_at bigint
+);
+CREATE TABLE tenants (name text COLLATE "C" PRIMARY KEY, content text NOT NULL);
+CREATE TABLE access_version (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), version bigint NOT NULL);
+INSERT INTO access_version (version) VALUES (0);
+
+-- Only ever added to, and swept.
+CREATE TABLE audit (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at bigint NOT NULL, content text NOT NULL);
+CREATE INDEX audit_age ON audit (at);
