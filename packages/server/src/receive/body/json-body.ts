@@ -63,7 +63,8 @@ function bodyTooLarge(): Problem {
  * not name are ignored. A wrong field answers with the field's own code.
  */
 export function checkBody<Body>(body: Record<string, unknown>, schema: ObjectSchema): Body {
-  for (const [name, field] of Object.entries(schema.properties)) {
+  for (const name in schema.properties) {
+    const field = schema.properties[name] as Schema;
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
     if (value === undefined) {
       if (schema.required.includes(name)) throw wrong(name, field, "is missing");

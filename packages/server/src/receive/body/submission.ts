@@ -111,7 +111,8 @@ function checkCallbackUrl(url: string, rules: ReplyRules): void {
   lastAllowed = { url, rules };
 }
 
-function clientHeaders(headers: Record<string, string> = {}, where: HeaderMap): Record<string, string> {
+function clientHeaders(headers: Record<string, string> | undefined, where: HeaderMap): Record<string, string> {
+  if (!headers) return {};
   const checked = checkHeaders(headers, where);
   if (checked.kind === "invalid") throw badRequest("invalid_header", checked.message, checked.hint);
   return checked.headers;
