@@ -5,6 +5,7 @@ import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import pg from "pg";
+import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { newSchema, type TestPostgres, type TestPostgresOptions, testPostgres } from "../support/postgres.ts";
@@ -38,8 +39,7 @@ async function trouble(options: TestPostgresOptions & { pool?: number } = {}): P
       postgresSchema: schema,
       postgresPool: options.pool ?? 4,
       secretKey: randomBytes(32).toString("hex"),
-      engine: "P",
-      clamd: "none",
+      ...(await anyEngine()),
     }),
   );
   const taken = new Set<string>();
