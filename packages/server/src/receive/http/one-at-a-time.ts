@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { giveBack } from "../../flow/passing-buffers.ts";
 
 /**
  * A connection whose client may send requests before it has the answers to those before (pipelining). node:http parses all
@@ -36,6 +37,8 @@ export function oneAtATime(socket: Socket): Connection {
   socket.on("data", (bytes: Buffer) => {
     rest = rest ? Buffer.concat([rest, bytes]) : bytes;
     feed();
+    // The parser has made its own copy of what was in them.
+    if (!rest) giveBack(bytes);
   });
   // node:http pauses its parser too, when the client does not read.
   socket.on("drain", feed);
