@@ -336,7 +336,7 @@ async function importsOf(folder: string): Promise<Import[]> {
   });
 }
 
-test("Node gets the same nursery wherever we start it for the service", () => {
+test("Node gets the same flags for its heap wherever we start it for the service", () => {
   const places = [
     "packages/server/bin/lazaret.mjs",
     "packages/server/src/cli/supervise.ts",
@@ -345,10 +345,13 @@ test("Node gets the same nursery wherever we start it for the service", () => {
   ];
   const root = fileURLToPath(new URL("../../../", import.meta.url));
   const flags = places.map(
-    (path) => new Set(readFileSync(join(root, path), "utf8").match(/--(?:min|max)-semi-space-size=\d+/g)),
+    (path) =>
+      new Set(
+        readFileSync(join(root, path), "utf8").match(/--(?:(?:min|max)-semi-space-size|heap-growing-percent)=\d+/g),
+      ),
   );
   assert.deepEqual(
     flags,
-    places.map(() => new Set(["--min-semi-space-size=4", "--max-semi-space-size=4"])),
+    places.map(() => new Set(["--min-semi-space-size=4", "--max-semi-space-size=4", "--heap-growing-percent=100"])),
   );
 });
