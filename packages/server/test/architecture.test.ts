@@ -334,16 +334,17 @@ async function importsOf(folder: string): Promise<Import[]> {
   });
 }
 
-test("Node gets the same nursery wherever we start it for the service", () => {
+test("Node gets the same flags for its heap wherever we start it for the service", () => {
   const places = [
     "packages/server/bin/lazaret.mjs",
     "packages/server/src/cli/supervise.ts",
     "scripts/start.mjs",
     "deploy/cdk/images/service.Dockerfile",
   ];
-  const nursery = new Set(["--min-semi-space-size=4", "--max-semi-space-size=4"]);
+  const flags = "--min-semi-space-size=4 --max-semi-space-size=4 --heap-growing-percent=100 --no-memory-reducer";
+  const named = /--(?:(?:min|max)-semi-space-size|heap-growing-percent)=\d+|--no-memory-reducer/g;
   for (const path of places) {
     const text = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
-    assert.deepEqual(new Set(text.match(/--(?:min|max)-semi-space-size=\d+/g)), nursery, path);
+    assert.deepEqual(new Set(text.match(named)), new Set(flags.split(" ")), path);
   }
 });
