@@ -17,6 +17,7 @@ const elsewhere = [
   "postgres-fleet",
   "processes",
   "proof",
+  "verdict-cache",
 ];
 
 installPackages("all");

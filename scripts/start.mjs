@@ -5,9 +5,14 @@ import { installPackages, ownNode, root } from "./setup.mjs";
 
 installPackages("run");
 // As the first line of the program has it.
-const nursery = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
+const heapFlags = [
+  "--min-semi-space-size=4",
+  "--max-semi-space-size=4",
+  "--heap-growing-percent=100",
+  "--no-memory-reducer",
+];
 const program = join(root, "packages/server/bin/lazaret.mjs");
-const child = spawn(ownNode, [...nursery, program, "dev", ...process.argv.slice(2)], {
+const child = spawn(ownNode, [...heapFlags, program, "dev", ...process.argv.slice(2)], {
   stdio: "inherit",
   // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
   env: { MALLOC_ARENA_MAX: "2", ...process.env },

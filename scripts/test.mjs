@@ -1,6 +1,7 @@
 // npm test: sets up everything, then runs every check and test. `--only checks` or `--only tests` runs a part;
 // further arguments name test files.
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
@@ -38,8 +39,13 @@ const tests = [["tests", ownNode, ["--test", `--test-concurrency=${concurrency}`
 if (only !== "checks") installDebianPackages(testPrograms);
 
 const steps = [...(only === "tests" ? [] : checks), ...(only === "checks" ? [] : tests)];
+// Hundreds of processes and threads load the same sources: the first keeps them compiled, without types, for the others.
+// Made anew by each run, so that nothing old is met.
+const compiled = join(root, "node_modules/.cache/lazaret-tests");
+rmSync(compiled, { recursive: true, force: true });
 // node_modules/.bin first, so that every program started by a test finds our Node.
-const env = { ...process.env, PATH: `${join(root, "node_modules/.bin")}:${process.env.PATH}` };
+const path = `${join(root, "node_modules/.bin")}:${process.env.PATH}`;
+const env = { ...process.env, PATH: path, NODE_COMPILE_CACHE: compiled };
 for (const name of Object.keys(env)) if (name.startsWith("LAZARET_")) delete env[name];
 for (const [name, program, programArgs] of steps) {
   const started = Date.now();

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { BenchOptions } from "../arguments.ts";
-import { type Rounds, ratios } from "../rounds.ts";
+import { type Rounds, ratios, ratiosByCpu } from "../rounds.ts";
 import { sample } from "../sample.ts";
 import { median } from "../table.ts";
 import type { Target } from "../targets.ts";
@@ -54,6 +54,7 @@ function ofBullMq(work: string, least: number, rounds: Rounds): Target {
     want: { least },
     unit: "of BullMQ",
     ceiling: median(ratios(rounds, ["floor", "BullMQ"], "perSecond")),
+    byCpu: median(ratiosByCpu(rounds, ["Lazaret", "BullMQ"])),
   };
 }
 

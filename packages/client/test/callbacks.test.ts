@@ -3,6 +3,7 @@ import { before, test } from "node:test";
 import { createCallbackVerifier, fastifyReceiver, Lazaret, nodeReceiver, type VerifiedCallback } from "@lazaret/client";
 import express from "express";
 import fastify from "fastify";
+import { anyEngine } from "../../server/test/support/clamd.ts";
 import { type FileServer, fileServer } from "../../server/test/support/file-server.ts";
 import { atTheEnd } from "../../server/test/support/leftovers.ts";
 import { httpServer } from "../../server/test/support/loopback-server.ts";
@@ -14,7 +15,7 @@ let files: FileServer;
 let lazaret: Lazaret;
 let keyUrl: string;
 before(async () => {
-  const settings = { engine: "P", clamd: "none", concurrency: 2, allowHttpCallbacks: true } as const;
+  const settings = { ...(await anyEngine()), concurrency: 2, allowHttpCallbacks: true };
   service = await testService({ ...settings, signCallbackInvocations: true });
   files = await fileServer();
   lazaret = new Lazaret({ baseUrl: service.url, apiKey: testKey });

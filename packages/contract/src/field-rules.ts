@@ -72,9 +72,13 @@ function typeProblem(value: unknown, schema: Schema): string | undefined {
 
 function sizeProblem(value: unknown, schema: Schema): string | undefined {
   if (schema.type === "string") {
-    const characters = countCharacters(String(value));
-    if (characters < (schema.minLength ?? 0)) return "is empty";
-    if (characters > (schema.maxLength ?? Number.POSITIVE_INFINITY)) return `has over ${schema.maxLength} characters`;
+    const text = String(value);
+    const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = schema;
+    // A character is one UTF-16 unit or two: nearly always that is enough to know.
+    if (text.length >= 2 * minLength && text.length <= maxLength) return undefined;
+    const characters = countCharacters(text);
+    if (characters < minLength) return "is empty";
+    if (characters > maxLength) return `has over ${maxLength} characters`;
   }
   if ("maxProperties" in schema && Object.keys(value as object).length > schema.maxProperties) {
     return `has over ${schema.maxProperties} entries`;

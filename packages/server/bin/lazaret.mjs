@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=4
+#!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=4 --heap-growing-percent=100 --no-memory-reducer
 // Plain JavaScript, so that an old Node can still read it and say what is wrong.
 const [major = 0] = process.versions.node.split(".").map(Number);
 if (major < 24) {
@@ -11,9 +11,15 @@ if (major < 24) {
 // Most of what a request leaves behind dies young: a small nursery keeps the process small. As a flag of the process, above, it
 // has its size from the start and takes a tenth less time than what can be set here, which is for those who run this file by node.
 // Who gives a size of their own gets that.
+// And everything is collected when the heap has doubled. V8 would do it when a tenth is new, as a service makes little that stays:
+// after every few megabytes of uploads, which took as much time as all else. Nor does it shrink the heap when there is nothing to do:
+// the next burst would begin with collecting it over and over.
 const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
+const { setFlagsFromString } = await import("node:v8");
+if (!given.some((flags) => /--heap[-_]growing[-_]percent/.test(flags)))
+  setFlagsFromString("--heap-growing-percent=100");
+if (!given.some((flags) => /--(?:no-?)?memory[-_]reducer/.test(flags))) setFlagsFromString("--no-memory-reducer");
 if (!given.some((flags) => /--max[-_]semi[-_]space[-_]size/.test(flags))) {
-  const { setFlagsFromString } = await import("node:v8");
   setFlagsFromString("--max-semi-space-size=4");
   setFlagsFromString("--semi-space-growth-factor=1");
 }

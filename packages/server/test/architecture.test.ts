@@ -214,9 +214,7 @@ test("each platform has a file for each port, under the port's name", async () =
     ports.filter((port) => !files.includes(port)),
     [],
   );
-  const half = files.filter(
-    (file) => !file.endsWith("aws/usage.ts") && !file.startsWith("platforms/embedded/objects/"),
-  );
+  const half = files.filter((file) => !/aws\/usage\.ts$|^platforms\/embedded\/objects\//.test(file));
   assert.deepEqual(missingAdapters(half), ["platforms/aws/usage.ts", "platforms/embedded/objects.ts"]);
 });
 
@@ -341,19 +339,17 @@ async function importsOf(folder: string): Promise<Import[]> {
   });
 }
 
-test("Node gets the same nursery wherever we start it for the service", () => {
+test("Node gets the same flags for its heap wherever we start it for the service", () => {
   const places = [
     "packages/server/bin/lazaret.mjs",
     "packages/server/src/cli/supervise.ts",
     "scripts/start.mjs",
     "deploy/cdk/images/service.Dockerfile",
   ];
-  const root = fileURLToPath(new URL("../../../", import.meta.url));
-  const flags = places.map(
-    (path) => new Set(readFileSync(join(root, path), "utf8").match(/--(?:min|max)-semi-space-size=\d+/g)),
-  );
-  assert.deepEqual(
-    flags,
-    places.map(() => new Set(["--min-semi-space-size=4", "--max-semi-space-size=4"])),
-  );
+  const flags = "--min-semi-space-size=4 --max-semi-space-size=4 --heap-growing-percent=100 --no-memory-reducer";
+  const named = /--(?:(?:min|max)-semi-space-size|heap-growing-percent)=\d+|--no-memory-reducer/g;
+  for (const path of places) {
+    const text = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+    assert.deepEqual(new Set(text.match(named)), new Set(flags.split(" ")), path);
+  }
 });

@@ -21,7 +21,12 @@ import type { StartOrder, Up } from "./serving-process.ts";
 
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
 /** As bin/lazaret.mjs has it for a single process, and why. */
-const NURSERY = ["--min-semi-space-size=4", "--max-semi-space-size=4"];
+const HEAP_FLAGS = [
+  "--min-semi-space-size=4",
+  "--max-semi-space-size=4",
+  "--heap-growing-percent=100",
+  "--no-memory-reducer",
+];
 
 export interface SuperviseOptions extends RunOptions {
   settings: Settings;
@@ -50,7 +55,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   cluster.setupPrimary({
     exec: ENTRY,
     args: [],
-    execArgv: [...process.execArgv, ...NURSERY],
+    execArgv: [...process.execArgv, ...HEAP_FLAGS],
     serialization: "advanced",
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });

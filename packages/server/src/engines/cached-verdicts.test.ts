@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { after, before, beforeEach, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { zstdCompressSync } from "node:zlib";
 import { deflated, stored, zip } from "../../test/fixtures/zip-writer.ts";
@@ -64,20 +64,25 @@ for (const variant of ["Q", "P"] as const) {
     let daemon: TestClamd;
     let engine: Engine;
     const rules = { threads: 1 };
+    const start = (cached: number): Promise<Engine> => {
+      const address = { kind: "unix", path: daemon.socketPath } as const;
+      const parts = { clamd: address, concurrency: 2, verdictCache: cached };
+      return startEngine(variant === "Q" ? { variant, ...parts } : { variant, ...parts, rules });
+    };
     before(async () => {
       daemon = await testClamd({}, { signatures: { "eicar.ndb": ours, "known.hsb": bySha(Buffer.from("x"), "None") } });
+      engine = await start(100);
     });
-    after(() => daemon[Symbol.asyncDispose]());
+    after(async () => {
+      await engine.close();
+      await daemon[Symbol.asyncDispose]();
+    });
     beforeEach(async () => {
-      // As it was in the beginning, and older than clamd.
+      // As it was in the beginning, and older than clamd: what the test before has left in the cache is not known any more.
       writeFileSync(join(daemon.folder, "signatures", "known.hsb"), bySha(Buffer.from("x"), "None"));
       await daemon.kill();
       await daemon.start();
-      const address = { kind: "unix", path: daemon.socketPath } as const;
-      const parts = { clamd: address, concurrency: 2, verdictCache: 100 };
-      engine = await startEngine(variant === "Q" ? { variant, ...parts } : { variant, ...parts, rules });
     });
-    afterEach(() => engine.close());
 
     test("answers without an engine, with everything it said before", async () => {
       for (const [name, content] of Object.entries(contents)) {
@@ -184,14 +189,13 @@ for (const variant of ["Q", "P"] as const) {
       assert.equal(word(await scan(engine, content)), "clean cached");
     });
 
+    // The last, as all others use the engine that it closes.
     test("one that is closed says nothing, and one with no cache scans each time", async () => {
       const content = noise(700, "closed");
       await scan(engine, content);
       await engine.close();
       await assert.rejects(scan(engine, content), EngineUnavailable);
-      const address = { kind: "unix", path: daemon.socketPath } as const;
-      const parts = { clamd: address, concurrency: 2, verdictCache: 0 };
-      const without = await startEngine(variant === "Q" ? { variant, ...parts } : { variant, ...parts, rules });
+      const without = await start(0);
       try {
         await scan(without, content);
         assert.equal(word(await scan(without, content)), "clean");

@@ -29,3 +29,11 @@ function collector(): Collect {
   setFlagsFromString("--expose-gc");
   return runInNewContext("gc") as Collect;
 }
+
+/**
+ * Gives the memory of a buffer back at once, a sixth of what it costs to have it collected. To be called by whoever is alone with it: nothing may
+ * read it any more, and that goes for a write that is not done. What is a part of a larger piece of memory stays, as others may have the rest.
+ */
+export function giveBack({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0);
+}

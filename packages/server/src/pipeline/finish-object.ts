@@ -24,7 +24,7 @@ import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } f
 /**
  * What follows the scan of an object, whoever asked for it:
  *
- *   job            report saved ─▶ act ─▶ keep the result ─▶ announce ─▶ saved as announced
+ *   job            report saved ─▶ act ─▶ keep the result ─▶ announce ─▶ saved as announced, or done
  *   scan that is   announce a delete ─▶ act ─▶ announce what else was done
  *   no job
  *

@@ -131,7 +131,7 @@ test("a suspect is scanned alone, with all its bytes here: what it answers for i
   assert.deepEqual(await run(job, true), done);
   assert.deepEqual(saved[0]?.report?.verdict, infected.verdict);
   const alone = ["hold", "enter alone", "begin trial", "scan alone", "release", "save", "leave"];
-  assert.deepEqual(steps, [...alone, "announce", "save told"]);
+  assert.deepEqual(steps, [...alone, "announce"]);
 });
 
 test("a suspect that waited all its time for its turn is not reported as slow", async () => {
@@ -146,14 +146,20 @@ test("a suspect that waited all its time for its turn is not reported as slow", 
 });
 
 describe("a job about an object", () => {
-  const { callback: _, ...polled } = sampleJob({
-    source: { kind: "object", bucket: "uploads", key: "bad.exe" },
-  });
+  const calledBack = sampleJob({ source: { kind: "object", bucket: "uploads", key: "bad.exe" } });
+  const { callback: _, ...polled } = calledBack;
+  const untilAnnounced = ["scan", "save", "act", "keep", "announce delete"];
 
   test("has its report saved before the object is touched, and is announced before that fact is saved", async () => {
     const { steps, run } = tried();
+    assert.deepEqual(await run(calledBack), done);
+    assert.deepEqual(steps, [...untilAnnounced, "save told", "deliver", "call back"]);
+  });
+
+  test("is done when it is announced, if nobody is to be called back: nothing is saved before it is settled", async () => {
+    const { steps, run } = tried();
     assert.deepEqual(await run(polled), done);
-    assert.deepEqual(steps, ["scan", "save", "act", "keep", "announce delete", "save told"]);
+    assert.deepEqual(steps, untilAnnounced);
   });
 
   test("that died after the delete is not scanned again: the file is gone, the verdict is not", async () => {
@@ -161,7 +167,7 @@ describe("a job about an object", () => {
     await first.run(polled);
     const second = tried();
     assert.deepEqual(await second.run(first.saved[0] ?? polled), done);
-    assert.deepEqual(second.steps, ["act late", "keep", "announce delete", "save told"]);
+    assert.deepEqual(second.steps, ["act late", "keep", "announce delete"]);
   });
 
   test("is not saved as announced when announcing fails, and then announces again", async () => {
@@ -186,7 +192,7 @@ describe("a job about an object", () => {
       },
       results: { keep: async (_, report) => void kept.push(report) },
     });
-    assert.deepEqual(await replaced.run(polled), done);
+    assert.deepEqual(await replaced.run(calledBack), done);
     assert.deepEqual([kept[0]?.verdict.kind, replaced.saved[1]?.report?.verdict.kind], ["unscannable", "unscannable"]);
     assert.deepEqual(announced, kept);
   });
@@ -224,9 +230,15 @@ describe("a job about a download", () => {
 
   test("is kept, then announced, then saved as announced, without the headers of its source", async () => {
     const { steps, saved, run } = tried();
-    assert.deepEqual(await run(polled), done);
-    assert.deepEqual(steps, ["scan", "keep", "announce", "save told"]);
+    assert.deepEqual(await run(job), done);
+    assert.deepEqual(steps, ["scan", "keep", "announce", "save told", "deliver", "call back"]);
     assert.deepEqual(saved[0]?.source, { ...job.source, headers: {} });
+  });
+
+  test("is not saved once more before it is settled, if nobody is to be called back", async () => {
+    const { steps, run } = tried();
+    assert.deepEqual(await run(polled), done);
+    assert.deepEqual(steps, ["scan", "keep", "announce"]);
   });
 
   test("is called back last; a failure is put off three times, then recorded, and announced where the bus has results", async () => {

@@ -91,7 +91,7 @@ function withoutSecrets(source: JobSource): JobSource {
   return source.kind === "url" ? { ...source, headers: {} } : source;
 }
 
-/** Acts on an object, keeps the result and announces it; then saves that this is done. */
+/** Acts on an object, keeps the result and announces it; then saves that this is done, if more is to come. */
 async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<Step> {
   if (scanned.told) return { kind: "go on", job: scanned };
   const { source } = scanned;
@@ -112,8 +112,9 @@ async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Prom
     await keep(scanned, stages);
     await stages.announcer.downloadScan(announced);
   }
-  // Not together with announcing: should that fail and saving not, nobody would ever hear of it.
-  await run.save(announced);
+  // Not together with announcing: should that fail and saving not, nobody would ever hear of it. Who wants no callback is done,
+  // and settled next: to be saved before that would be one more commit for the same.
+  if (announced.callback) await run.save(announced);
   return { kind: "go on", job: announced };
 }
 

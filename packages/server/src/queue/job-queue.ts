@@ -158,11 +158,16 @@ export const POISON = "poison";
 
 const COUNTS = 0x1000;
 let count = 0;
+/** Many are made in the same millisecond. */
+let last = { now: Number.NaN, front: "" };
 
 /** A UUID of version 7: ids that are made one after the other lie next to each other in an index. */
 export function newJobId(now: number = Date.now()): string {
-  const time = now.toString(16).padStart(12, "0").slice(-12);
+  if (now !== last.now) {
+    const time = now.toString(16).padStart(12, "0").slice(-12);
+    last = { now, front: `${time.slice(0, 8)}-${time.slice(8)}-7` };
+  }
   count = (count + 1) % COUNTS;
   const counted = count.toString(16).padStart(3, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counted}-${randomUUID().slice(19)}`;
+  return `${last.front}${counted}-${randomUUID().slice(19)}`;
 }

@@ -178,7 +178,8 @@ export function startWorker(options: WorkerOptions): Worker {
   /** Waits, but not longer than until a place is free, which may be for a share that was passed over; or we stop. */
   async function untilFree(wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     using waiting = firstOf([stopTaking.signal]);
-    const end = (): void => waiting.abort();
+    // With a reason, because to make one up takes longer than all the rest of it.
+    const end = (): void => waiting.abort("a place is free");
     whenFree.add(end);
     try {
       await wait(waiting.signal);

@@ -6,6 +6,7 @@ import { openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { sampleJob } from "../contracts/sample-job.ts";
 import { bucketsIn } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { anyEngineInEnvironment } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { sharedPostgres } from "../support/postgres.ts";
@@ -94,7 +95,7 @@ test("every command that works on stored jobs and keys works on the database", a
 
   const buckets = bucketsIn(folder.path);
   for (const name of ["a", "b", "c"]) buckets.put("uploads", name, name === "b" ? eicar() : name);
-  const guarding = { ...more, LAZARET_CLAMD: "none", LAZARET_BUCKETS_DIR: folder.path };
+  const guarding = { ...more, ...(await anyEngineInEnvironment()), LAZARET_BUCKETS_DIR: folder.path };
   const guard = await lazaret(["guard", "uploads"], guarding);
   assert.equal(guard.code, 1, guard.err);
   assert.match(guard.err, /^3 scanned/m);

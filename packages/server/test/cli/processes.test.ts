@@ -106,7 +106,7 @@ test("a key that was taken away is refused by a process that came back while the
   using folder = temporaryFolder();
   const keys = join(folder.path, "keys");
   writeFileSync(keys, "first-key-of-the-tests,second-key-of-the-tests");
-  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  await using service = await threeProcesses(folder.path, env({ LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys }));
   const { run, scan, pids, lines } = service;
   writeFileSync(keys, "first-key-of-the-tests");
   const [slow = 0, killed = 0] = pids();
@@ -126,7 +126,7 @@ test("a key that was taken away is refused by a process that died while it was t
   using folder = temporaryFolder();
   const keys = join(folder.path, "keys");
   writeFileSync(keys, "first-key-of-the-tests,second-key-of-the-tests");
-  await using service = await threeProcesses(folder.path, { LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys });
+  await using service = await threeProcesses(folder.path, env({ LAZARET_API_KEYS: "", LAZARET_API_KEYS_FILE: keys }));
   const { run, scan, pids, lines } = service;
   writeFileSync(keys, "first-key-of-the-tests");
   const [silent = 0] = pids();

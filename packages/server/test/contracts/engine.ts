@@ -9,7 +9,7 @@ import { deflated, encrypted, stored, zip } from "../fixtures/zip-writer.ts";
 /** What an engine brings to this suite. */
 export interface EngineKind {
   name: string;
-  /** Another one at each call. It looks at two files at once at least. */
+  /** It looks at two files at once at least. */
   make(): Promise<Engine>;
   /** What it finds, and by which name. Best something that no other engine knows. */
   knows: readonly KnownContent[];
@@ -138,31 +138,30 @@ export function engineContract({ name, make, knows, strange, outage }: EngineKin
       await engine.health(AbortSignal.abort(new Error("nobody waits for it")));
     });
 
+    if (outage)
+      test("one that is away throws EngineUnavailable and is not ready, and is found again when it is back", async () => {
+        const { outcome, goOn } = await underWay(engine);
+        await outage.begin();
+        goOn();
+        assert.ok((await outcome) instanceof EngineUnavailable);
+        await assert.rejects(engine.scan(stream([harmless]), never), EngineUnavailable);
+        const { ready, checks } = await engine.health(never);
+        assert.deepEqual([ready, checks.every(({ ok }) => ok)], [false, false]);
+        await outage.end();
+        assert.equal((await engine.scan(stream([harmless]), never)).kind, "clean");
+        for (const { content, finding } of knows) assertFound(await engine.scan(stream([content]), never), finding);
+        assert.equal((await engine.health(never)).ready, true);
+      });
+
+    // The last, as all others use the engine that it closes.
     test("one that is closed makes up no verdict, not for scans under way either, and says how it is", async () => {
-      const closed = await make();
-      const { outcome, goOn } = await underWay(closed);
-      await closed.close();
+      const { outcome, goOn } = await underWay(engine);
+      await engine.close();
       goOn();
       assert.ok((await outcome) instanceof Error);
-      await assert.rejects(closed.scan(stream([harmless]), never), EngineUnavailable);
-      await closed.health(never);
-      await closed.close();
-    });
-
-    if (!outage) return;
-
-    test("one that is away throws EngineUnavailable and is not ready, and is found again when it is back", async () => {
-      const { outcome, goOn } = await underWay(engine);
-      await outage.begin();
-      goOn();
-      assert.ok((await outcome) instanceof EngineUnavailable);
       await assert.rejects(engine.scan(stream([harmless]), never), EngineUnavailable);
-      const { ready, checks } = await engine.health(never);
-      assert.deepEqual([ready, checks.every(({ ok }) => ok)], [false, false]);
-      await outage.end();
-      assert.equal((await engine.scan(stream([harmless]), never)).kind, "clean");
-      for (const { content, finding } of knows) assertFound(await engine.scan(stream([content]), never), finding);
-      assert.equal((await engine.health(never)).ready, true);
+      await engine.health(never);
+      await engine.close();
     });
   });
 }

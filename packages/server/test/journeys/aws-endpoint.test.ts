@@ -8,6 +8,7 @@ import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from "@aws-s
 import { GetParameterCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { awsStandIn } from "../support/aws/aws-stand-in.ts";
 import { useCredentials } from "../support/aws/credentials.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { fileServer } from "../support/file-server.ts";
 import { testService } from "../support/service.ts";
@@ -66,8 +67,7 @@ test(`an installation on ${given ?? "our stand-in for AWS"}: a download and an o
     awsTable: name,
     awsTopicArn: TopicArn,
     scannerStackName: name,
-    engine: "P",
-    clamd: "none",
+    ...(await anyEngine()),
     reportEventBus: true,
     signCallbackInvocations: true,
   } as const;

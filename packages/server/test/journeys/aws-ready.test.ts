@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 
 let installation: AwsInstallation;
@@ -14,7 +15,11 @@ before(async () => {
 atTheEnd(() => close.disposeAsync());
 
 test("readiness has its answer although AWS hangs, and says that the queue has none", async () => {
-  await using service = await installation.service({ role: "api", awsEndpoint: proxy.endpoint });
+  await using service = await installation.service({
+    ...(await anyEngine()),
+    role: "api",
+    awsEndpoint: proxy.endpoint,
+  });
   assert.equal((await fetch(`${service.url}/readyz`)).status, 204);
   proxy.fault = () => ({ kind: "silent" });
   // What was remembered from before is answered for a moment.

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { anyEngine, anyEngineInEnvironment } from "../support/clamd.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { insideOf, runCli } from "../support/run-cli.ts";
 import { type TestService, testKey, testService } from "../support/service.ts";
@@ -22,7 +23,7 @@ const submit = (call: Call, traceId: string): Promise<Response> =>
   });
 const codeOf = async (response: Response): Promise<unknown> => ((await response.json()) as { code: string }).code;
 
-const settings = { engine: "P", clamd: "none", role: "api" } as const;
+const settings = { ...(await anyEngine()), role: "api" } as const;
 
 async function refuses(service: TestService): Promise<void> {
   const refused = await submit(service.call, "lost");
@@ -84,7 +85,7 @@ test("with its disk full the service is not ready, and is again by itself when t
     disk: { path: dataDir, bytes: 4 * 1024 * 1024 },
     env: {
       LAZARET_API_KEYS: testKey,
-      LAZARET_CLAMD: "none",
+      ...(await anyEngineInEnvironment()),
       LAZARET_DRAIN_SECONDS: "0",
       LAZARET_ROLE: "api",
       LAZARET_HOST: "127.0.0.1",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { before, test } from "node:test";
 import { bucketsIn } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
@@ -18,7 +19,7 @@ let files: FileServer;
 let service: TestService;
 before(async () => {
   files = await fileServer();
-  const settings = { engine: "P", clamd: "none", allowHttpCallbacks: true, signCallbackInvocations: true } as const;
+  const settings = { ...(await anyEngine()), allowHttpCallbacks: true, signCallbackInvocations: true };
   const folders = { dataDir: join(folder.path, "data"), bucketsDir: buckets.path };
   service = await testService({ ...settings, ...folders, monthlyQuota: 5000 }, {}, clock);
 });
@@ -85,8 +86,7 @@ test("the installation has an id that stays, and tells what is left of its quota
   const ids: unknown[] = [];
   for (let start = 0; start < 3; start += 1) {
     await using restarted = await testService({
-      engine: "P",
-      clamd: "none",
+      ...(await anyEngine()),
       dataDir: other.path,
       monthlyQuota: 2,
     });

@@ -7,6 +7,7 @@ import { folderObjects } from "../../src/platforms/embedded/objects/objects.ts";
 import { parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
 import { type Buckets, bucketsIn, jsonLines } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { onFleet } from "../support/fleet.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
@@ -119,8 +120,7 @@ test("with a callback_url: 204, and the callback tells where the object is, with
 test("an infected object is deleted when that is asked for, and so told", async () => {
   using other = temporaryFolder();
   await using deleting = await testService({
-    engine: "P",
-    clamd: "none",
+    ...(await anyEngine()),
     dataDir: other.path,
     bucketsDir: buckets.path,
     deleteInfectedFiles: true,
@@ -144,7 +144,7 @@ test("an infected object is deleted when that is asked for, and so told", async 
 
 test("objects are left alone with TagFiles=false, and the tag has another key with TagKey", async () => {
   buckets.put("alone", "a.txt", "text");
-  const settings = { engine: "P", clamd: "none", bucketsDir: buckets.path } as const;
+  const settings = { ...(await anyEngine()), bucketsDir: buckets.path };
   {
     await using untagged = await testService({ ...settings, tagFiles: false });
     assert.equal((await scanNow(untagged, "alone", "a.txt")).status, "clean");
@@ -198,7 +198,7 @@ test("an object over the limit is no, too big; its size is told and it is tagged
 
 test("an object whose scan is given up does not keep the clean of an earlier one", async () => {
   buckets.put("given-up", "big.bin", Buffer.alloc(20 * 1024 * 1024, "x"));
-  const settings = { engine: "P", clamd: "none", bucketsDir: buckets.path } as const;
+  const settings = { ...(await anyEngine()), bucketsDir: buckets.path };
   assert.equal((await scanNow(service, "given-up", "big.bin")).status, "clean");
   assert.deepEqual(await buckets.tagsOf("given-up", "big.bin"), { scanner: "clean" });
   await using impatient = await testService({ ...settings, jobTimeoutSeconds: 0 });
@@ -275,7 +275,7 @@ test("a link to an object is good until it expires, and no other is", {
 });
 
 test("with LAZARET_DOWNLOADS=false both download endpoints are off, and objects go on", async () => {
-  await using closed = await testService({ engine: "P", clamd: "none", bucketsDir: buckets.path, downloads: false });
+  await using closed = await testService({ ...(await anyEngine()), bucketsDir: buckets.path, downloads: false });
   for (const kind of ["async", "sync"]) {
     const body = { download_url: "https://files.example.com/", trace_id: "t" };
     const answer = await post(closed, `/api/v1/scan/${kind}/download`, body);

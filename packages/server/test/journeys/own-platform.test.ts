@@ -3,6 +3,7 @@ import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
 import { memoryPlatform, memoryStorage } from "../contracts/memory-platform.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import "../support/leftovers.ts";
 import { testService } from "../support/service.ts";
@@ -16,7 +17,7 @@ test("the service runs on a platform of one's own: a job from its submission to 
       return Date.now();
     },
   });
-  const settings = { engine: "P", clamd: "none", reportEventBus: true, signCallbackInvocations: true } as const;
+  const settings = { ...(await anyEngine()), reportEventBus: true, signCallbackInvocations: true };
   await using service = await testService(
     { ...settings, scannerStackName: "mine", allowHttpCallbacks: true },
     {},
@@ -35,7 +36,7 @@ test("the service runs on a platform of one's own: a job from its submission to 
   assert.equal((await post("download", { ...file, callback_url: receiver.origin })).status, 204);
   await until("the callback has come", () => receiver.requests.length > 0, { limitMs: 60_000 });
   const { status, finding, trace_id } = JSON.parse(receiver.requests[0]?.body.toString() ?? "{}");
-  assert.deepEqual([status, finding, trace_id], ["infected", "EICAR_Test_File", "mine"]);
+  assert.deepEqual([status, finding, trace_id], ["infected", "Eicar-Test-Signature", "mine"]);
   assert.equal(receiver.requests[0]?.values("x-signature").length, 1);
   assert.ok(createPublicKey(storage.parameters.get("/scanner/mine/PublicKeyPEMX509") ?? ""));
 

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { Settings } from "../../src/settings.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import "../support/leftovers.ts";
 import { newSchema, type TestPostgres, testPostgres } from "../support/postgres.ts";
@@ -10,14 +11,13 @@ import { type TestService, testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 /** What all processes of one fleet share; each has a data folder of its own, as on a machine of its own. */
-function fleetSettings({ url }: TestPostgres): Partial<Settings> {
+async function fleetSettings({ url }: TestPostgres): Promise<Partial<Settings>> {
   return {
     platform: "postgres",
     postgresUrl: url,
     postgresSchema: newSchema(),
     secretKey: randomBytes(32).toString("hex"),
-    engine: "P",
-    clamd: "none",
+    ...(await anyEngine()),
     signCallbackInvocations: true,
     allowHttpCallbacks: true,
   };
@@ -35,7 +35,7 @@ test("two APIs and two workers on one database: a job from one reaches its callb
   await using files = await fileServer();
   await using receiver = await callbackReceiver(answering(200));
   await using server = await testPostgres();
-  const fleet = fleetSettings(server);
+  const fleet = await fleetSettings(server);
   // All of them start at once on an empty database.
   const started = await Promise.all([
     testService({ ...fleet, role: "api" }),
@@ -61,7 +61,7 @@ test("two APIs and two workers on one database: a job from one reaches its callb
   assert.deepEqual(bodies.map(({ trace_id }) => trace_id).toSorted(), jobs.map(({ trace_id }) => trace_id).toSorted());
   assert.deepEqual(
     new Set(bodies.map(({ status, finding }) => `${status} ${finding}`)),
-    new Set(["infected EICAR_Test_File"]),
+    new Set(["infected Eicar-Test-Signature"]),
   );
 
   for (const api of [one, other]) {
@@ -83,7 +83,7 @@ test("two APIs and two workers on one database: a job from one reaches its callb
 test("while the server is away jobs are refused with 503 and readiness names the queue; then all goes on by itself", async () => {
   await using files = await fileServer();
   await using server = await testPostgres({ durable: true });
-  await using service = await testService(fleetSettings(server));
+  await using service = await testService(await fleetSettings(server));
   const job = (trace_id: string): object => ({ download_url: `${files.origin}/eicar`, trace_id });
   const result = async (traceId: string): Promise<number> =>
     (await service.call(`/api/v1/scan/async/result?trace_id=${traceId}`)).status;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import { onFleet } from "../support/fleet.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
@@ -13,7 +14,7 @@ test("a job that cannot be kept gets 503 and is not accepted; when the database 
 }, async () => {
   using folder = temporaryFolder();
   await using files = await fileServer();
-  await using service = await testService({ engine: "P", clamd: "none", dataDir: folder.path });
+  await using service = await testService({ ...(await anyEngine()), dataDir: folder.path });
   const submit = (traceId: string): Promise<Response> =>
     service.call("/api/v1/scan/async/download", {
       method: "POST",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { testService } from "../support/service.ts";
@@ -8,7 +9,7 @@ import { until } from "../support/until.ts";
 test("an api process takes jobs and runs none; a worker process on the same data runs them and has no API", async () => {
   using folder = temporaryFolder();
   await using files = await fileServer();
-  const shared = { engine: "P", clamd: "none", dataDir: folder.path } as const;
+  const shared = { ...(await anyEngine()), dataDir: folder.path };
   await using api = await testService({ ...shared, role: "api" });
   const submitted = await api.call("/api/v1/scan/async/download", {
     method: "POST",

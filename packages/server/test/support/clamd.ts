@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { clamdBinary, type OwnClamd, ownClamd } from "../../src/engines/clamd/own-clamd.ts";
-import { temporaryFolder, watchChild } from "./leftovers.ts";
+import { atTheEnd, temporaryFolder, watchChild } from "./leftovers.ts";
 
 const testSignatures = fileURLToPath(new URL("../../signatures", import.meta.url));
 
@@ -61,6 +61,26 @@ export async function testClamd(
       folder[Symbol.dispose]();
     },
   };
+}
+
+let shared: Promise<{ engine: "Q"; clamd: string }> | undefined;
+
+/**
+ * Settings of an engine for tests that are about something else: Q, on one clamd for all tests of a file. P takes two to four
+ * seconds of a processor for each start, to compile its rules in each thread.
+ */
+export function anyEngine(): Promise<{ engine: "Q"; clamd: string }> {
+  shared ??= testClamd().then((clamd) => {
+    atTheEnd(() => clamd[Symbol.asyncDispose]());
+    return { engine: "Q", clamd: `unix:${clamd.socketPath}` };
+  });
+  return shared;
+}
+
+/** The same for a command. */
+export async function anyEngineInEnvironment(): Promise<Record<string, string>> {
+  const { engine, clamd } = await anyEngine();
+  return { LAZARET_ENGINE: engine, LAZARET_CLAMD: clamd };
 }
 
 /** A program that is clamd with a small tmpfs that only it has, and that ends with it. Needs no root where namespaces are allowed. */

@@ -11,6 +11,8 @@ export interface TestService extends AsyncDisposable {
   /** Of a fleet, the next API each time. */
   readonly url: string;
   readonly port: number;
+  /** How many take requests, in turn; each has its own slots. */
+  readonly apis: number;
   /** What links begin with; of a fleet, its first API's. */
   publicUrl: string;
   /** The log's lines so far, parsed. */
@@ -76,6 +78,7 @@ export async function testService(
     get port() {
       return nextPort();
     },
+    apis: ports.length,
     lines,
     service: {
       async stop(...how) {

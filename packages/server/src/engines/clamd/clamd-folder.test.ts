@@ -176,6 +176,14 @@ test("a folder counts as seen once clamd was at work in it, or somebody who know
   assert.equal(clamdFolder(undefined, { sure: false }).room(), "unseen");
 });
 
+test("a watch says how the room was when it began, and how it is now", () => {
+  using folder = testFolder();
+  const path = join(folder.path, "clamd");
+  const watch = clamdFolder(path, { sure: true }).watch();
+  mkdirSync(path);
+  assert.deepEqual([watch.first, watch.measure(), watch.end()], ["unseen", "enough", "unseen"]);
+});
+
 test("what dead clamds left is known by name and age, and swept without touching anything else", async () => {
   using folder = testFolder();
   const stream = join(folder.path, `clamav-${"0123456789abcdef".repeat(2)}.tmp`);

@@ -18,6 +18,8 @@ export interface ClamdFolder {
 }
 
 export interface RoomWatch {
+  /** As it was when the watch began. */
+  readonly first: Room;
   /** Measures once more, at this very moment. */
   measure(): Room;
   /** Measures a last time, and answers the worst that was seen. */
@@ -70,10 +72,12 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
     room,
 
     watch() {
-      const mine = { worst: room() };
+      const first = room();
+      const mine = { worst: first };
       watches.add(mine);
       timer ??= setInterval(room, MEASURE_EVERY_MS).unref();
       return {
+        first,
         measure: room,
         end() {
           if (!watches.has(mine)) return mine.worst;

@@ -101,10 +101,13 @@ export function clamd(options: ClamdOptions): Clamd {
     const began = performance.now();
     let watch: RoomWatch | undefined;
     let doubt: unknown;
+    const beginWatch = (): RoomWatch => {
+      watch = folder.watch();
+      return watch;
+    };
     return {
       beforeEnd(bytesSent) {
-        watch ??= folder.watch();
-        const room = watch.measure();
+        const room = watch ? watch.measure() : beginWatch().first;
         if (room !== "unseen" && room !== "short") return;
         // The stream goes on whatever comes of it: what clamd finds counts all the same.
         return shown.prove(bytesSent).catch((error) => {

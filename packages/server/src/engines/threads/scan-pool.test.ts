@@ -29,7 +29,10 @@ const slowRule: RuleSource = {
 };
 const slowFile = Buffer.from(`slow${"x".repeat(300_000)}`);
 
-function setupOf(folder: string, sources: readonly RuleSource[] = readRules(BUILT_IN_RULES)): PoolOptions["setup"] {
+/** A few of the built-in rules, as each thread compiles what it gets. */
+const someRules = readRules(BUILT_IN_RULES).filter(({ text }) => text.includes("EICAR_Test_File"));
+
+function setupOf(folder: string, sources: readonly RuleSource[] = someRules): PoolOptions["setup"] {
   return { sevenZip, rules: { yara, sources }, folder, ignored: [] };
 }
 
@@ -61,7 +64,7 @@ function inMemory(content: string | Uint8Array): Spooled {
 }
 
 describe("a file that overruns the time limit", () => {
-  const sources = [...readRules(BUILT_IN_RULES), slowRule];
+  const sources = [...someRules, slowRule];
 
   test("is unscannable, and the thread that looked at it is replaced", async () => {
     await withPool({ sources, timeLimitMs: 1500 }, async (pool, losses) => {

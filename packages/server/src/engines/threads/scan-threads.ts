@@ -11,7 +11,7 @@ import {
   rulesFingerprint,
   watchRules,
 } from "../rules/rule-files.ts";
-import { SMALL_FILE_BYTES, TIME_LIMIT_MS } from "./scan-limits.ts";
+import { TIME_LIMIT_MS } from "./scan-limits.ts";
 import { type Census, type PoolOptions, type ScanPool, startScanPool } from "./scan-pool.ts";
 import { RulesRefused } from "./scan-worker.ts";
 import { type Spooled, spool } from "./spool.ts";
@@ -50,7 +50,7 @@ export interface ScanThreads {
    * no thread. Without rules they only unpack for another engine, and nothing matches.
    */
   mayMatch(content: Uint8Array): boolean;
-  /** Keeps all bytes of a file, in memory or on disk, until it is released. */
+  /** Keeps all bytes of a large file, on disk from the first one on, until it is released. */
   spool(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Spooled>;
   run: ScanPool["run"];
   edition: ScanPool["edition"];
@@ -165,7 +165,7 @@ function poolOptions(
 }
 
 function spoolInto(folder: string): ScanThreads["spool"] {
-  return (bytes, signal) => spool(bytes, { folder, memoryBytes: SMALL_FILE_BYTES }, signal);
+  return (bytes, signal) => spool(bytes, { folder, memoryBytes: 0 }, signal);
 }
 
 /** `since`: as the folder was before they were read, so that whatever is written while threads start is seen. */

@@ -28,7 +28,7 @@ export async function spool(
   signal: AbortSignal,
 ): Promise<Spooled> {
   const room = roomIn(options.folder, options.space);
-  const head = gatheredBytes();
+  let head = gatheredBytes();
   let size = 0;
   let descriptor: number | undefined;
   try {
@@ -40,6 +40,8 @@ export async function spool(
         if (descriptor === undefined) {
           descriptor = namelessFile(options.folder);
           await writeAll(descriptor, head.bytes(), 0);
+          // Not to be kept beside what is on disk.
+          head = gatheredBytes();
         }
         await writeAll(descriptor, chunk, size);
       }

@@ -1,6 +1,7 @@
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
-import { type JobItem, jobItem, placeOf, SHARDS, shardOf, stateOf } from "./job-state.ts";
+import { NEVER_TAKEN } from "./job-items.ts";
+import { type JobItem, type JobKey, jobItem, placeOf, SHARDS, shardOf, stateOf } from "./job-state.ts";
 import type { Condition, Table, TableQuery } from "./table.ts";
 
 /** From the table alone: what is in SQS cannot be seen without taking it. */
@@ -39,6 +40,8 @@ export interface ItemBrowser {
    * them is due. A job that was put back and became due before any of those is missed.
    */
   oldestDueAt(now: number): Promise<number | undefined>;
+  /** Those that nobody ever took, though they have been due since then or longer; of each shard the oldest. */
+  untaken(dueBy: number): Promise<JobKey[]>;
 }
 
 const unfinished: Condition = { if: "attribute_not_exists(done)" };
@@ -54,6 +57,16 @@ export function itemBrowser(table: Table): ItemBrowser {
       yield* page.items.map(jobItem);
       after = page.next;
     } while (after);
+  }
+
+  /** Of the oldest items of each shard, those that match. */
+  async function oldest(now: number, filter: string): Promise<JobItem[]> {
+    const values = { ":now": { N: String(now) } };
+    const inShard = async (pk: string): Promise<JobItem[]> => {
+      const query = { pk, newestFirst: false, filter: { if: filter, values }, limit: OLDEST_READ, consistent: false };
+      return (await table.query(query)).items.map(jobItem);
+    };
+    return (await Promise.all(SHARDS.map(inShard))).flat();
   }
 
   return {
@@ -90,18 +103,10 @@ export function itemBrowser(table: Table): ItemBrowser {
     },
 
     async oldestDueAt(now) {
-      const inShard = async (pk: string): Promise<number[]> => {
-        const page = await table.query({
-          pk,
-          newestFirst: false,
-          filter: { if: "due_at <= :now", values: { ":now": { N: String(now) } } },
-          limit: OLDEST_READ,
-          consistent: false,
-        });
-        return page.items.map((item) => jobItem(item).dueAt ?? now);
-      };
-      const due = (await Promise.all(SHARDS.map(inShard))).flat();
+      const due = (await oldest(now, "due_at <= :now")).map(({ dueAt }) => dueAt ?? now);
       return due.length === 0 ? undefined : Math.min(...due);
     },
+
+    untaken: (dueBy) => oldest(dueBy, `due_at <= :now AND ${NEVER_TAKEN}`),
   };
 }

@@ -67,6 +67,8 @@ const KEPT_SECONDS = 15 * 86_400;
 /** A message that could not be deleted comes back within one lease. */
 const NOTE_SECONDS = 86_400;
 
+/** Since it was added, nor put back by an operator. */
+export const NEVER_TAKEN = "attribute_not_exists(message_id) AND attribute_not_exists(changes)";
 const HELD = "lease_token = :token";
 const BURIED = "attribute_exists(buried_at)";
 /**
@@ -117,10 +119,7 @@ export function jobItems(table: Table): JobItems {
     },
 
     async unadd(key) {
-      await table.remove(primaryKey(key), {
-        if: "attribute_not_exists(lease_token) AND attempts = :none",
-        values: { ":none": number(0) },
-      });
+      await table.remove(primaryKey(key), { if: `attribute_exists(due_at) AND ${NEVER_TAKEN}` });
     },
 
     async claim({ key, job, messageId, attempt, token, until, dueBy }) {

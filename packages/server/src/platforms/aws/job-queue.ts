@@ -12,6 +12,11 @@ export interface SqsQueue extends JobQueue {
 
 /** Messages that turn out to be no lease are made up for, so often. */
 const ROUNDS = 3;
+/**
+ * A process that dies between item and message leaves an item of a job that was not acknowledged. SQS may be a minute behind with its
+ * counts; an item that is taken away too early comes back with its message.
+ */
+const UNSENT_MS = 15 * 60_000;
 /** Asked for only to hear whether the table answers. */
 const NOBODY = { id: "", added: "" };
 
@@ -28,6 +33,7 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
   const leases = heldLeases(now);
   const buffer = messageBuffer(parts);
   let claimsFail = false;
+  let lookedForUnsentAt = Number.NEGATIVE_INFINITY;
   let counting: Promise<QueueCounts> | undefined;
 
   async function claimAll(messages: readonly HiddenMessage[]): Promise<Lease[]> {
@@ -45,8 +51,17 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
     return taken;
   }
 
+  /** Of an empty queue. Else they would be shown for as long as items are kept, and as the job that waits longest. */
+  async function forgetUnsent(): Promise<void> {
+    if (now() - lookedForUnsentAt < UNSENT_MS) return;
+    lookedForUnsentAt = now();
+    const keys = await browser.untaken(now() - UNSENT_MS);
+    await Promise.all(keys.map(items.unadd));
+  }
+
   async function count(): Promise<QueueCounts> {
     const [waiting, dead] = await Promise.all([jobs.depth(), deadLetters.depth()]);
+    if (waiting.visible + waiting.hidden + waiting.delayed === 0) await forgetUnsent();
     const oldest = waiting.visible > 0 ? await browser.oldestDueAt(now()) : undefined;
     return {
       ready: waiting.visible,

@@ -12,13 +12,13 @@ export async function readJsonObject(request: ApiRequest): Promise<Record<string
   requireIdentityEncoding(request);
   if ((request.contentLength ?? 0) > JSON_MAX_BYTES) throw bodyTooLarge();
 
-  return parseObject(await atMost(request.body, JSON_MAX_BYTES));
+  const { body } = request;
+  const bytes = isWhole(body) ? body.takeAll() : await atMost(body, JSON_MAX_BYTES);
+  if (bytes.byteLength > JSON_MAX_BYTES) throw bodyTooLarge();
+  return parseObject(bytes);
 }
 
 async function atMost(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
-  const whole = isWhole(body) ? body.takeAll() : undefined;
-  if (whole && whole.byteLength <= maxBytes) return whole;
-  if (whole) throw bodyTooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -63,7 +63,8 @@ function bodyTooLarge(): Problem {
  * not name are ignored. A wrong field answers with the field's own code.
  */
 export function checkBody<Body>(body: Record<string, unknown>, schema: ObjectSchema): Body {
-  for (const [name, field] of Object.entries(schema.properties)) {
+  for (const name in schema.properties) {
+    const field = schema.properties[name] as Schema;
     const value = Object.hasOwn(body, name) ? body[name] : undefined;
     if (value === undefined) {
       if (schema.required.includes(name)) throw wrong(name, field, "is missing");

@@ -5,6 +5,7 @@ import {
   type Feature,
   type Installation,
   shortcoming,
+  supports,
 } from "@lazaret/contract";
 import { badRequest } from "../problem.ts";
 
@@ -39,6 +40,7 @@ export function requireFeatures(request: FeatureRequest, installation: Installat
  */
 export function missingFeature(request: FeatureRequest, installation: Installation): MissingFeature | undefined {
   for (const { feature, subject, instead } of asked(request)) {
+    if (supports(installation, feature)) continue;
     const lack = shortcoming(installation, feature);
     if (!lack) continue;
     const message = `${subject} needs ${lack.needs}; this installation declares ${lack.declared}`;

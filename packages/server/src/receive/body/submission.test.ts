@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type SyncObjectRequest, syncObjectSchema } from "@lazaret/contract";
-import { checkBody } from "./json-body.ts";
-import { objectSource } from "./submission.ts";
+import { JSON_MAX_BYTES, type SyncObjectRequest, syncObjectSchema } from "@lazaret/contract";
+import { wholeBytes } from "../../flow/whole-bytes.ts";
+import { addressGuard } from "../../net/address-guard.ts";
+import type { ApiRequest } from "../request-answer.ts";
+import { checkBody, readJsonObject } from "./json-body.ts";
+import { objectSource, type ReplyRules, replyOptions } from "./submission.ts";
 
 /** With a store that would take any name, so that only the request's own limits speak. */
 function codeOf(body: Record<string, unknown>): string {
@@ -25,3 +28,35 @@ for (const [what, [taken, refused]] of Object.entries(longest)) {
     assert.deepEqual([codeOf({ ...object, ...taken }), codeOf({ ...object, ...refused })], ["taken", "invalid_object"]);
   });
 }
+
+test("a callback_url that was allowed once says nothing about another one, nor about other rules", () => {
+  const { checkUrl: checkCallback } = addressGuard({ allowNetworks: ["127.0.0.0/8"], allowHosts: [] });
+  const open: ReplyRules = { checkCallback, allowHttpCallbacks: true, tenantId: "t" };
+  const closed: ReplyRules = { ...open, checkCallback: addressGuard({ allowNetworks: [], allowHosts: [] }).checkUrl };
+  const onlyHttps: ReplyRules = { ...open, allowHttpCallbacks: false };
+  const outcome = (url: string, rules: ReplyRules): string => {
+    try {
+      return replyOptions({ callback_url: url }, rules, "spec").callback?.url ?? "none";
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+  const local = "http://127.0.0.1:8080/scans";
+  assert.equal(outcome(local, open), local);
+  assert.equal(outcome(local, closed), "blocked_destination");
+  assert.equal(outcome(local, onlyHttps), "invalid_callback_url");
+  assert.equal(outcome("http://10.0.0.1/scans", open), "blocked_destination");
+  assert.equal(outcome(local, open), local);
+  assert.equal(outcome(local, open), local);
+});
+
+test("a JSON body that came in one piece is refused when it is too large", async () => {
+  const read = (bytes: number): Promise<unknown> => {
+    const text = JSON.stringify({ a: "x".repeat(bytes - 8) });
+    const headers = { "content-type": "application/json" };
+    const request = { headers, contentLength: undefined, body: wholeBytes(Buffer.from(text)) };
+    return readJsonObject(request as Partial<ApiRequest> as ApiRequest);
+  };
+  assert.deepEqual(Object.keys((await read(JSON_MAX_BYTES)) as object), ["a"]);
+  await assert.rejects(read(JSON_MAX_BYTES + 1), { code: "body_too_large" });
+});

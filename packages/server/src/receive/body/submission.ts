@@ -97,7 +97,12 @@ export function downloadsDisabled(): Problem {
   });
 }
 
-function checkCallbackUrl(url: string, { checkCallback, allowHttpCallbacks }: ReplyRules): void {
+/** Job after job is called back at the same URL. */
+let lastAllowed: { url: string; rules: ReplyRules } | undefined;
+
+function checkCallbackUrl(url: string, rules: ReplyRules): void {
+  if (lastAllowed?.url === url && lastAllowed.rules === rules) return;
+  const { checkCallback, allowHttpCallbacks } = rules;
   const destination = checkCallback(url);
   if (destination.kind === "invalid") throw badRequest("invalid_callback_url", destination.message);
   if (isPlainHttp(url) && !allowHttpCallbacks) {
@@ -108,9 +113,11 @@ function checkCallbackUrl(url: string, { checkCallback, allowHttpCallbacks }: Re
     );
   }
   if (destination.kind === "blocked") throw blocked(destination.message, "LAZARET_ALLOW_CALLBACK");
+  lastAllowed = { url, rules };
 }
 
-function clientHeaders(headers: Record<string, string> = {}, where: HeaderMap): Record<string, string> {
+function clientHeaders(headers: Record<string, string> | undefined, where: HeaderMap): Record<string, string> {
+  if (!headers) return {};
   const checked = checkHeaders(headers, where);
   if (checked.kind === "invalid") throw badRequest("invalid_header", checked.message, checked.hint);
   return checked.headers;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
@@ -17,7 +18,9 @@ interface Taken {
 /** node:http with nothing but connections that give out one request at a time. */
 async function server(
   onTurn: (taken: Taken) => unknown,
-): Promise<{ port: number; parsed: string[] } & AsyncDisposable> {
+): Promise<
+  { port: number; parsed: string[]; onConnection(listener: (socket: Socket) => void): void } & AsyncDisposable
+> {
   const connections = new Map<Socket, Connection>();
   const parsed: string[] = [];
   const http = createServer(async (message, response) => {
@@ -30,6 +33,7 @@ async function server(
   return {
     port: (http.address() as AddressInfo).port,
     parsed,
+    onConnection: (listener) => void http.on("connection", listener),
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();
       await new Promise((resolve) => http.close(resolve));
@@ -110,6 +114,23 @@ test("whatever the pieces a stream of requests comes in, each has its own body a
     }),
     { numRuns: 60 },
   );
+});
+
+test("what was read from a connection keeps no memory once it is parsed, and every byte of the body has arrived", async () => {
+  const body = Buffer.alloc(1024 * 1024, "0123456789");
+  const received = Promise.withResolvers<Buffer>();
+  await using http = await server(async ({ message, response }) => {
+    received.resolve(await buffer(message));
+    response.end();
+  });
+  const read: Buffer[] = [];
+  http.onConnection((connection) => void connection.on("data", (bytes: Buffer) => void read.push(bytes)));
+  using socket = client(http.port);
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
+  socket.write(body);
+  assert.ok((await received.promise).equals(body));
+  assert.ok(read.length > 0);
+  assert.ok(read.every(({ byteLength }) => byteLength === 0));
 });
 
 test("a client that leaves in the middle of its requests takes those that wait with it", async () => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { giveBack } from "../../flow/passing-buffers.ts";
 
 /**
  * A connection whose client may send requests before it has the answers to those before (pipelining). node:http parses all
@@ -21,6 +22,12 @@ const BODY_PIECE_BYTES = 1024;
 /** Where every request's headers end, and every chunked body. */
 const BLANK_LINE = Buffer.from("\r\n\r\n");
 
+/**
+ * Whether the parser of this Node makes its own copy of a body's bytes. Where nobody has looked, what was read is left to be collected: a
+ * body whose memory is gone would be scanned as zeros.
+ */
+const PARSER_COPIES: boolean = /^24\./.test(process.versions.node);
+
 /** To be called when node:http has begun to listen to the socket. */
 export function oneAtATime(socket: Socket): Connection {
   const waiting: (() => void)[] = [];
@@ -36,6 +43,7 @@ export function oneAtATime(socket: Socket): Connection {
   socket.on("data", (bytes: Buffer) => {
     rest = rest ? Buffer.concat([rest, bytes]) : bytes;
     feed();
+    if (!rest && PARSER_COPIES) giveBack(bytes);
   });
   // node:http pauses its parser too, when the client does not read.
   socket.on("drain", feed);
