@@ -68,12 +68,13 @@ export async function startService(
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
   const keys = undo.use(
-    await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys }),
+    await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys, now }),
   );
   const scanning = undo.use(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform } = scanning;
+  undo.use(await keys.follow(platform.access));
   const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
   undo.defer(() => jobs.stop(0));
   const { among, metricsOfOthers = async () => [] } = options;

@@ -60,7 +60,7 @@ const mayImport: Record<string, readonly string[]> = {
   model: [],
   net: ["model", "flow"],
   flow: ["model"],
-  receive: ["model", "net", "flow", "log.ts"],
+  receive: ["access", "model", "net", "flow", "log.ts"],
   queue: ["model", "flow", "log.ts"],
   fetch: ["model", "net", "flow"],
   scan: ["model", "flow"],
@@ -89,6 +89,7 @@ const mayImport: Record<string, readonly string[]> = {
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
   guard: ["model", "flow", "fetch", "pipeline"],
   compose: [
+    "access",
     "model",
     "net",
     ...stages,

@@ -1,5 +1,7 @@
+import type { AccessStore } from "../access/access-store.ts";
+import { followAccess, knownKeys } from "../access/known-keys.ts";
 import type { Log } from "../log.ts";
-import { KEYS_EVERY_MS, SHORTEST_KEY } from "../pipeline/limits.ts";
+import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY } from "../pipeline/limits.ts";
 import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -7,6 +9,8 @@ import { awsServices } from "./platform.ts";
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
+  /** Accepts the keys that were made in the platform's store as well, and follows their changes. Throws `QueueUnavailable`. */
+  follow(access: AccessStore): Promise<Disposable>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -15,11 +19,24 @@ export interface KeysOptions {
   reloadEveryMs?: number | undefined;
   /** For trying it out. */
   allowShort?: boolean | undefined;
+  now?: (() => number) | undefined;
 }
 
 /** The accepted keys: from the settings, or from a secret that is read again and again. */
 export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
-  const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false } = options;
+  const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false, now = Date.now } = options;
+  const made = knownKeys(now);
+  const following = (auth: BearerAuth): Pick<Keys, "follow"> => ({
+    follow: (access) =>
+      followAccess(access, {
+        everyMs: ACCESS_EVERY_MS,
+        onChange(changed) {
+          made.change(changed);
+          auth.forget();
+        },
+        onFailure: (error) => log.error("api_keys", { error: error.message }),
+      }),
+  });
   const short = (keys: readonly string[]): string | undefined => {
     const at = allowShort ? -1 : keys.findIndex((key) => key.length < SHORTEST_KEY);
     return at === -1 ? undefined : `key ${at + 1} has fewer than ${SHORTEST_KEY} characters`;
@@ -33,7 +50,8 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         "openssl rand -hex 24 makes a good one; lazaret dev takes short ones, for trying it out",
       );
     };
-    return keysOf(bearerAuth(check(settings.apiKeys)), check);
+    const auth = bearerAuth(check(settings.apiKeys), made);
+    return { ...keysOf(auth, check), ...following(auth) };
   }
   const { apiKeysSecret } = await import("../platforms/aws/secrets.ts");
   const secret = apiKeysSecret({ ...awsServices(settings), secretName: settings.awsApiKeysSecret });
@@ -49,6 +67,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
 
   const reloaded = await reloadedAuth(read, {
     everyMs: reloadEveryMs,
+    made,
     onFailure: (error) => log.error("api_keys", { error: error.message }),
   }).catch((error: Error) => {
     secret.close();
@@ -56,6 +75,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   });
   return {
     auth: reloaded.auth,
+    ...following(reloaded.auth),
     change: reloaded.reload,
     [Symbol.dispose]() {
       reloaded[Symbol.dispose]();
@@ -64,7 +84,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   };
 }
 
-function keysOf(auth: BearerAuth, check: (keys: readonly string[]) => readonly string[]): Keys {
+function keysOf(auth: BearerAuth, check: (keys: readonly string[]) => readonly string[]): Omit<Keys, "follow"> {
   return {
     auth,
     async change(apiKeys) {

@@ -188,10 +188,7 @@ describe("a scan with a time limit", () => {
     const failing: Engine = { ...engine(clean), scan: () => Promise.reject(new EngineUnavailable("nobody there")) };
     const bytes = { kind: "upload", bytes: chunks("one") } as const;
     const stages: Stages = { open: async () => bytes, engine: failing, now: () => 0 };
-    await assert.rejects(
-      inspect(bytes, stages, { maxBytes: 100, maxSeconds: 60, signal: never }),
-      EngineUnavailable,
-    );
+    await assert.rejects(inspect(bytes, stages, { maxBytes: 100, maxSeconds: 60, signal: never }), EngineUnavailable);
   });
 });
 

@@ -75,6 +75,8 @@ export const SIGNATURE_AGE_EVERY_MS = 600_000;
 export const SHORTEST_KEY = 16;
 /** API keys and signing keys that were exchanged are in use from then on at the latest. */
 export const KEYS_EVERY_MS = 60_000;
+/** Keys and tenants that an operator makes or takes away: all processes have them within 10 s. */
+export const ACCESS_EVERY_MS = 3000;
 /** Counted scans are written down this often. */
 export const USAGE_EVERY_MS = 5000;
 

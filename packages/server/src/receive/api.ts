@@ -1,9 +1,8 @@
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
-import type { Account } from "../model/tenant.ts";
 import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
-import type { Route } from "./route.ts";
+import type { KeyHolder, Route } from "./route.ts";
 
 export interface ApiOptions {
   routes: readonly Route[];
@@ -12,7 +11,12 @@ export interface ApiOptions {
   wrongKeys?: WrongKeys;
 }
 
-const nobody: Account = { tenant: "", key: "" };
+const nobody: KeyHolder = {
+  account: { tenant: "", key: "" },
+  scopes: [],
+  tenant: { name: "", weight: 1, limits: {} },
+  limits: {},
+};
 const STORE_AWAY = { message: "the store of this installation cannot be reached", hint: "try again" };
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
@@ -41,7 +45,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   }
 
   /** A right key is known at once. */
-  function accountOf(request: ApiRequest): Account | Promise<never> {
+  function holderOf(request: ApiRequest): KeyHolder | Promise<never> {
     try {
       return auth.check(request.headers);
     } catch (error) {
@@ -67,13 +71,17 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
-      const known = route.open ? nobody : accountOf(request);
-      const account = known instanceof Promise ? await known : known;
+      const known = route.open ? nobody : holderOf(request);
+      const holder = known instanceof Promise ? await known : known;
+      if (!route.open) {
+        request.note({ tenant: holder.account.tenant, key: holder.account.key });
+        requireScope(route, holder);
+      }
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
-      const answer = await route.handle(request, { account, dialect: route.dialect ?? "spec" });
+      const answer = await route.handle(request, { ...holder, dialect: route.dialect ?? "spec" });
       const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
       return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
@@ -83,6 +91,15 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
     }
   };
+}
+
+function requireScope({ scopes }: Route, holder: KeyHolder): void {
+  if (!scopes || scopes.some((scope) => holder.scopes.includes(scope))) return;
+  const { account } = holder;
+  throw new Problem(403, "missing_scope", {
+    message: `the key ${account.key} does not have the scope ${scopes.join(" or ")}`,
+    hint: `an operator can make one that has it: lazaret keys create --tenant ${account.tenant} --scope ${scopes[0]}`,
+  });
 }
 
 function problemFrom(

@@ -1,34 +1,58 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Account, DEFAULT_TENANT } from "../model/tenant.ts";
+import { SCOPES } from "../access/access-store.ts";
+import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
+import type { KeyHolder } from "./route.ts";
 
-/** An offered key's digest is compared with every accepted one, and in full, so that timing gives nothing away. */
+/**
+ * An offered key's digest is compared with every accepted one of the settings, and in full, so that timing gives nothing away. Keys that
+ * were made with `lazaret keys create` are found by their public id.
+ */
 export interface BearerAuth {
   /**
-   * On whose account the request is, by the secret that it carries: as `Authorization: Bearer`, or as `x-api-key` in the
-   * other dialect. Throws the 401 problem when it carries none that is accepted.
+   * Whose the secret is that the request carries: as `Authorization: Bearer`, or as `x-api-key` in the other dialect. Throws the
+   * 401 problem when it carries none that is accepted.
    */
-  check(headers: Readonly<Record<string, string | undefined>>): Account;
-  /** From now on these are the keys. */
+  check(headers: Readonly<Record<string, string | undefined>>): KeyHolder;
+  /** From now on these are the keys of the settings. */
   change(apiKeys: readonly string[]): void;
+  /** Those that were made are others than before. */
+  forget(): void;
 }
 
 /** Headers that are remembered: one client writes its key in one way. */
 const MOST_REMEMBERED = 256;
 
-export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
+export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKeys(Date.now)): BearerAuth {
   let accepted = apiKeys.map(digest);
   /**
-   * Headers with a right key, and whose it is. To find one takes as long for every wrong key: it is looked up by a hash with a
-   * seed of this process, and compared with a header of the same hash only. Wrong ones are not remembered.
+   * Headers with a right key of the settings, and whose it is. To find one takes as long for every wrong key: it is looked up by a hash
+   * with a seed of this process, and compared with a header of the same hash only. Wrong ones are not remembered, nor those that end.
    */
-  const remembered = new Map<string, Account>();
+  const remembered = new Map<string, KeyHolder>();
 
-  function accountOf(offered: Buffer): Account | undefined {
+  function holderOf(secret: string): KeyHolder | undefined {
+    const offered = digest(secret);
     let found = 0;
     for (const [index, key] of accepted.entries()) found = timingSafeEqual(key, offered) ? index + 1 : found;
-    return found === 0 ? undefined : { tenant: DEFAULT_TENANT, key: `key-${found}` };
+    if (found === 0) return undefined;
+    const tenant = made.tenant(DEFAULT_TENANT);
+    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {} };
+  }
+
+  function madeHolder(secret: string): KeyHolder | undefined {
+    const found = made.find(secret);
+    if (found.kind === "unknown") return undefined;
+    if (found.kind === "mistyped") {
+      throw unauthorized("the secret looks like one of lazaret keys create, and has a wrong or a missing character");
+    }
+    const { name, tenant, scopes, limits, expiresAt = 0 } = found.key;
+    if (found.kind === "ended") {
+      throw unauthorized(`the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`);
+    }
+    return { account: { tenant, key: name }, scopes, tenant: found.tenant, limits };
   }
 
   return {
@@ -36,12 +60,16 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
       const known = apiKey === undefined && authorization !== undefined ? remembered.get(authorization) : undefined;
       if (known !== undefined) return known;
       const bearer = /^bearer +([\x21-\x7e]+)$/i.exec(authorization?.trim() ?? "")?.[1];
-      const offered = [bearer, apiKey?.trim() || undefined].filter((key) => key !== undefined).map(digest);
-      const found = offered.map(accountOf).find((account) => account !== undefined);
-      if (found !== undefined) {
+      const offered = [bearer, apiKey?.trim() || undefined].filter((key) => key !== undefined);
+      for (const secret of offered) {
+        const holder = holderOf(secret);
         const isBearer = apiKey === undefined && authorization !== undefined;
-        if (isBearer && remembered.size < MOST_REMEMBERED) remembered.set(authorization, found);
-        return found;
+        if (holder && isBearer && remembered.size < MOST_REMEMBERED) remembered.set(authorization, holder);
+        if (holder) return holder;
+      }
+      for (const secret of offered) {
+        const holder = madeHolder(secret);
+        if (holder) return holder;
       }
       if (offered.length > 0) throw unauthorized("the bearer secret is not one of this installation's API keys");
       throw unauthorized(
@@ -52,6 +80,7 @@ export function bearerAuth(apiKeys: readonly string[]): BearerAuth {
       accepted = keys.map(digest);
       remembered.clear();
     },
+    forget: () => remembered.clear(),
   };
 }
 
@@ -64,9 +93,9 @@ export interface ReloadedAuth extends Disposable {
 /** Accepts the keys that `read` answers, and reads them again every so often. Those that it has still hold when that fails. */
 export async function reloadedAuth(
   read: () => Promise<readonly string[]>,
-  { everyMs, onFailure }: { everyMs: number; onFailure(error: Error): void },
+  { everyMs, onFailure, made }: { everyMs: number; onFailure(error: Error): void; made?: KnownKeys },
 ): Promise<ReloadedAuth> {
-  const auth = bearerAuth(await read());
+  const auth = bearerAuth(await read(), made);
   const timer = setInterval(() => void read().then(auth.change, onFailure), everyMs);
   timer.unref();
   return {

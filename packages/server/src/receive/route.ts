@@ -1,4 +1,5 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
+import type { Limits, Scope, Tenant } from "../access/access-store.ts";
 import type { Account } from "../model/tenant.ts";
 import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
 
@@ -22,6 +23,8 @@ export interface PlacedEndpoint extends Endpoint {
   prefix?: boolean;
   /** Answers without a key. */
   open?: boolean;
+  /** A key must have one of them; any key will do where there is no such list. */
+  scopes?: readonly Scope[];
   /** The spec's, unless it says otherwise. */
   dialect?: Dialect;
   /** The path of the spec that this is another name of. */
@@ -37,10 +40,17 @@ export interface Route extends PlacedEndpoint {
 
 export type Handle = (request: ApiRequest, caller: Caller) => Promise<Answer>;
 
-/** Who asks, and in which dialect. */
-export interface Caller {
-  /** On whose account; nobody's on open endpoints. */
+/** Who asks, by the key that the request carries; nobody on open endpoints. */
+export interface KeyHolder {
   account: Account;
+  scopes: readonly Scope[];
+  tenant: Tenant;
+  /** Of the key alone. */
+  limits: Limits;
+}
+
+/** …and in which dialect. */
+export interface Caller extends KeyHolder {
   dialect: Dialect;
 }
 

@@ -1,3 +1,4 @@
+import type { Scope } from "../access/access-store.ts";
 import { asyncEndpoints, RESULT_PATH } from "./async-routes.ts";
 import { aliases, dialectOf } from "./dialect.ts";
 import { familyEndpoints } from "./family-routes.ts";
@@ -11,44 +12,53 @@ import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
 import { syncEndpoints } from "./sync-routes.ts";
 
 /**
- * Every route of the service. `open` answers without an API key; `api` is not there on a worker. `scans` is there where files are
+ * Every route of the service. `open` answers without an API key, `key` with any, the others with one of that scope (`results`: of any
+ * that leads to some); `api` is not there on a worker. `scans` is there where files are
  * scanned while the request waits (not in a function), `folders` where buckets are folders of this installation. Those under
  * /api/v1/ have other names, too: dialect.ts adds them.
  */
 // biome-ignore format: a table
 const table: readonly Line[] = [
-  // method  path                                          key     role   where         endpoint
-  ["POST", "/api/v1/scan/async/download",                 "key",  "api", "everywhere", "asyncDownload"],
-  ["POST", "/api/v1/scan/async/objstore",                 "key",  "api", "everywhere", "asyncObject"],
-  ["GET",  RESULT_PATH,                                   "key",  "api", "everywhere", "asyncResult"],
-  ["POST", "/api/v1/scan/sync/download",                  "key",  "api", "scans",      "syncDownload"],
-  ["POST", "/api/v1/scan/sync/binary",                    "key",  "api", "scans",      "syncBinary"],
-  ["POST", "/api/v1/scan/sync/form",                      "key",  "api", "scans",      "syncForm"],
-  ["POST", "/api/v1/scan/sync/objstore",                  "key",  "api", "scans",      "syncObject"],
-  ["GET",  "/v1/whoami",                                  "key",  "api", "everywhere", "whoami"],
-  ["GET",  "/v1/usage",                                   "key",  "api", "everywhere", "usage"],
-  ["GET",  "/v1/callback/failures",                       "key",  "api", "everywhere", "callbackFailures"],
-  ["GET",  "/.well-known/lazaret/callback-key.pem",       "open", "api", "everywhere", "callbackKey"],
-  ["GET",  "/.well-known/lazaret/callback-key.pkcs1.pem", "open", "api", "everywhere", "callbackKeyPkcs1"],
-  ["GET",  "/objects/*",                                  "open", "api", "folders",    "objectLink"],
-  ["GET",  "/version",                                    "open", "any", "everywhere", "version"],
-  ["GET",  "/api/v1/test",                                "key",  "any", "everywhere", "test"],
-  ["GET",  "/healthz",                                    "open", "any", "everywhere", "healthz"],
-  ["GET",  "/livez",                                      "open", "any", "everywhere", "livez"],
-  ["GET",  "/readyz",                                     "open", "any", "everywhere", "readyz"],
-  ["GET",  "/metrics",                                    "open", "any", "everywhere", "metrics"],
-  ["GET",  "/openapi.json",                               "open", "any", "everywhere", "openapi"],
-  ["GET",  "/docs",                                       "open", "any", "everywhere", "docs"],
+  // method  path                                          key        role   where         endpoint
+  ["POST", "/api/v1/scan/async/download",                 "scan",    "api", "everywhere", "asyncDownload"],
+  ["POST", "/api/v1/scan/async/objstore",                 "objects", "api", "everywhere", "asyncObject"],
+  ["GET",  RESULT_PATH,                                   "results", "api", "everywhere", "asyncResult"],
+  ["POST", "/api/v1/scan/sync/download",                  "scan",    "api", "scans",      "syncDownload"],
+  ["POST", "/api/v1/scan/sync/binary",                    "scan",    "api", "scans",      "syncBinary"],
+  ["POST", "/api/v1/scan/sync/form",                      "scan",    "api", "scans",      "syncForm"],
+  ["POST", "/api/v1/scan/sync/objstore",                  "objects", "api", "scans",      "syncObject"],
+  ["GET",  "/v1/whoami",                                  "key",     "api", "everywhere", "whoami"],
+  ["GET",  "/v1/usage",                                   "read",    "api", "everywhere", "usage"],
+  ["GET",  "/v1/callback/failures",                       "read",    "api", "everywhere", "callbackFailures"],
+  ["GET",  "/.well-known/lazaret/callback-key.pem",       "open",    "api", "everywhere", "callbackKey"],
+  ["GET",  "/.well-known/lazaret/callback-key.pkcs1.pem", "open",    "api", "everywhere", "callbackKeyPkcs1"],
+  ["GET",  "/objects/*",                                  "open",    "api", "folders",    "objectLink"],
+  ["GET",  "/version",                                    "open",    "any", "everywhere", "version"],
+  ["GET",  "/api/v1/test",                                "key",     "any", "everywhere", "test"],
+  ["GET",  "/healthz",                                    "open",    "any", "everywhere", "healthz"],
+  ["GET",  "/livez",                                      "open",    "any", "everywhere", "livez"],
+  ["GET",  "/readyz",                                     "open",    "any", "everywhere", "readyz"],
+  ["GET",  "/metrics",                                    "open",    "any", "everywhere", "metrics"],
+  ["GET",  "/openapi.json",                               "open",    "any", "everywhere", "openapi"],
+  ["GET",  "/docs",                                       "open",    "any", "everywhere", "docs"],
 ];
 
 type Line = readonly [
   method: "GET" | "POST",
   path: string,
-  key: "key" | "open",
+  key: "open" | "key" | keyof typeof scopes,
   role: "api" | "any",
   where: "everywhere" | "scans" | "folders",
   name: EndpointName,
 ];
+
+/** What a key must have for a line: one of these. Who submits may ask for the result. */
+const scopes = {
+  scan: ["scan"],
+  objects: ["objects"],
+  read: ["read"],
+  results: ["scan", "objects", "read"],
+} satisfies Record<string, readonly Scope[]>;
 
 /** Those that serve the document are not described in it. */
 const endpoints = {
@@ -101,7 +111,7 @@ function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointNa
   return here.flatMap(([method, path, key, , , name]) => {
     const endpoint: Endpoint = endpoints[name];
     const placed = {
-      ...endpoint,
+      ...(key === "open" || key === "key" ? endpoint : withScopes(endpoint, scopes[key])),
       name,
       method,
       path: path.replace(/\*$/, ""),
@@ -111,6 +121,13 @@ function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointNa
     };
     return [placed, ...aliases(placed)];
   });
+}
+
+function withScopes(endpoint: Endpoint, needed: readonly Scope[]): Endpoint & Pick<PlacedEndpoint, "scopes"> {
+  const { doc } = endpoint;
+  if (!doc) return { ...endpoint, scopes: needed };
+  const errors = { ...doc.errors, 403: [...(doc.errors[403] ?? []), "missing_scope"] };
+  return { ...endpoint, scopes: needed, doc: { ...doc, errors } };
 }
 
 function isDescribed<Placed extends PlacedEndpoint>(endpoint: Placed): endpoint is Placed & DescribedEndpoint {

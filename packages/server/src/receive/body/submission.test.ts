@@ -31,12 +31,15 @@ for (const [what, [taken, refused]] of Object.entries(longest)) {
 
 test("a callback_url that was allowed once says nothing about another one, nor about other rules", () => {
   const { checkUrl: checkCallback } = addressGuard({ allowNetworks: ["127.0.0.0/8"], allowHosts: [] });
-  const open: ReplyRules = { checkCallback, allowHttpCallbacks: true, tenantId: "t" };
+  const open: ReplyRules = { checkCallback, allowHttpCallbacks: true, tenantIdOf: () => "t" };
   const closed: ReplyRules = { ...open, checkCallback: addressGuard({ allowNetworks: [], allowHosts: [] }).checkUrl };
   const onlyHttps: ReplyRules = { ...open, allowHttpCallbacks: false };
   const outcome = (url: string, rules: ReplyRules): string => {
     try {
-      return replyOptions({ callback_url: url }, rules, "spec").callback?.url ?? "none";
+      return (
+        replyOptions({ callback_url: url }, rules, { account: { tenant: "default", key: "key-1" }, dialect: "spec" })
+          .callback?.url ?? "none"
+      );
     } catch (error) {
       return (error as { code: string }).code;
     }

@@ -56,7 +56,11 @@ export interface ReplyRules {
 /** What a client says about the answer to an asynchronous job. */
 export type ReplyOptions = Pick<Submission, "traceId" | "customData" | "callback">;
 
-export function replyOptions(body: AsyncRequest, rules: ReplyRules, caller: Caller): ReplyOptions {
+export function replyOptions(
+  body: AsyncRequest,
+  rules: ReplyRules,
+  caller: Pick<Caller, "account" | "dialect">,
+): ReplyOptions {
   const { account, dialect } = caller;
   const { callback_url, callback_headers, trace_id, custom_data } = body;
   if (callback_url === undefined && trace_id === undefined) {

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Access, AccessStore, StoredKey } from "./access-store.ts";
+import { newSecret } from "./api-key.ts";
+import { fitsPattern, followAccess, knownKeys } from "./known-keys.ts";
+
+function made(parts: Partial<StoredKey> = {}): { key: StoredKey; secret: string } {
+  const { id, digest, secret } = newSecret();
+  const key: StoredKey = { id, digest, name: "web", tenant: "shop", scopes: ["scan"], madeAt: 0, limits: {}, ...parts };
+  return { key, secret };
+}
+
+test("a key is found by its whole secret, until it ends or is taken away", () => {
+  const clock = { now: 1000 };
+  const keys = knownKeys(() => clock.now);
+  const [one, ending] = [made(), made({ expiresAt: 2000 })];
+  keys.change({ keys: [one.key, ending.key], tenants: [{ name: "shop", weight: 3, limits: { jobsWaiting: 1 } }] });
+  const found = keys.find(one.secret);
+  assert.ok(found.kind === "accepted");
+  assert.deepEqual([found.key, found.tenant.weight], [one.key, 3]);
+  assert.equal(keys.find(ending.secret).kind, "accepted");
+  clock.now = 2000;
+  assert.deepEqual(keys.find(ending.secret), { kind: "ended", key: ending.key });
+  for (const text of [newSecret().secret, "some other key", ""]) assert.equal(keys.find(text).kind, "unknown");
+  assert.equal(keys.find(`${one.secret.slice(0, -1)}!`).kind, "mistyped");
+  const forged = newSecret();
+  keys.change({ keys: [{ ...one.key, id: forged.id }], tenants: [] });
+  assert.equal(keys.find(forged.secret).kind, "unknown", "the id of a key is public, and opens nothing");
+  assert.equal(keys.find(one.secret).kind, "unknown");
+});
+
+test("a tenant that nobody declared has no limits and the weight of one", () => {
+  assert.deepEqual(knownKeys(() => 0).tenant("shop"), { name: "shop", weight: 1, limits: {} });
+});
+
+test("what changes while it is read is read again; what fails changes nothing", async () => {
+  const { key } = made();
+  let [version, fails] = [1, false];
+  let reads = 0;
+  const store: Pick<AccessStore, "version" | "read"> = {
+    async version() {
+      if (fails) throw new Error("away");
+      return String(version);
+    },
+    async read() {
+      reads += 1;
+      // Somebody writes in between, once.
+      if (reads === 1) version = 2;
+      return { keys: Array<StoredKey>(reads).fill(key), tenants: [] };
+    },
+  };
+  const seen: Access[] = [];
+  const failures: string[] = [];
+  const until = async (is: () => boolean): Promise<void> => {
+    for (let times = 0; !is() && times < 2000; times += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.ok(is());
+  };
+  using _following = await followAccess(store as AccessStore, {
+    everyMs: 1,
+    onChange: (access) => void seen.push(access),
+    onFailure: (error) => void failures.push(error.message),
+  });
+  assert.equal(seen.length, 1);
+  await until(() => seen.length === 2);
+  fails = true;
+  await until(() => failures.length > 1);
+  fails = false;
+  version = 3;
+  await until(() => seen.length === 3);
+  assert.deepEqual(
+    seen.map(({ keys }) => keys.length),
+    [1, 2, 3],
+  );
+});
+
+test("a pattern fits what it says, * for anything, and nothing else", () => {
+  for (const [pattern, fitting, other] of [
+    ["shop", ["shop"], ["shop2", "ashop", ""]],
+    ["shop-*", ["shop-", "shop-a", "shop-a-b"], ["shop", "my-shop-a"]],
+    ["*", ["", "anything"], []],
+    ["*-in", ["-in", "a-in"], ["in", "a-in2"]],
+    ["a*a", ["aa", "aba"], ["a"]],
+    ["a*b*c", ["abc", "axxbyyc"], ["acb", "ab"]],
+    ["a.c", ["a.c"], ["abc"]],
+  ] as const) {
+    for (const text of fitting) assert.ok(fitsPattern(pattern, text), `${pattern} ${text}`);
+    for (const text of other) assert.ok(!fitsPattern(pattern, text), `${pattern} ${text}`);
+  }
+  const letters = fc.string({ unit: fc.constantFrom("a", "b", "*"), maxLength: 6 });
+  fc.assert(
+    fc.property(letters, fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 8 }), (pattern, text) => {
+      const expected = new RegExp(`^${pattern.replaceAll("*", ".*")}$`, "s").test(text);
+      assert.equal(fitsPattern(pattern, text), expected);
+    }),
+    { numRuns: 500 },
+  );
+});

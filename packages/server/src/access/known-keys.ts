@@ -1,0 +1,105 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Access, AccessStore, StoredKey, Tenant } from "./access-store.ts";
+import { readSecret, secretDigest } from "./api-key.ts";
+
+/** Keys and tenants as this process knows them. */
+export interface KnownKeys {
+  /** `ended` is for who has the whole secret of a key that is accepted no more. */
+  find(secret: string): FoundKey;
+  /** One that nobody declared has a weight of 1 and no limits. */
+  tenant(name: string): Tenant;
+}
+
+type FoundKey =
+  | { kind: "accepted"; key: StoredKey; tenant: Tenant }
+  | { kind: "ended"; key: StoredKey }
+  | { kind: "mistyped" }
+  | { kind: "unknown" };
+
+export interface ChangingKeys extends KnownKeys {
+  change(access: Access): void;
+}
+
+export function knownKeys(now: () => number): ChangingKeys {
+  let keys = new Map<string, { key: StoredKey; digest: Buffer }>();
+  let tenants = new Map<string, Tenant>();
+
+  function tenant(name: string): Tenant {
+    return tenants.get(name) ?? { name, weight: 1, limits: {} };
+  }
+
+  return {
+    tenant,
+
+    find(secret) {
+      const read = readSecret(secret);
+      if (read.kind !== "ours") return read.kind === "mistyped" ? { kind: "mistyped" } : { kind: "unknown" };
+      const found = keys.get(read.id);
+      // An id is public. What is compared is the digest, so that the time shows nothing of the secret.
+      if (!found || !timingSafeEqual(found.digest, Buffer.from(secretDigest(secret), "hex")))
+        return { kind: "unknown" };
+      const { key } = found;
+      if (key.expiresAt !== undefined && key.expiresAt <= now()) return { kind: "ended", key };
+      return { kind: "accepted", key, tenant: tenant(key.tenant) };
+    },
+
+    change(access) {
+      keys = new Map(access.keys.map((key) => [key.id, { key, digest: Buffer.from(key.digest, "hex") }]));
+      tenants = new Map(access.tenants.map((each) => [each.name, each]));
+    },
+  };
+}
+
+export interface FollowOptions {
+  everyMs: number;
+  /** Called with what is new. */
+  onChange(access: Access): void;
+  /** What was known before holds meanwhile. */
+  onFailure(error: Error): void;
+}
+
+/** Reads keys and tenants, and again when they have changed. Throws `QueueUnavailable` when they cannot be read at the start. */
+export async function followAccess(store: AccessStore, options: FollowOptions): Promise<Disposable> {
+  let version: string | undefined;
+  let looking = false;
+
+  async function look(): Promise<void> {
+    const now = await store.version();
+    if (now === version) return;
+    options.onChange(await store.read());
+    // As it was before reading: what changed meanwhile is read again.
+    version = now;
+  }
+
+  await look();
+  const timer = setInterval(() => {
+    if (looking) return;
+    looking = true;
+    void look()
+      .catch(options.onFailure)
+      .finally(() => {
+        looking = false;
+      });
+  }, options.everyMs);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Whether a pattern with `*` for anything fits all of a text. */
+export function fitsPattern(pattern: string, text: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return text === first;
+  if (!text.startsWith(first)) return false;
+  const last = rest.pop() ?? "";
+  let from = first.length;
+  for (const part of rest) {
+    const at = text.indexOf(part, from);
+    if (at === -1) return false;
+    from = at + part.length;
+  }
+  return text.length - last.length >= from && text.endsWith(last);
+}
+
+export function mayUseBucket({ buckets }: Tenant, bucket: string): boolean {
+  return buckets === undefined || buckets.some((pattern) => fitsPattern(pattern, bucket));
+}
