@@ -1,8 +1,6 @@
 import { Command } from "commander";
 import { readSettings } from "../settings/read-settings.ts";
 import type { Check } from "./doctor/check.ts";
-import { clamdChecks } from "./doctor/clamd-checks.ts";
-import { databaseChecks } from "./doctor/database-checks.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
 import { postgresChecks } from "./doctor/postgres-checks.ts";
 import { meaningChecks, processesCheck, readingChecks, serverCheck } from "./doctor/service-checks.ts";
@@ -54,6 +52,9 @@ async function runChecks(
   if (read.kind === "problems") return reading;
   const { settings } = read;
   const { dataDir } = settings;
+  // Loaded only when used: other commands have nothing to do with clamd and databases.
+  const { clamdChecks } = await import("./doctor/clamd-checks.ts");
+  const { databaseChecks } = await import("./doctor/database-checks.ts");
   const now = Date.now();
   const expected = url !== undefined || Boolean(process.env.LAZARET_URL);
   const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }, settings), expected });

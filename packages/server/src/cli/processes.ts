@@ -1,5 +1,5 @@
 import { CannotStart } from "../compose/cannot-start.ts";
-import { concurrencyOf } from "../engines/variants.ts";
+import { concurrencyOf } from "../pipeline/limits.ts";
 import { mostProcesses, processesOf } from "../pipeline/processes.ts";
 import type { Settings } from "../settings.ts";
 

@@ -2,9 +2,8 @@ import cluster, { type Worker } from "node:cluster";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { concurrencyOf } from "../engines/variants.ts";
 import { addUp, countersOf } from "../metrics-sum.ts";
-import { GRACE_MS } from "../pipeline/limits.ts";
+import { concurrencyOf, GRACE_MS } from "../pipeline/limits.ts";
 import {
   ANSWER_MS,
   LAST_GRACE_MS,

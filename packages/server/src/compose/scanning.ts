@@ -1,6 +1,5 @@
 import { type Announcer, announcer } from "../deliver/announce.ts";
 import { contentOf, release, spool } from "../engines/threads/spool.ts";
-import { concurrencyOf } from "../engines/variants.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import type { Log } from "../log.ts";
@@ -10,7 +9,7 @@ import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-
 import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
-import { IN_MEMORY_BYTES, jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
+import { concurrencyOf, IN_MEMORY_BYTES, jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
 import { type OneOf, threadsOf } from "../pipeline/processes.ts";
 import type { TrialParts } from "../pipeline/trial.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";

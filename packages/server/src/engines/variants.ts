@@ -1,5 +1,3 @@
-import { availableParallelism } from "node:os";
-import { CONCURRENT_REQUESTS_P_PER_VCPU, CONCURRENT_REQUESTS_Q } from "@lazaret/contract";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import { verdictCache } from "../scan/verdict-cache.ts";
@@ -31,11 +29,6 @@ export interface ClamdSearch {
   likely: boolean;
   /** Nothing is clean before it is there, and this says why. Q has nothing else to scan with. */
   required?: string;
-}
-
-/** Files scanned at once by the synchronous API, unless an operator says otherwise. */
-export function concurrencyOf(variant: "P" | "Q", vcpus: number = availableParallelism()): number {
-  return variant === "Q" ? CONCURRENT_REQUESTS_Q : vcpus * CONCURRENT_REQUESTS_P_PER_VCPU;
 }
 
 export async function startEngine(parts: VariantParts): Promise<Engine> {

@@ -1,4 +1,10 @@
-import { SYNC_TIMEOUT_SECONDS, WAITING_PER_SLOT } from "@lazaret/contract";
+import { availableParallelism } from "node:os";
+import {
+  CONCURRENT_REQUESTS_P_PER_VCPU,
+  CONCURRENT_REQUESTS_Q,
+  SYNC_TIMEOUT_SECONDS,
+  WAITING_PER_SLOT,
+} from "@lazaret/contract";
 
 /**
  * How much, how many and how long: the numbers that are ours to choose, and that stages are made with. Those of the spec are in
@@ -23,6 +29,11 @@ export interface ScansAtOnce {
   concurrency: number;
   jobsAtOnce: number;
   spareJobs: number;
+}
+
+/** Files scanned at once by the synchronous API, unless an operator says otherwise. */
+export function concurrencyOf(variant: "P" | "Q", vcpus: number = availableParallelism()): number {
+  return variant === "Q" ? CONCURRENT_REQUESTS_Q : vcpus * CONCURRENT_REQUESTS_P_PER_VCPU;
 }
 
 export function scansAtOnce(settings: { concurrency: number; workers: number }, byEngine: number): ScansAtOnce {

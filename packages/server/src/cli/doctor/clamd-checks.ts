@@ -6,8 +6,8 @@ import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/clamd-folder.ts
 import { rememberedClamd } from "../../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../../engines/clamd/own-clamd.ts";
 import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
-import { concurrencyOf } from "../../engines/variants.ts";
 import { timeLimit } from "../../flow/time-limit.ts";
+import { concurrencyOf } from "../../pipeline/limits.ts";
 import type { Settings } from "../../settings.ts";
 import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
