@@ -74,11 +74,11 @@ export async function startService(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform } = scanning;
-  undo.use(await keys.follow(platform.access));
-  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
-  undo.defer(() => jobs.stop(0));
   const { among, metricsOfOthers = async () => [] } = options;
   const elsewhere = among !== undefined && among.number !== 1;
+  undo.use(await keys.follow(platform, !elsewhere));
+  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
+  undo.defer(() => jobs.stop(0));
   if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
   measured.watch([processGauge, ...queueGauges(queueCounts)]);

@@ -47,6 +47,7 @@ export const logEvents = [
   "rules_refused",
   "thread_lost",
   "api_keys",
+  "tenants_file",
   "signing_key",
 ] as const;
 

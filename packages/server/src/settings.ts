@@ -46,6 +46,11 @@ export const settingsTable = {
     parse: text,
     default: "0.0.0.0",
   }),
+  tenantsFile: setting({
+    doc: "JSON or YAML file that declares tenants, their limits and the digests of their keys, for those who manage by git; read again within 3 seconds of a change (docs/tenants-file.md).",
+    parse: path,
+    default: "",
+  }),
   dataDir: setting({ doc: "Folder for everything that must survive a restart.", parse: path, default: "./data" }),
   platform: setting({
     doc: "`embedded` keeps everything in the data folder; `postgres` in a PostgreSQL database, for a fleet; `aws` uses SQS, DynamoDB, SNS, EventBridge, S3, SSM and Secrets Manager.",

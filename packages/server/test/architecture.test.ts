@@ -115,6 +115,7 @@ const mayImport: Record<string, readonly string[]> = {
     "version.ts",
   ],
   cli: [
+    "access",
     "app.ts",
     "compose",
     "engines",
@@ -171,6 +172,7 @@ const packages: Record<string, readonly string[]> = {
   pg: ["platforms/postgres"],
   nodemailer: ["platforms/shared"],
   commander: ["cli"],
+  yaml: ["access"],
   undici: ["net"],
   "ipaddr.js": ["net"],
   "@virustotal/yara-x": ["engines"],

@@ -79,16 +79,16 @@ test("every command that works on stored jobs and keys works on the database", a
   assert.equal(compact.code, 78);
   assert.match(compact.err, /in no file\nhint: .*PostgreSQL keeps its tables small/);
 
-  const none = await lazaret(["keys", "show"], more);
+  const none = await lazaret(["signing-keys", "show"], more);
   assert.equal(none.code, 78);
-  assert.match(none.err, /no signing key in the job database\nhint: .*lazaret keys rotate makes one now/);
-  assert.match((await lazaret(["keys", "rotate", "--bits", "3072"], more)).out, /^SHA256:/);
-  const second = await lazaret(["keys", "rotate"], more);
+  assert.match(none.err, /no signing key in the job database\nhint: .*lazaret signing-keys rotate makes one now/);
+  assert.match((await lazaret(["signing-keys", "rotate", "--bits", "3072"], more)).out, /^SHA256:/);
+  const second = await lazaret(["signing-keys", "rotate"], more);
   assert.match(second.err, /is kept in commands\.signing_keys, callback before .*\nhint: .*public --all/);
-  const shown = JSON.parse((await lazaret(["keys", "show", "--json"], more)).out);
+  const shown = JSON.parse((await lazaret(["signing-keys", "show", "--json"], more)).out);
   assert.equal(shown.fingerprint, second.out.trim());
   assert.deepEqual([shown.kind, shown.row, shown.earlier.length], ["RSA 2048", "commands.signing_keys, callback", 1]);
-  assert.equal((await lazaret(["keys", "public", "--all"], more)).out.match(/BEGIN PUBLIC KEY/g)?.length, 2);
+  assert.equal((await lazaret(["signing-keys", "public", "--all"], more)).out.match(/BEGIN PUBLIC KEY/g)?.length, 2);
   await using receiver = await callbackReceiver(answering(204));
   assert.equal((await lazaret(["trigger", "infected", "--to", receiver.origin], more)).out, "204\n");
   assert.equal(receiver.requests.length, 1);
