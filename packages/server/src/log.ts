@@ -48,6 +48,7 @@ export const logEvents = [
   "thread_lost",
   "api_keys",
   "tenants_file",
+  "audit",
   "signing_key",
 ] as const;
 

@@ -81,6 +81,8 @@ export const ACCESS_EVERY_MS = 3000;
 export const TENANTS_FILE_EVERY_MS = 1000;
 /** When a key was last used is written down this often. */
 export const USED_EVERY_MS = 60_000;
+/** Keys in LAZARET_API_KEYS_FILE and lazaret.json that have changed must stay so for one look: they hold within 10 s. */
+export const KEY_FILES_EVERY_MS = 3000;
 /** Counted scans are written down this often. */
 export const USAGE_EVERY_MS = 5000;
 
