@@ -1,4 +1,6 @@
+import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import type { AuditLog } from "./access/audit-log.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
@@ -19,6 +21,7 @@ import { wrongKeys } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
 import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
+import { type SettingsFacts, settingsFacts } from "./settings/settings-facts.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -38,6 +41,8 @@ export interface ServiceOptions {
   openPlatform?: ScanningOptions["openPlatform"];
   /** When it is one of several processes of a service; its settings are its share. */
   among?: OneOf;
+  /** Of the settings of the whole service, when these are a share of them. */
+  facts?: SettingsFacts;
   /** What the other processes count, as text; they hear of what this one counts. */
   metricsOfOthers?: (own: string) => Promise<readonly string[]>;
 }
@@ -74,11 +79,15 @@ export async function startService(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform } = scanning;
-  undo.use(await keys.follow(platform.access));
-  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
-  undo.defer(() => jobs.stop(0));
   const { among, metricsOfOthers = async () => [] } = options;
   const elsewhere = among !== undefined && among.number !== 1;
+  undo.use(await keys.follow(platform, !elsewhere));
+  if (!elsewhere) {
+    const { facts = settingsFacts(settings) } = options;
+    await recordStart(platform.audit, { log, at: now(), settings, facts });
+  }
+  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
+  undo.defer(() => jobs.stop(0));
   if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
   measured.watch([processGauge, ...queueGauges(queueCounts)]);
@@ -134,6 +143,18 @@ export async function startService(
       await disposing.disposeAsync();
     },
   };
+}
+
+/** A store that takes no writes now must not keep the service from answering what it can. */
+async function recordStart(
+  audit: AuditLog,
+  { log, at, settings, facts }: { log: Log; at: number; settings: Settings; facts: SettingsFacts },
+): Promise<void> {
+  const { platform, role } = settings;
+  const act = { who: "service", tenant: "", what: "service.start", on: settings.scannerStackName, from: hostname() };
+  await audit
+    .add({ at, ...act, details: { version, role, platform, settings: facts.changed, sha256: facts.sha256 } })
+    .catch((error: Error) => log.error("audit", { error: error.message }));
 }
 
 function ownUrl(settings: Settings, port: number): string {

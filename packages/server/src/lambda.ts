@@ -55,7 +55,7 @@ export async function startAsyncApi(
   const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log));
-  undo.use(await keys.follow(platform.access));
+  undo.use(await keys.follow(platform, false));
   const routes = routesOf(settings, {
     platform,
     objects,

@@ -47,6 +47,8 @@ export const logEvents = [
   "rules_refused",
   "thread_lost",
   "api_keys",
+  "tenants_file",
+  "audit",
   "signing_key",
 ] as const;
 

@@ -11,14 +11,16 @@ import {
 } from "./platforms/shared/messages/subscriptions.ts";
 import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
+const keyList = list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters"));
+
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
  * variable is LAZARET_ and the name in capitals (`dataDir` → LAZARET_DATA_DIR), the flag the name with dashes.
  */
 export const settingsTable = {
   apiKeys: setting({
-    doc: "Accepted bearer secrets, comma-separated (the spec's ApiKeys). `serve` needs at least one, and 16 characters in each.",
-    parse: list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters")),
+    doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs at least one, or a tenantsFile, and 16 characters in each. Read again within 10 seconds when they are in a file.",
+    parse: (value) => keyList(value.replaceAll(/[\r\n]+/g, ",")),
     default: "",
     secret: true,
   }),
@@ -45,6 +47,11 @@ export const settingsTable = {
     doc: "Address to listen on. `dev` listens on 127.0.0.1 unless told otherwise.",
     parse: text,
     default: "0.0.0.0",
+  }),
+  tenantsFile: setting({
+    doc: "JSON or YAML file that declares tenants, their limits and the digests of their keys, for those who manage by git; read again within 3 seconds of a change (docs/tenants-file.md).",
+    parse: path,
+    default: "",
   }),
   dataDir: setting({ doc: "Folder for everything that must survive a restart.", parse: path, default: "./data" }),
   platform: setting({

@@ -18,11 +18,14 @@ type FoundKey =
 
 export interface ChangingKeys extends KnownKeys {
   change(access: Access): void;
+  /** When keys were last accepted, by id, since this was last asked. */
+  takeUsed(): ReadonlyMap<string, number>;
 }
 
 export function knownKeys(now: () => number): ChangingKeys {
   let keys = new Map<string, { key: StoredKey; digest: Buffer }>();
   let tenants = new Map<string, Tenant>();
+  let used = new Map<string, number>();
 
   function tenant(name: string): Tenant {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
@@ -40,13 +43,41 @@ export function knownKeys(now: () => number): ChangingKeys {
         return { kind: "unknown" };
       const { key } = found;
       if (key.expiresAt !== undefined && key.expiresAt <= now()) return { kind: "ended", key };
+      used.set(key.id, now());
       return { kind: "accepted", key, tenant: tenant(key.tenant) };
+    },
+
+    takeUsed() {
+      const taken = used;
+      used = new Map();
+      return taken;
     },
 
     change(access) {
       keys = new Map(access.keys.map((key) => [key.id, { key, digest: Buffer.from(key.digest, "hex") }]));
       tenants = new Map(access.tenants.map((each) => [each.name, each]));
     },
+  };
+}
+
+/** Writes down every so often when keys were used. */
+export function noteUsed(
+  keys: ChangingKeys,
+  store: AccessStore,
+  { everyMs, onFailure }: Omit<FollowOptions, "onChange">,
+): Disposable {
+  const timer = setInterval(() => void store.used(keys.takeUsed()).catch(onFailure), everyMs);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** What is declared in a file stands before what was made by commands. */
+export function together(stored: Access, declared: Access): Access {
+  const names = new Set(declared.tenants.map(({ name }) => name));
+  const ids = new Set(declared.keys.map(({ id }) => id));
+  return {
+    keys: [...stored.keys.filter(({ id }) => !ids.has(id)), ...declared.keys],
+    tenants: [...stored.tenants.filter(({ name }) => !names.has(name)), ...declared.tenants],
   };
 }
 

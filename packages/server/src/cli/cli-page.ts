@@ -29,11 +29,16 @@ this machine, with the key in its data folder.
 | 78 | wrong settings |
 
 ${program.commands
-  .flatMap((command) => [command, ...command.commands])
+  .flatMap((command) => [command, ...command.commands.filter((child) => isShown(child, command))])
   .map(section)
   .join("\n")}
 This page is made from the commands in \`packages/server/src/cli\`: \`node scripts/write-cli-page.mjs\`.
 `;
+}
+
+/** Words of before are not. */
+function isShown(child: Command, command: Command): boolean {
+  return command.createHelp().visibleCommands(command).includes(child);
 }
 
 function linkTo(command: Command): string {

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSyn
 import { join } from "node:path";
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
+import type { OperatorParts } from "../compose/platform.ts";
 import type { FoundKeys, KeyCare } from "../deliver/signing-keys.ts";
 import type { JobStore } from "../platforms/embedded/job-store.ts";
 import { findKeys, rotateKeys } from "../platforms/embedded/signing-keys.ts";
@@ -16,10 +17,13 @@ const DEV_KEY = "dev-key";
 /** For commander: the flag of every command that works on the data folder. */
 export const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
-type OperatorStore = Pick<JobStore, "deadLetters" | "browser"> & AsyncDisposable;
+type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
 
-/** The jobs of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform. */
-export async function localStore(flags: Record<string, string | undefined>): Promise<OperatorStore> {
+/**
+ * The jobs, keys and acts of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform.
+ * With `make` a data folder need not have been used before.
+ */
+export async function localStore(flags: { dataDir?: string }, { make = false } = {}): Promise<OperatorStore> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
   if (settings.platform === "aws") {
     const { awsOperatorStore } = await import("../compose/platform.ts");
@@ -29,7 +33,8 @@ export async function localStore(flags: Record<string, string | undefined>): Pro
     const { postgresOperatorStore } = await import("../compose/platform.ts");
     return postgresOperatorStore(settings);
   }
-  databaseIn(settings.dataDir);
+  if (make) checkAccess(settings.dataDir, ["jobs.db", "secret.key"]);
+  else databaseIn(settings.dataDir);
   const { openJobStore } = await import("../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
@@ -89,7 +94,7 @@ export interface ListOptions<Entry> {
 /** Prints one page as a table, or as JSON. */
 export async function printList<Entry>(flags: ListFlags, options: ListOptions<Entry>): Promise<void> {
   const { limit, after, json } = flags;
-  await using store = await localStore({ dataDir: flags.dataDir });
+  await using store = await localStore(flags);
   const { entries, next } = await options.read(store, { limit, ...(after && { after }) });
   if (json) return print({ entries, next });
   const now = Date.now();
@@ -137,12 +142,12 @@ export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys>
   if (platform === "postgres") {
     throw new CannotStart(
       "there is no signing key in the job database",
-      "lazaret serve makes one where callbacks are signed, lazaret keys rotate makes one now",
+      "lazaret serve makes one where callbacks are signed, lazaret signing-keys rotate makes one now",
     );
   }
   throw new CannotStart(
     `there is no signing key in ${dataDir}`,
-    "lazaret dev makes one when it starts, lazaret keys rotate makes one now; --data-dir names another folder",
+    "lazaret dev makes one when it starts, lazaret signing-keys rotate makes one now; --data-dir names another folder",
   );
 }
 

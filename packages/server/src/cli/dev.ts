@@ -64,6 +64,7 @@ export function devCommand(): Command {
           const { apiKeys } = loadSettings(flags, DEFAULTS).settings;
           return apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)];
         },
+        startKeys: started.apiKeys,
         log: logger,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),

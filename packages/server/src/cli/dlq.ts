@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { record } from "./audit.ts";
 import { addListFlags, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { wrongUsage } from "./exit-codes.ts";
@@ -37,7 +38,7 @@ export function dlqCommand(): Command {
     .description("one dead letter, without its secrets")
     .option(...DATA_DIR)
     .action(async (id: string, flags: Flags) => {
-      await using store = await localStore({ dataDir: flags.dataDir });
+      await using store = await localStore(flags);
       print(found(await store.deadLetters.show(id), `dead letter ${id}`, "lazaret dlq list"));
     });
   for (const verb of ["redrive", "purge"] as const) {
@@ -49,7 +50,8 @@ export function dlqCommand(): Command {
       .option("--all", "every one of them")
       .action(async (ids: string[], flags: Flags) => {
         const chosen = choose(ids, flags.all ?? false, verb);
-        await using store = await localStore({ dataDir: flags.dataDir });
+        await using store = await localStore(flags);
+        await record(store.audit, { what: `dlq.${verb}`, on: chosen === "all" ? "all" : chosen.join(" ") });
         const count = await store.deadLetters[verb](chosen);
         const wanted = chosen === "all" ? count : chosen.length;
         print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}\n`);

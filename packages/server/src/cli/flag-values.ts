@@ -5,6 +5,7 @@ import { InvalidArgumentError, Option } from "commander";
 const UNITS: Record<string, number> = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3, t: 1024 ** 4 };
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 const LONGEST_PAGE = 1000;
+const LAST_DATE = Date.UTC(9999, 11, 31);
 
 /** For an option that may be given several times. */
 export function repeated(text: string, before: readonly string[]): string[] {
@@ -53,9 +54,18 @@ export function moment(text: string, now: number = Date.now()): number {
   return date;
 }
 
-/** `500ms`, `90s`, `15m`, `1h`: milliseconds. */
+/** `12h`, `90d`, `2w` from now on, or a date: milliseconds since 1970. */
+export function later(text: string, now: number = Date.now()): number {
+  const before = moment(text, now);
+  // The same distance on the other side of now.
+  const time = /^\d+[smhdw]$/.test(text) ? 2 * now - before : before;
+  if (time > now && time <= LAST_DATE) return time;
+  throw new InvalidArgumentError("It must be later than now, and no later than the year 9999.");
+}
+
+/** `500ms`, `90s`, `15m`, `1h`, `7d`: milliseconds. */
 function duration(text: string): number {
-  const [, number, unit = ""] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
+  const [, number, unit = ""] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? [];
   if (number === undefined) throw new InvalidArgumentError("It must be a time, such as 30s, 10m or 1h.");
   return Number(number) * (unit === "ms" ? 1 : (SECONDS[unit] ?? 1) * 1000);
 }

@@ -32,7 +32,7 @@ export function jobsCommand(): Command {
     .description("one job, without its secrets")
     .option(...DATA_DIR)
     .action(async (id: string, flags: { dataDir?: string }) => {
-      await using store = await localStore({ dataDir: flags.dataDir });
+      await using store = await localStore(flags);
       print(found(await store.browser.show(id), `job ${id}`, "lazaret jobs list"));
     });
   command

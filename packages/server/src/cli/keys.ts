@@ -1,101 +1,281 @@
-import { createHash, createPublicKey } from "node:crypto";
-import { Command, Option } from "commander";
-import { KEY_BITS, NEW_KEY_BITS } from "../deliver/signing-keys.ts";
-import { DATA_DIR, keyCare, localKeys } from "./data-folder.ts";
+import { text as readAll } from "node:stream/consumers";
+import { Command } from "commander";
+import { type Limits, SCOPES, type Scope, type StoredKey } from "../access/access-store.ts";
+import { newSecret, readSecret, secretDigest } from "../access/api-key.ts";
+import type { AuditEntry } from "../access/audit-log.ts";
+import { CannotStart } from "../compose/cannot-start.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
+import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags, nameArgument } from "./access-flags.ts";
+import { record } from "./audit.ts";
+import { DATA_DIR, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
-import { out, print, say } from "./terminal/output.ts";
+import { wrongUsage } from "./exit-codes.ts";
+import { later, timeOption } from "./flag-values.ts";
+import { bitsOption, type KeyPairFlags, rotateKeyPair, showKeyPair, showPublicKey } from "./signing-keys.ts";
+import { ago, out, print, say, table } from "./terminal/output.ts";
 
-interface KeyFlags {
+interface Flags extends LimitFlags {
   dataDir?: string;
+  name?: string;
+  tenant?: string;
+  scope?: readonly Scope[];
+  expires?: number;
+  digestOnly?: boolean;
   json?: boolean;
-  pkcs1?: boolean;
-  all?: boolean;
-  bits?: string;
+  overlap: number;
 }
 
 export function keysCommand(): Command {
   const command = new Command("keys").description(
-    "the key pair that callbacks are signed with, in the local data folder or in PostgreSQL",
+    "the API keys of teams and programs: make them, see them, take them away, without a restart",
   );
-  command
-    .command("show")
-    .description("fingerprint, where it is, when it was made")
+  const create = command
+    .command("create")
+    .description("make a key, and print its secret this once")
     .option(...DATA_DIR)
+    .option("--name <name>", "what it is called in logs and lists", nameArgument)
+    .option("--tenant <tenant>", "whose it is", nameArgument, DEFAULT_TENANT)
+    .option("--scope <scopes>", `what it may do, comma-separated: ${SCOPES.join(", ")}`, scopes)
+    .option("--expires <time>", "when it ends: after 90d, 12h, or at a date", (text) => later(text))
+    .option("--digest-only", "keep nothing: for a digest in LAZARET_TENANTS_FILE");
+  addLimitFlags(create).action(createKey);
+  command
+    .command("list")
+    .description("name, tenant, scopes, when it was made and last used, when it ends")
+    .option(...DATA_DIR)
+    .option("--tenant <tenant>", "those of one tenant", nameArgument)
     .option("--json", "as JSON")
-    .action(show);
+    .action(listKeys);
   command
-    .command("public")
-    .description("the public key as PEM (X509), for receivers")
+    .command("revoke")
+    .argument("<key>", "tenant/name, or its id")
+    .description("take a key away; every process refuses it within 10 seconds")
     .option(...DATA_DIR)
-    .option("--pkcs1", "as PKCS1 instead")
-    .option("--all", "also the ones before it, so that a receiver takes both")
-    .action(showPublic);
+    .action(revokeKey);
   command
     .command("rotate")
-    .description("make a new key pair; a running server signs with it within a minute")
+    .argument("[key]", "tenant/name, or its id")
+    .description("a new secret for a key; the old one is good for a while longer")
     .option(...DATA_DIR)
-    .addOption(
-      new Option("--bits <bits>", "how long the new key is")
-        .choices(KEY_BITS.map(String))
-        .default(String(NEW_KEY_BITS)),
-    )
-    .action(rotate);
+    .addOption(timeOption("--overlap <time>", "how long the old secret is good", "24h"))
+    .option("--expires <time>", "when the new one ends; as long as the old one was made for", (text) => later(text))
+    // What `keys rotate` was for before there were keys with names.
+    .addOption(bitsOption().hideHelp())
+    .action(async (key: string | undefined, flags: Flags & KeyPairFlags) => {
+      if (key !== undefined) return rotateKey(key, flags);
+      moved("rotate");
+      return rotateKeyPair(flags);
+    });
+  command
+    .command("digest")
+    .description("what LAZARET_TENANTS_FILE has for a secret, which is read from stdin")
+    .action(printDigest);
+  addFormerCommands(command);
   return withExamples(
     command,
     [
-      ["keys show", ""],
-      ["keys public > callback-key.pem", "what a receiver verifies with"],
-      ["keys rotate", "a new pair"],
-      ["keys rotate --bits 3072", "where 2,048 bits are not enough: signatures take three times as long"],
-      ["keys public --all > callback-keys.pem", "both, while they are exchanged"],
+      ["keys create --name web --tenant shop --scope scan,read --expires 90d > web.key", ""],
+      ["keys list --tenant shop", ""],
+      ["keys rotate shop/web --overlap 24h > web.key", "both secrets are good for a day"],
+      ["keys revoke shop/web", ""],
+      ["keys digest < web.key", "for LAZARET_TENANTS_FILE"],
     ],
     [
-      "The private key is callback-signing-key.pem in the data folder, for its owner only, or sealed in the table signing_keys. Public keys of before stay beside it until you delete them.",
-      "Receivers that fetch the key from the server need no change.",
+      "Only the secret goes to stdout. What is kept of it is its SHA-256.",
+      "The keys in LAZARET_API_KEYS are not among these: they are of the tenant default, and may do everything.",
     ],
   );
 }
 
-async function show(flags: KeyFlags): Promise<void> {
-  const { kept, place, madeAt, pair, earlier } = await localKeys(flags);
-  const facts = {
-    fingerprint: fingerprint(pair.publicKeys.x509),
-    kind: `RSA ${pair.privateKey.asymmetricKeyDetails?.modulusLength}`,
-    made: madeAt.toISOString(),
-    [kept]: place,
-    earlier: earlier.map((key) => ({ fingerprint: fingerprint(key.pem), [kept]: key.place })),
-  };
-  if (flags.json) return print(facts);
-  const { earlier: _, ...own } = facts;
-  for (const [name, value] of Object.entries(own)) out(`${name.padEnd(11)}  ${value}\n`);
-  for (const key of earlier) out(`${"earlier".padEnd(11)}  ${fingerprint(key.pem)}  ${key.place}\n`);
+function addFormerCommands(command: Command): void {
+  command
+    .command("show", { hidden: true })
+    .description("now lazaret signing-keys show")
+    .option(...DATA_DIR)
+    .option("--json", "as JSON")
+    .action((flags: KeyPairFlags) => {
+      moved("show");
+      return showKeyPair(flags);
+    });
+  command
+    .command("public", { hidden: true })
+    .description("now lazaret signing-keys public")
+    .option(...DATA_DIR)
+    .option("--pkcs1", "as PKCS1 instead")
+    .option("--all", "also the ones before it, so that a receiver takes both")
+    .action((flags: KeyPairFlags) => {
+      moved("public");
+      return showPublicKey(flags);
+    });
 }
 
-async function showPublic(flags: KeyFlags): Promise<void> {
-  const { pair, earlier } = await localKeys(flags);
-  const pems = [pair.publicKeys.x509, ...(flags.all ? earlier.map(({ pem }) => pem) : [])];
-  for (const pem of pems) {
-    out(flags.pkcs1 ? createPublicKey(pem).export({ type: "pkcs1", format: "pem" }).toString() : pem);
+function moved(verb: string): void {
+  say(`lazaret keys ${verb} is now lazaret signing-keys ${verb}\n`);
+}
+
+async function createKey(flags: Flags): Promise<void> {
+  if (flags.digestOnly) {
+    const { id, secret, digest } = newSecret();
+    out(`${secret}\n`);
+    return say(`digest: ${id}:${digest}\nhint: put the digest into LAZARET_TENANTS_FILE; the secret is kept nowhere\n`);
+  }
+  const { name, tenant = DEFAULT_TENANT, scope, expires } = flags;
+  if (name === undefined || scope === undefined) {
+    throw wrongUsage(
+      `a key needs ${name === undefined ? "a name" : "a scope"}`,
+      "lazaret keys create --name web --tenant shop --scope scan",
+    );
+  }
+  await using store = await localStore(flags);
+  const { keys } = await store.access.read();
+  const declared = await inTenantsFile(flags);
+  const taken = [...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key));
+  if (taken) {
+    throw new CannotStart(
+      `there is a key ${tenant}/${name} already`,
+      `lazaret keys rotate ${tenant}/${name} makes a new secret for it, lazaret keys revoke takes it away`,
+    );
+  }
+  const limits = chosenLimits(flags, {});
+  const parts = { name, tenant, scopes: scope, limits, ...(expires !== undefined && { expiresAt: expires }) };
+  await addKey(store, parts, { what: "keys.create" });
+}
+
+type Store = Awaited<ReturnType<typeof localStore>>;
+
+/** Makes a secret for such a key, and prints it when the key is kept. */
+async function addKey(
+  { access, audit }: Store,
+  parts: Omit<StoredKey, "id" | "digest" | "madeAt">,
+  { what, details = {} }: Pick<AuditEntry, "what" | "details">,
+): Promise<void> {
+  const { id, secret, digest } = newSecret();
+  const key: StoredKey = { ...parts, id, digest, madeAt: Date.now() };
+  await record(audit, { what, on: called(key), details: { ...factsOf(key), ...details } });
+  if (!(await access.addKey(key))) throw new CannotStart("this id is taken already, by chance", "try once more");
+  const end = key.expiresAt === undefined ? "" : `, until ${new Date(key.expiresAt).toISOString()}`;
+  say(`${called(key)}: ${key.scopes.join(", ")}${end}; accepted within 10 seconds, and shown this once\n`);
+  out(`${secret}\n`);
+}
+
+async function listKeys(flags: Flags): Promise<void> {
+  await using store = await localStore(flags);
+  const { keys } = await store.access.read();
+  const declared = (await inTenantsFile(flags)).keys.map((key) => ({ ...key, declared: true }));
+  const all = [...keys.filter(({ id }) => !declared.some((other) => other.id === id)), ...declared];
+  const shown = all.filter(({ tenant }) => flags.tenant === undefined || tenant === flags.tenant);
+  if (flags.json) return print(shown.map(({ digest: _, ...key }) => withDates(key)));
+  const now = Date.now();
+  const row = (key: StoredKey & { declared?: boolean }): string[] => [
+    key.name,
+    key.tenant,
+    key.scopes.join(","),
+    key.declared ? "in the file" : ago(key.madeAt, now),
+    key.lastUsedAt === undefined ? "-" : ago(key.lastUsedAt, now),
+    key.expiresAt === undefined ? "-" : `${hasEnded(key) ? "ended " : ""}${isoDate(key.expiresAt)}`,
+    key.id,
+  ];
+  print(table(["NAME", "TENANT", "SCOPES", "MADE", "LAST USED", "EXPIRES", "ID"], shown.map(row)));
+}
+
+async function revokeKey(asked: string, flags: Flags): Promise<void> {
+  await using store = await localStore(flags);
+  for (const key of await findKeys(store, asked, flags)) {
+    await record(store.audit, { what: "keys.revoke", on: called(key) });
+    // Taken away and not only ended: a clock that is behind would accept it for longer.
+    await store.access.removeKey(key.id);
+    say(`${called(key)} is revoked; every process refuses it within 10 seconds\n`);
   }
 }
 
-async function rotate(flags: KeyFlags): Promise<void> {
-  {
-    await using care = await keyCare(flags);
-    await care.rotate(Number(flags.bits));
+async function rotateKey(asked: string, flags: Flags): Promise<void> {
+  await using store = await localStore(flags);
+  const [one] = await findKeys(store, asked, flags);
+  if (!one) return;
+  // Also those that are being exchanged already, and as the newest of them is.
+  const found = await findKeys(store, `${one.tenant}/${one.name}`, flags);
+  const { name, tenant, scopes, limits, madeAt, expiresAt } = found.at(-1) ?? one;
+  const now = Date.now();
+  const until = now + flags.overlap;
+  const end = flags.expires ?? (expiresAt === undefined ? undefined : now + (expiresAt - madeAt));
+  const ending = { before: found.map(({ id }) => id).join(" "), goodUntil: new Date(until).toISOString() };
+  // First the new one: whatever happens in between, nobody is locked out.
+  const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
+  await addKey(store, parts, { what: "keys.rotate", details: ending });
+  for (const { id } of found) await store.access.endKey(id, until);
+  say(`the secret of before is good until ${ending.goodUntil}\n`);
+}
+
+/** Those of that name, of which there are several while one is exchanged, or the one of that id. */
+async function findKeys({ access }: Store, asked: string, flags: Flags): Promise<readonly StoredKey[]> {
+  const isAsked = ({ id, tenant, name }: StoredKey): boolean => id === asked || `${tenant}/${name}` === asked;
+  const declared = await inTenantsFile(flags);
+  if (declared.keys.some(isAsked)) throw declared.cannotChange(`the key ${asked}`);
+  const { keys } = await access.read();
+  const found = keys.filter(isAsked);
+  if (found.length > 0) return found;
+  if (readSecret(asked).kind !== "other") {
+    throw wrongUsage("that is a secret, and now in the history of this shell", "name the key by tenant/name or its id");
   }
-  const { pair, earlier } = await localKeys(flags);
-  out(`${fingerprint(pair.publicKeys.x509)}\n`);
-  const [before] = earlier;
-  if (!before) return;
-  say(
-    `the public key of before is kept in ${before.place}: receivers should take both for a while\n` +
-      "hint: lazaret keys public --all prints both; delete the old one when no callback of before can come any more\n",
+  const [sameName] = keys.filter(({ name }) => name === asked);
+  throw new CannotStart(
+    `there is no key ${asked} here`,
+    sameName
+      ? `did you mean ${sameName.tenant}/${sameName.name}? A key is named with its tenant`
+      : "lazaret keys list shows what there is",
   );
 }
 
-/** As ssh-keygen writes it, over the X509 form. */
-function fingerprint(pem: string): string {
-  const der = createPublicKey(pem).export({ type: "spki", format: "der" });
-  return `SHA256:${createHash("sha256").update(der).digest("base64").replace(/=+$/, "")}`;
+async function printDigest(): Promise<void> {
+  const secret = (await readAll(process.stdin)).trim();
+  const read = readSecret(secret);
+  if (read.kind !== "ours") {
+    throw wrongUsage(
+      read.kind === "mistyped"
+        ? "this secret has a wrong or a missing character"
+        : "this is no secret that lazaret keys create made",
+      "lazaret keys create --digest-only makes one and prints its digest",
+    );
+  }
+  out(`${read.id}:${secretDigest(secret)}\n`);
+}
+
+function scopes(text: string): Scope[] {
+  const asked = text.split(",").map((word) => word.trim());
+  const wrong = asked.find((word) => !(SCOPES as readonly string[]).includes(word));
+  if (wrong !== undefined) {
+    throw wrongUsage(`there is no scope ${JSON.stringify(wrong)}`, `the scopes are ${SCOPES.join(", ")}`);
+  }
+  return SCOPES.filter((scope) => asked.includes(scope));
+}
+
+function called({ tenant, name, id }: StoredKey): string {
+  return `${tenant}/${name} (${id})`;
+}
+
+function factsOf({ scopes, expiresAt, limits }: StoredKey): Record<string, string | number> {
+  return {
+    scopes: scopes.join(","),
+    ...(expiresAt !== undefined && { expires: new Date(expiresAt).toISOString() }),
+    ...(limits as Record<keyof Limits, number>),
+  };
+}
+
+function hasEnded({ expiresAt = Number.POSITIVE_INFINITY }: StoredKey): boolean {
+  return expiresAt <= Date.now();
+}
+
+function isoDate(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** Times as people and programs read them. */
+function withDates(key: Omit<StoredKey, "digest">): Record<string, unknown> {
+  const { madeAt, expiresAt, lastUsedAt, ...rest } = key;
+  const dates = { made: madeAt || undefined, lastUsed: lastUsedAt, expires: expiresAt };
+  const written = Object.entries(dates).map(([name, at]) => [
+    name,
+    at === undefined ? null : new Date(at).toISOString(),
+  ]);
+  return { ...rest, ...Object.fromEntries(written) };
 }

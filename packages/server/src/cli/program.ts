@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
+import { auditCommand } from "./audit.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config.ts";
 import { devCommand } from "./dev.ts";
@@ -17,7 +18,9 @@ import { openapiCommand } from "./openapi.ts";
 import { resultCommand } from "./result.ts";
 import { scanCommand } from "./scan.ts";
 import { serveCommand } from "./serve.ts";
+import { signingKeysCommand } from "./signing-keys.ts";
 import { submitCommand } from "./submit.ts";
+import { tenantsCommand } from "./tenants.ts";
 import { say } from "./terminal/output.ts";
 import { triggerCommand } from "./trigger.ts";
 import { verifyCommand } from "./verify.ts";
@@ -44,11 +47,15 @@ export function lazaret(): Command {
     .commandsGroup("Look after jobs:")
     .addCommand(jobsCommand())
     .addCommand(dlqCommand())
+    .commandsGroup("Share it among teams:")
+    .addCommand(keysCommand())
+    .addCommand(tenantsCommand())
+    .addCommand(auditCommand())
     .commandsGroup("Receive callbacks:")
     .addCommand(listenCommand())
     .addCommand(triggerCommand())
     .addCommand(verifyCommand())
-    .addCommand(keysCommand())
+    .addCommand(signingKeysCommand())
     .commandsGroup("Other:")
     .addCommand(openapiCommand())
     .addCommand(completionCommand())

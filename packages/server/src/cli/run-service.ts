@@ -1,5 +1,6 @@
 import type { RunningService } from "../app.ts";
 import type { Log } from "../log.ts";
+import { KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
 export const SAME_SIGNAL_MS = 1000;
@@ -32,11 +33,45 @@ export function hangUps(): HangUps {
   };
 }
 
+/**
+ * Calls `reload` at each SIGHUP, and when the keys that are set are others than those in use and have stayed so for one look: they may be
+ * in a file, which somebody may be writing. What cannot be read is such a change, too, so that it is logged, once.
+ */
+export function followKeys({ hangUps, readKeys, startKeys }: Omit<RunOptions, "log">, reload: () => void): Disposable {
+  let taken = JSON.stringify(startKeys);
+  let before = taken;
+
+  function look(): string {
+    try {
+      return JSON.stringify(readKeys());
+    } catch (error) {
+      return String(error);
+    }
+  }
+
+  hangUps.handle(() => {
+    taken = look();
+    reload();
+  });
+  const timer = setInterval(() => {
+    const now = look();
+    const isStill = now === before;
+    before = now;
+    if (now === taken || !isStill) return;
+    taken = now;
+    reload();
+  }, KEY_FILES_EVERY_MS);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
 export interface RunOptions {
   until: Promise<string>;
   hangUps: HangUps;
   /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
   readKeys(): readonly string[];
+  /** Those that the service was started with. */
+  startKeys: readonly string[];
   log: Log;
   /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
   drainSeconds: number;
@@ -46,7 +81,7 @@ export interface RunOptions {
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop } = options;
-  options.hangUps.handle(() => void reload(service, options));
+  using _following = followKeys(options, () => void reload(service, options));
   // Keep running when stdout or stderr is closed.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const signal = await until;

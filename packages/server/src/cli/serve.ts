@@ -28,7 +28,8 @@ export function serveCommand(): Command {
       const until = stopSignal();
       const signals = hangUps();
       const readKeys = (): readonly string[] => goodSettings(flags).apiKeys;
-      const running = { until, hangUps: signals, readKeys, log: logger, drainSeconds: settings.drainSeconds };
+      const { apiKeys: startKeys, drainSeconds } = settings;
+      const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
@@ -59,7 +60,8 @@ function announce(log: Log, { settings, port, checks, processes }: Listening): v
 /** What `serve` needs of its settings, at the start and at each SIGHUP. */
 function goodSettings(flags: Record<string, string>): Settings {
   const { settings } = loadSettings(flags, {});
-  if (settings.apiKeys.length === 0 && settings.awsApiKeysSecret === "" && settings.role !== "worker") {
+  const { apiKeys, awsApiKeysSecret, tenantsFile, role } = settings;
+  if (apiKeys.length === 0 && awsApiKeysSecret === "" && tenantsFile === "" && role !== "worker") {
     throw new CannotStart(
       "no API key is set",
       "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",

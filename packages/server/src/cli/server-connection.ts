@@ -107,7 +107,7 @@ function fileKey(path: string): string {
     return readFileSync(path, "utf8");
   } catch (cause) {
     throw new CommandFailed(exitCodes.usage, `cannot read the key: ${reasonOf(cause)}`, {
-      hint: "lazaret keys public > key.pem writes one",
+      hint: "lazaret signing-keys public > key.pem writes one",
       cause,
     });
   }

@@ -4,6 +4,7 @@ import { enableCompileCache } from "node:module";
 import type { RunningService } from "../app.ts";
 import type { OneOf } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
+import type { SettingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 
 export interface StartOrder {
@@ -11,6 +12,8 @@ export interface StartOrder {
   among: OneOf;
   format: "json" | "text";
   allowShortKeys: boolean;
+  /** Of the settings of all processes together. */
+  facts: SettingsFacts;
 }
 
 /** What a process says when it takes requests. */
@@ -40,7 +43,7 @@ const supervisor = channel(
     on: (event, heard) => process.on(event, heard),
   },
   {
-    async start({ settings, among, format, allowShortKeys }: StartOrder): Promise<Up> {
+    async start({ settings, among, format, allowShortKeys, facts }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
       const write = buffered(process.stdout);
       const fields = { process: among.number };
@@ -51,7 +54,7 @@ const supervisor = channel(
       });
       try {
         const { startService } = await import("../app.ts");
-        const service = await startService(settings, marked, { among, allowShortKeys, metricsOfOthers });
+        const service = await startService(settings, marked, { among, allowShortKeys, facts, metricsOfOthers });
         started.resolve(service);
         return { port: service.port, checks: (await engineHealth(service.engine)).checks };
       } catch (error) {

@@ -13,9 +13,10 @@ import {
   STARTS_IN_A_ROW,
   settingsOfOne,
 } from "../pipeline/processes.ts";
+import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { type Channel, channel } from "./process-channel.ts";
-import { type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
+import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
 import type { StartOrder, Up } from "./serving-process.ts";
 
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
@@ -118,13 +119,14 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     return ends.every((well) => well);
   }
 
+  using following = new DisposableStack();
   try {
     const [first, ...others] = members;
     const up = await first?.start();
     announced = up?.port;
     await Promise.all(others.map((each) => each.start()));
     if (up) options.onUp(up);
-    options.hangUps.handle(() => void reload());
+    following.use(followKeys(options, () => void reload()));
     await Promise.race([until, failed.promise]);
   } catch (error) {
     await stopAll(0);
@@ -211,7 +213,8 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
     const startedAt = performance.now();
     const keys = options.keys();
     const { asked: port, announced } = options.port();
-    const order: StartOrder = { settings: { ...mine, port, apiKeys: keys }, among, format, allowShortKeys };
+    const facts = settingsFacts(settings);
+    const order: StartOrder = { settings: { ...mine, port, apiKeys: keys }, among, format, allowShortKeys, facts };
     try {
       const answer = (await line.ask("start", order)) as Up;
       if (announced !== undefined && answer.port !== announced)

@@ -19,7 +19,7 @@ interface VerifyFlags extends KeyFlags {
 
 const NOTHING_FITS =
   "nothing that is easily mistaken explains it: the body must be the bytes as they came, the callback_url exactly as submitted, " +
-  "the key that of the server which sent it (lazaret keys public --all prints those of before too), " +
+  "the key that of the server which sent it (lazaret signing-keys public --all prints those of before too), " +
   "and jobs submitted under /v1 need --tenant-id";
 
 export function verifyCommand(): Command {

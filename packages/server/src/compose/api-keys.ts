@@ -1,16 +1,23 @@
-import type { AccessStore } from "../access/access-store.ts";
-import { followAccess, knownKeys } from "../access/known-keys.ts";
+import type { Access } from "../access/access-store.ts";
+import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Log } from "../log.ts";
-import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY } from "../pipeline/limits.ts";
+import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
+import type { Platform } from "../platforms/platform.ts";
 import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { awsServices } from "./platform.ts";
+import { startTenantsFile } from "./tenants-file.ts";
+
+const NOTHING: Access = { keys: [], tenants: [] };
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
-  /** Accepts the keys that were made in the platform's store as well, and follows their changes. Throws `QueueUnavailable`. */
-  follow(access: AccessStore): Promise<Disposable>;
+  /**
+   * Accepts the keys that were made in the platform's store and declared in LAZARET_TENANTS_FILE as well, and follows their changes.
+   * `first` of several processes of a service. Throws `QueueUnavailable`, and `CannotStart` for mistakes in the file.
+   */
+  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Disposable>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -27,15 +34,30 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false, now = Date.now } = options;
   const made = knownKeys(now);
   const following = (auth: BearerAuth): Pick<Keys, "follow"> => ({
-    follow: (access) =>
-      followAccess(access, {
-        everyMs: ACCESS_EVERY_MS,
-        onChange(changed) {
-          made.change(changed);
-          auth.forget();
-        },
-        onFailure: (error) => log.error("api_keys", { error: error.message }),
-      }),
+    async follow({ access, audit }, first = true) {
+      let stored = NOTHING;
+      let declared = NOTHING;
+      const change = (): void => {
+        made.change(together(stored, declared));
+        auth.forget();
+      };
+      const onFailure = (error: Error): void => log.error("api_keys", { error: error.message });
+      using undo = new DisposableStack();
+      if (settings.tenantsFile !== "") {
+        const onChange = (access: Access): void => {
+          declared = access;
+          change();
+        };
+        undo.use(await startTenantsFile(settings.tenantsFile, { audit, log, now, first, onChange }));
+      }
+      const onChange = (access: Access): void => {
+        stored = access;
+        change();
+      };
+      undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
+      undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure }));
+      return undo.move();
+    },
   });
   const short = (keys: readonly string[]): string | undefined => {
     const at = allowShort ? -1 : keys.findIndex((key) => key.length < SHORTEST_KEY);

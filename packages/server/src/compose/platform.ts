@@ -124,10 +124,13 @@ function postgresOptions(settings: Settings): JobStoreOptions {
   };
 }
 
-/** Jobs and dead letters in PostgreSQL, for an operator's eyes. */
+/** What commands work on. */
+export type OperatorParts = "deadLetters" | "browser" | "access" | "audit";
+
+/** Jobs, dead letters, keys and acts in PostgreSQL, for an operator's eyes. */
 export async function postgresOperatorStore(
   settings: Settings,
-): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
+): Promise<Pick<Platform, OperatorParts> & AsyncDisposable> {
   const { openJobStore } = await import("../platforms/postgres/job-store.ts");
   const store = await openJobStore({ ...postgresOptions(settings), migrate: false });
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
@@ -211,10 +214,8 @@ export function awsServices(settings: Settings): { endpoint?: string } {
   return settings.awsEndpoint === "" ? {} : { endpoint: settings.awsEndpoint };
 }
 
-/** Jobs and dead letters on AWS, for an operator's eyes. */
-export async function awsOperatorStore(
-  settings: Settings,
-): Promise<Pick<Platform, "deadLetters" | "browser"> & AsyncDisposable> {
+/** Jobs, dead letters, keys and acts on AWS, for an operator's eyes. */
+export async function awsOperatorStore(settings: Settings): Promise<Pick<Platform, OperatorParts> & AsyncDisposable> {
   const { awsPlatform } = await import("../platforms/aws/platform.ts");
   const platform = await awsPlatform(
     awsOptions(settings, { ...outboundGuards(settings), problemWith: () => undefined, now: Date.now }),

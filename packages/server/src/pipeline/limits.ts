@@ -88,6 +88,12 @@ export const SHORTEST_KEY = 16;
 export const KEYS_EVERY_MS = 60_000;
 /** Keys and tenants that an operator makes or takes away: all processes have them within 10 s. */
 export const ACCESS_EVERY_MS = 3000;
+/** A tenants file that has changed must stay so for one look: it holds within 3 s. */
+export const TENANTS_FILE_EVERY_MS = 1000;
+/** When a key was last used is written down this often. */
+export const USED_EVERY_MS = 60_000;
+/** Keys in LAZARET_API_KEYS_FILE and lazaret.json that have changed must stay so for one look: they hold within 10 s. */
+export const KEY_FILES_EVERY_MS = 3000;
 /** Counted scans are written down this often. */
 export const USAGE_EVERY_MS = 5000;
 

@@ -33,7 +33,10 @@ test("migrate prints what it would do, does it, and then has nothing to do; jobs
 
   const dry = await lazaret(["migrate", "--dry-run"]);
   assert.match(dry.out, /^-- 0001-tables\.sql\n[\s\S]*CREATE TABLE jobs/);
-  assert.deepEqual([(await lazaret(["migrate"])).out, (await lazaret(["migrate"])).out], ["0001-tables.sql\n", ""]);
+  assert.deepEqual(
+    [(await lazaret(["migrate"])).out, (await lazaret(["migrate"])).out],
+    ["0001-tables.sql\n0002-tenants.sql\n", ""],
+  );
 
   const options = { url, pool: 2, schema: "lazaret", migrate: false };
   const store = await openJobStore({ ...options, secretKey: Buffer.from(secretKey, "hex") });
@@ -79,16 +82,20 @@ test("every command that works on stored jobs and keys works on the database", a
   assert.equal(compact.code, 78);
   assert.match(compact.err, /in no file\nhint: .*PostgreSQL keeps its tables small/);
 
-  const none = await lazaret(["keys", "show"], more);
+  const made = await lazaret(["keys", "create", "--name", "web", "--tenant", "shop", "--scope", "scan"], more);
+  assert.match(made.out, /^lz_\w{8}_\w{38}\n$/);
+  assert.match((await lazaret(["keys", "list"], more)).out, /\nweb +shop +scan /);
+  assert.match((await lazaret(["audit"], more)).out, /keys\.create +shop\/web/);
+  const none = await lazaret(["signing-keys", "show"], more);
   assert.equal(none.code, 78);
-  assert.match(none.err, /no signing key in the job database\nhint: .*lazaret keys rotate makes one now/);
-  assert.match((await lazaret(["keys", "rotate", "--bits", "3072"], more)).out, /^SHA256:/);
-  const second = await lazaret(["keys", "rotate"], more);
+  assert.match(none.err, /no signing key in the job database\nhint: .*lazaret signing-keys rotate makes one now/);
+  assert.match((await lazaret(["signing-keys", "rotate", "--bits", "3072"], more)).out, /^SHA256:/);
+  const second = await lazaret(["signing-keys", "rotate"], more);
   assert.match(second.err, /is kept in commands\.signing_keys, callback before .*\nhint: .*public --all/);
-  const shown = JSON.parse((await lazaret(["keys", "show", "--json"], more)).out);
+  const shown = JSON.parse((await lazaret(["signing-keys", "show", "--json"], more)).out);
   assert.equal(shown.fingerprint, second.out.trim());
   assert.deepEqual([shown.kind, shown.row, shown.earlier.length], ["RSA 2048", "commands.signing_keys, callback", 1]);
-  assert.equal((await lazaret(["keys", "public", "--all"], more)).out.match(/BEGIN PUBLIC KEY/g)?.length, 2);
+  assert.equal((await lazaret(["signing-keys", "public", "--all"], more)).out.match(/BEGIN PUBLIC KEY/g)?.length, 2);
   await using receiver = await callbackReceiver(answering(204));
   assert.equal((await lazaret(["trigger", "infected", "--to", receiver.origin], more)).out, "204\n");
   assert.equal(receiver.requests.length, 1);

@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { temporaryFolder } from "../../test/support/leftovers.ts";
+import { until } from "../../test/support/until.ts";
+import { newSecret } from "./api-key.ts";
+import { followTenantsFile, readTenantsFile, type TenantsFile } from "./tenants-file.ts";
+
+const { id, secret, digest } = newSecret();
+const other = newSecret();
+
+function reading(text: string): { read: TenantsFile } & Disposable {
+  const folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  writeFileSync(path, text);
+  return { read: readTenantsFile(path), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+function problemsOf(text: string): readonly string[] {
+  using file = reading(text);
+  return file.read.kind === "refused" ? file.read.problems : [];
+}
+
+const YAML = `
+# Those who share this installation.
+tenants:
+  shop:
+    weight: 2
+    limits: { requestsPerSecond: 50, bytesPerMonth: 1.5GB }
+    buckets: [shop-*, common]
+    keys:
+      web:
+        digest: ${id}:${digest}
+        scopes: [scan, read]
+        expires: 2027-01-31
+        limits: { largestFile: 100MB }
+      app:
+        secretFile: app.key
+        scopes: scan
+  press:
+`;
+
+test("a file declares tenants, limits, buckets and keys, in YAML or JSON", () => {
+  using folder = temporaryFolder();
+  writeFileSync(join(folder.path, "app.key"), `${other.secret}\n`);
+  const path = join(folder.path, "tenants");
+  const key = { name: "web", tenant: "shop", scopes: ["scan", "read"], madeAt: 0 };
+  const expected = {
+    tenants: [
+      {
+        name: "shop",
+        weight: 2,
+        limits: { requestsPerSecond: 50, bytesPerMonth: 1.5 * 1024 ** 3 },
+        buckets: ["shop-*", "common"],
+      },
+      { name: "press", weight: 1, limits: {} },
+    ],
+    keys: [
+      { ...key, id, digest, expiresAt: Date.UTC(2027, 0, 31), limits: { largestFile: 100 * 1024 ** 2 } },
+      { ...key, name: "app", scopes: ["scan"], id: other.id, digest: other.digest, limits: {} },
+    ],
+  };
+  const json = {
+    tenants: {
+      shop: {
+        weight: 2,
+        limits: { requestsPerSecond: "50", bytesPerMonth: "1.5GB" },
+        buckets: ["shop-*", "common"],
+        keys: {
+          web: {
+            digest: [`${id}:${digest}`],
+            scopes: ["scan", "read"],
+            expires: "2027-01-31",
+            limits: { largestFile: 104857600 },
+          },
+          app: { secretFile: join(folder.path, "app.key"), scopes: ["scan"] },
+        },
+      },
+      press: {},
+    },
+  };
+  for (const text of [YAML, JSON.stringify(json), JSON.stringify(json, null, 2)]) {
+    writeFileSync(path, text);
+    const read = readTenantsFile(path);
+    assert.ok(read.kind === "read", JSON.stringify(read));
+    assert.deepEqual(read.access, expected);
+  }
+});
+
+test("every mistake is named with its place, and one refuses the whole file", () => {
+  const text = `tenants:
+  Shop: {}
+  shop:
+    wieght: 2
+    weight: 1001
+    limits: { filesPerMonth: 0, requestsPerSecond: many, largestFile: [1] }
+    buckets: ["a b", 3]
+    keys:
+      web: { digest: nonsense, scopes: [scan, write] }
+      app: { scopes: scan, expires: soon }
+      cli: { digest: "${id}:${digest}" }
+      one: { digest: "${id}:${digest}", scopes: scan }
+      two: { secretFile: nowhere.key, scopes: scan }
+      three: yes
+`;
+  assert.deepEqual(
+    problemsOf(text).map((each) => each.replace(/\/.*\//, "…/")),
+    [
+      "line 2: tenants.Shop is no name: a-z, 0-9 and -, at most 63",
+      "line 4: tenants.shop.wieght is not known here: weight, limits, buckets, keys",
+      "line 5: tenants.shop.weight must be a whole number from 1 to 1000",
+      "line 7: tenants.shop.buckets.0 must be the name of a bucket, in which * stands for anything",
+      "line 7: tenants.shop.buckets.1 must be a text",
+      "line 6: tenants.shop.limits.filesPerMonth must be a whole number from 1 on",
+      "line 6: tenants.shop.limits.requestsPerSecond must be a whole number from 1 on",
+      "line 6: tenants.shop.limits.largestFile must be a size, such as 4096, 500KB or 10GB",
+      "line 9: tenants.shop.keys.web.scopes.1 must be of scan, objects, read, admin, viewer",
+      "line 9: tenants.shop.keys.web.digest must be what lazaret keys digest prints",
+      "line 10: tenants.shop.keys.app must have one of digest and secretFile",
+      "line 10: tenants.shop.keys.app.expires must be a date, such as 2027-01-31",
+      "line 11: tenants.shop.keys.cli must have scopes",
+      "line 13: tenants.shop.keys.two.secretFile cannot read …/nowhere.key: ENOENT",
+      "line 14: tenants.shop.keys.three must be names with what belongs to them",
+      "line 14: tenants.shop.keys.three must have one of digest and secretFile",
+      "line 14: tenants.shop.keys.three must have scopes",
+      "line 12: tenants.shop.keys.one has a digest that another key has, too",
+    ],
+  );
+});
+
+test("what is no such file at all is refused, and never taken for one that declares nothing", () => {
+  for (const text of [
+    "",
+    "\n",
+    "# nothing\n",
+    "[]",
+    "tenants",
+    "tenants:",
+    "{}",
+    "tenants: 3",
+    "tenants: [shop]",
+    "\0",
+  ])
+    assert.notDeepEqual(problemsOf(text), [], JSON.stringify(text));
+  assert.deepEqual(problemsOf("tenants: {}"), []);
+  assert.deepEqual(problemsOf("tenants:\n  shop: {}\n  shop: {}\n"), ["line 3: duplicate key"]);
+  assert.deepEqual(problemsOf('{"tenants": {"shop": {}, "shop": {}}}'), ["line 1: duplicate key"]);
+  const grown = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(9)}]`);
+  assert.deepEqual(problemsOf(`a0: &a0 [x]\n${grown.join("\n")}\n`), ["line 1: the file has too many aliases"]);
+  assert.notDeepEqual(problemsOf("tenants:\n  __proto__: { weight: 3 }\n"), []);
+  using folder = temporaryFolder();
+  const missing = readTenantsFile(join(folder.path, "none"));
+  assert.ok(missing.kind === "refused");
+  assert.match(missing.problems.join(), /cannot read .*none: ENOENT/);
+});
+
+test("no problem shows a secret, wherever somebody put it", () => {
+  for (const text of [
+    `tenants: { shop: { keys: { web: { digest: ${secret}, scopes: scan } } } }`,
+    `tenants: { shop: { keys: { web: { digest: "${secret}`,
+    `tenants: { shop: { keys: { ${secret}: { scopes: scan } } } }`,
+    `tenants: { ${secret}: {} }`,
+    `tenants: { shop: { ${secret}: 1, weight: ${secret}, buckets: "${secret} ", limits: { jobsWaiting: ${secret} } } }`,
+    `tenants: { shop: { keys: { web: { digest: a, scopes: ${secret}, expires: ${secret} } } } }`,
+    `tenants:\n  ${secret}\n ${secret}: @${secret}\n`,
+    secret,
+  ]) {
+    const problems = problemsOf(text).join();
+    assert.notEqual(problems, "", text);
+    assert.ok(!problems.includes(secret.slice(12)), problems);
+  }
+});
+
+test("a change is taken up when it stands still, whether written, exchanged or in a secret's file", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  const seen: TenantsFile[] = [];
+  const weights = (): unknown[] =>
+    seen.map((read) => (read.kind === "read" ? (read.access.tenants[0]?.weight ?? "none") : "refused"));
+  writeFileSync(path, "tenants: { shop: { weight: 1 } }");
+  using _following = followTenantsFile(path, readTenantsFile(path), {
+    everyMs: 5,
+    onChange: (read) => void seen.push(read),
+  });
+  const expecting = (expected: readonly unknown[]): Promise<void> =>
+    until(`${expected}`, () => JSON.stringify(weights()) === JSON.stringify(expected));
+  writeFileSync(path, "tenants: { shop: { weight: 2 } }");
+  await expecting([2]);
+  writeFileSync(`${path}.new`, "tenants: { shop: { weight: 3 } }");
+  renameSync(`${path}.new`, path);
+  await expecting([2, 3]);
+  writeFileSync(path, "tenants: { shop: { weight: 0 } }");
+  await expecting([2, 3, "refused"]);
+  rmSync(path);
+  await expecting([2, 3, "refused", "refused"]);
+  mkdirSync(join(folder.path, "secrets"));
+  const keyed = "tenants: { shop: { weight: 4, keys: { web: { secretFile: secrets/web, scopes: scan } } } }";
+  writeFileSync(path, keyed);
+  await expecting([2, 3, "refused", "refused", "refused"]);
+  writeFileSync(join(folder.path, "secrets/web"), secret);
+  await expecting([2, 3, "refused", "refused", "refused", 4]);
+});

@@ -1,0 +1,260 @@
+import { hash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { type Document, LineCounter, parseDocument } from "yaml";
+import { TENANT } from "../model/tenant.ts";
+import { type Access, type Limits, SCOPES, type Scope, type StoredKey, type Tenant } from "./access-store.ts";
+import { readSecret, secretDigest } from "./api-key.ts";
+import { bucketProblem, LIMIT_NAMES, parseLimit, parseWeight } from "./limits.ts";
+
+/**
+ * Tenants and keys as somebody declares them in a file (docs/tenants-file.md), JSON or YAML:
+ *
+ *   tenants:
+ *     shop:
+ *       weight: 2
+ *       limits: { requestsPerSecond: 50 }
+ *       keys:
+ *         web: { digest: k7f3q2ab:5e88…, scopes: [scan] }
+ *
+ * It holds as a whole or not at all. Problems name places and never values: somebody may have put a secret there.
+ */
+export type TenantsFile = { looked: Looked } & (
+  | { kind: "read"; access: Access; digest: string }
+  | { kind: "refused"; problems: readonly string[] }
+);
+
+/** The files that were read, each with its state before that: what is written meanwhile is another. */
+type Looked = ReadonlyMap<string, string>;
+
+type Path = readonly string[];
+
+export function readTenantsFile(path: string): TenantsFile {
+  const looked = new Map([[path, stateOf(path)]]);
+  const text = readText(path);
+  if (typeof text !== "string") return { kind: "refused", problems: [text.problem], looked };
+
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  // The parser's messages may quote the text, its codes do not: DUPLICATE_KEY.
+  const problems = document.errors.map(
+    ({ pos: [at], code }) => `line ${lines.linePos(at).line}: ${code.toLowerCase().replaceAll("_", " ")}`,
+  );
+  const keys: StoredKey[] = [];
+  const tenants: Tenant[] = [];
+  if (problems.length === 0) readAll();
+  if (problems.length > 0) return { kind: "refused", problems, looked };
+  return { kind: "read", access: { keys, tenants }, digest: hash("sha256", text), looked };
+
+  function problem(at: Path, what: string): void {
+    const shown = at.map((word) => (word.startsWith("lz_") ? "lz_…" : word)).join(".");
+    problems.push(`line ${lineOf(document, lines, at)}: ${shown}${shown === "" ? "" : " "}${what}`);
+  }
+
+  function readAll(): void {
+    let value: unknown;
+    try {
+      value = document.toJS();
+    } catch {
+      // Aliases that would grow without end.
+      problem([], "the file has too many aliases");
+      return;
+    }
+    const { tenants: declared } = fields(value, [], ["tenants"]);
+    if (declared === undefined) {
+      problem([], "the file must have tenants");
+      return;
+    }
+    for (const [name, tenant] of entries(declared, ["tenants"])) readTenant(name, tenant);
+    const seen = new Set<string>();
+    for (const { id, tenant, name } of keys) {
+      if (seen.has(id)) problem(["tenants", tenant, "keys", name], "has a digest that another key has, too");
+      seen.add(id);
+    }
+  }
+
+  function readTenant(name: string, value: unknown): void {
+    const at = ["tenants", name];
+    if (!TENANT.test(name)) {
+      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+      return;
+    }
+    const { weight = 1, limits, buckets, keys: own } = fields(value ?? {}, at, ["weight", "limits", "buckets", "keys"]);
+    const parsed = parseWeight(String(weight));
+    if ("problem" in parsed) problem([...at, "weight"], parsed.problem);
+    const patterns = buckets === undefined ? undefined : texts(buckets, [...at, "buckets"], bucketProblem);
+    if (patterns?.length === 0) problem([...at, "buckets"], "must name a bucket; leave it out for all");
+    tenants.push({
+      name,
+      weight: "value" in parsed ? parsed.value : 1,
+      limits: readLimits(limits, [...at, "limits"]),
+      ...(patterns && { buckets: patterns }),
+    });
+    if (own === undefined) return;
+    for (const [key, declared] of entries(own, [...at, "keys"])) readKey(key, declared, { tenant: name, at });
+  }
+
+  function readKey(name: string, value: unknown, { tenant, at: parent }: { tenant: string; at: Path }): void {
+    const at = [...parent, "keys", name];
+    if (!TENANT.test(name)) {
+      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+      return;
+    }
+    const known = ["digest", "secretFile", "scopes", "expires", "limits"] as const;
+    const { digest, secretFile, scopes, expires, limits } = fields(value, at, known);
+    if ((digest === undefined) === (secretFile === undefined)) problem(at, "must have one of digest and secretFile");
+    const asScopes = texts(scopes ?? [], [...at, "scopes"], (text) =>
+      (SCOPES as readonly string[]).includes(text) ? undefined : `must be of ${SCOPES.join(", ")}`,
+    ) as Scope[];
+    if (asScopes.length === 0) problem(at, "must have scopes");
+    const expiresAt = expires === undefined ? undefined : readDate(expires, [...at, "expires"]);
+    const parts = {
+      name,
+      tenant,
+      scopes: asScopes,
+      madeAt: 0,
+      limits: readLimits(limits, [...at, "limits"]),
+      ...(expiresAt !== undefined && { expiresAt }),
+    };
+    const listed = Array.isArray(digest) ? digest : digest === undefined ? [] : [digest];
+    for (const one of listed) {
+      const [, id, sum] = /^([a-z2-7]{8}):([0-9a-f]{64})$/.exec(String(one)) ?? [];
+      if (id !== undefined && sum !== undefined) keys.push({ ...parts, id, digest: sum });
+      else if (readSecret(String(one)).kind === "ours") {
+        problem([...at, "digest"], "is a secret, which everybody who sees the file now knows: make another");
+      } else problem([...at, "digest"], "must be what lazaret keys digest prints");
+    }
+    if (secretFile !== undefined) readSecretFile(secretFile, [...at, "secretFile"], parts);
+  }
+
+  function readSecretFile(value: unknown, at: Path, parts: Omit<StoredKey, "id" | "digest">): void {
+    if (typeof value !== "string") {
+      problem(at, "must be the path of a file");
+      return;
+    }
+    const secretPath = resolve(dirname(path), value);
+    looked.set(secretPath, stateOf(secretPath));
+    const content = readText(secretPath);
+    if (typeof content !== "string") {
+      problem(at, content.problem);
+      return;
+    }
+    const read = readSecret(content.trim());
+    if (read.kind !== "ours") {
+      problem(at, "must hold a secret that lazaret keys create made");
+      return;
+    }
+    keys.push({ ...parts, id: read.id, digest: secretDigest(content.trim()) });
+  }
+
+  function readLimits(value: unknown, at: Path): Limits {
+    const limits: Limits = {};
+    for (const [name, written] of Object.entries(fields(value ?? {}, at, LIMIT_NAMES))) {
+      const parsed = parseLimit(name as keyof Limits, typeof written === "object" ? "" : String(written));
+      if ("value" in parsed) limits[name as keyof Limits] = parsed.value;
+      else problem([...at, name], parsed.problem);
+    }
+    return limits;
+  }
+
+  function readDate(value: unknown, at: Path): number | undefined {
+    const date = /^\d{4}-\d\d-\d\d/.test(String(value)) ? Date.parse(String(value)) : Number.NaN;
+    if (!Number.isNaN(date)) return date;
+    problem(at, "must be a date, such as 2027-01-31");
+    return undefined;
+  }
+
+  function texts(value: unknown, at: Path, problemOf: (text: string) => string | undefined): string[] {
+    const list = Array.isArray(value) ? value : [value];
+    for (const [index, text] of list.entries()) {
+      const what = typeof text === "string" ? problemOf(text) : "must be a text";
+      if (what !== undefined) problem(Array.isArray(value) ? [...at, String(index)] : at, what);
+    }
+    return list.filter((text) => typeof text === "string");
+  }
+
+  function entries(value: unknown, at: Path): [string, unknown][] {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return Object.entries(value);
+    problem(at, "must be names with what belongs to them");
+    return [];
+  }
+
+  /** The fields that are known; others are problems. */
+  function fields<Name extends string>(
+    value: unknown,
+    at: Path,
+    known: readonly Name[],
+  ): Partial<Record<Name, unknown>> {
+    const all = entries(value, at);
+    const isKnown = (name: string): boolean => (known as readonly string[]).includes(name);
+    for (const [name] of all) if (!isKnown(name)) problem([...at, name], `is not known here: ${known.join(", ")}`);
+    // A name with nothing behind it is one that was left out.
+    const set = all.filter(([name, content]) => isKnown(name) && content !== null);
+    return Object.fromEntries(set) as Partial<Record<Name, unknown>>;
+  }
+}
+
+function readText(path: string): string | { problem: string } {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    return { problem: `cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? "unreadable"}` };
+  }
+}
+
+/** Of the nearest thing on the way to it that is there. */
+function lineOf(document: Document, lines: LineCounter, at: Path): number {
+  for (let length = at.length; length > 0; length -= 1) {
+    const node = document.getIn(at.slice(0, length), true) as { range?: readonly number[] } | undefined;
+    const start = node?.range?.[0];
+    if (start !== undefined) return lines.linePos(start).line;
+  }
+  return 1;
+}
+
+export interface FollowFileOptions {
+  everyMs: number;
+  /** The file as it is now, when it has changed. Called for mistakes too: then the state before holds. */
+  onChange(read: TenantsFile): void;
+  /** After each look at the file. */
+  onLook?(): void;
+}
+
+/** Reads the file again whenever it, or a secret that it names, is another than before and has stayed so for one look. */
+export function followTenantsFile(path: string, first: TenantsFile, options: FollowFileOptions): Disposable {
+  let taken = first.looked;
+  let before = taken;
+
+  function look(): void {
+    const now = new Map([...taken.keys()].map((file) => [file, stateOf(file)]));
+    // One that is being written may be whole by chance, with half of its keys.
+    const isStill = isSame(now, before);
+    before = now;
+    if (isSame(now, taken) || !isStill) return;
+    const read = readTenantsFile(path);
+    taken = read.looked;
+    before = taken;
+    options.onChange(read);
+  }
+
+  const timer = setInterval(() => {
+    look();
+    options.onLook?.();
+  }, options.everyMs);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function isSame(one: Looked, other: Looked): boolean {
+  return [...one].every(([file, state]) => other.get(file) === state);
+}
+
+/** Another when the file was written, exchanged or taken away. */
+function stateOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { newSecret } from "../../src/access/api-key.ts";
+import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
+import { type CliOutcome, type CliRun, cliOutcome, runCli } from "../support/run-cli.ts";
+import { until } from "../support/until.ts";
+
+const folder = temporaryFolder();
+const tenantsFile = join(folder.path, "tenants.yaml");
+const keysFile = join(folder.path, "keys");
+const [flat, later] = ["canary-flat-key-of-the-tests", "canary-later-key-of-the-tests"];
+const declared = newSecret();
+const env = {
+  LAZARET_API_KEYS_FILE: keysFile,
+  LAZARET_TENANTS_FILE: tenantsFile,
+  LAZARET_SMTP_URL: "smtp://user:canary-password@127.0.0.1:2525",
+  LAZARET_MAIL_FROM: "scanner@example.com",
+  LAZARET_CLAMD: "none",
+};
+let service: CliRun;
+let port: string;
+before(async () => {
+  writeFileSync(keysFile, `${flat}\n`);
+  writeFileSync(tenantsFile, declaring(declared));
+  const flags = ["--port", "0", "--host", "127.0.0.1", "--processes", "2", "--drain-seconds", "0"];
+  service = runCli(["serve", ...flags], { cwd: folder.path, env });
+  [, port = ""] = await service.says(/"event":"listening".*"port":(\d+)/);
+});
+atTheEnd(() => folder[Symbol.dispose]());
+atTheEnd(() => service[Symbol.asyncDispose]());
+
+function declaring({ id, digest }: { id: string; digest: string }): string {
+  return `tenants:\n  press:\n    keys:\n      app: { digest: "${id}:${digest}", scopes: [read] }\n`;
+}
+
+function lazaret(...args: string[]): Promise<CliOutcome> {
+  return cliOutcome(args, { cwd: folder.path, env });
+}
+
+async function status(secret: string): Promise<number> {
+  const headers = { Authorization: `Bearer ${secret.trim()}`, Connection: "close" };
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/usage`, { headers });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+/** Both processes say so: connections are handed out in turn. */
+async function everywhere(secret: string, expected: number): Promise<void> {
+  await until(
+    `${expected} everywhere`,
+    async () => {
+      const answers = [await status(secret), await status(secret), await status(secret), await status(secret)];
+      return answers.every((answer) => answer === expected);
+    },
+    { limitMs: 60_000 },
+  );
+}
+
+test("a key is accepted, exchanged and taken away by every process of a running service", async () => {
+  const made = await lazaret("keys", "create", "--name", "web", "--tenant", "shop", "--scope", "read");
+  assert.deepEqual([made.code, made.out.trim().length], [0, 50]);
+  await everywhere(made.out, 200);
+  const next = await lazaret("keys", "rotate", "shop/web");
+  await everywhere(next.out, 200);
+  assert.equal(await status(made.out), 200);
+  const last = await lazaret("keys", "rotate", "shop/web", "--overlap", "0s");
+  await everywhere(made.out, 401);
+  await everywhere(next.out, 401);
+  await everywhere(last.out, 200);
+  assert.equal((await lazaret("keys", "revoke", "shop/web")).code, 0);
+  await everywhere(last.out, 401);
+});
+
+test("what a tenants file declares is followed; with a mistake the state before holds, and every mistake is named", async () => {
+  await everywhere(declared.secret, 200);
+  const other = newSecret();
+  writeFileSync(tenantsFile, `${declaring(other)}  Shop: {}\n  mail: { weight: 0 }\n`);
+  await service.says(
+    /"event":"tenants_file","error":"line 5: tenants.Shop is no name[^"]*; line 6: tenants.mail.weight/,
+  );
+  assert.deepEqual([await status(declared.secret), await status(other.secret)], [200, 401]);
+  writeFileSync(tenantsFile, declaring(other));
+  await everywhere(declared.secret, 401);
+  await everywhere(other.secret, 200);
+});
+
+test("keys in a file, one per line, are read again without a signal", async () => {
+  assert.equal(await status(later), 401);
+  writeFileSync(keysFile, `${flat}\n\n${later}\n`);
+  await everywhere(later, 200);
+  writeFileSync(keysFile, "short");
+  await service.says(/"event":"not_reloaded"/);
+  assert.deepEqual([await status(flat), await status(later)], [200, 200]);
+  writeFileSync(keysFile, `${later}\r\n`);
+  await everywhere(flat, 401);
+  await everywhere(later, 200);
+});
+
+test("the audit log has the start of the service and all that was done, and no secret is in it, in the log or on disk", async () => {
+  const { out } = await lazaret("audit", "--json");
+  const entries = out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  const acts = entries.map(({ what }) => what).reverse();
+  assert.deepEqual(acts.slice(0, 2).toSorted(), ["service.start", "tenants-file.read"]);
+  // Those that had ended are taken away with it.
+  const revoked = Array<string>(3).fill("keys.revoke");
+  assert.deepEqual(acts.slice(2), ["keys.create", "keys.rotate", "keys.rotate", ...revoked, "tenants-file.read"]);
+  const start = entries.find(({ what }) => what === "service.start");
+  assert.equal(start.details.platform, "embedded");
+  assert.deepEqual(
+    start.details.settings.split(" ").filter((name: string) => /apiKeys|smtpUrl|concurrency|processes/.test(name)),
+    ["apiKeys", "processes", "smtpUrl"],
+  );
+  const data = join(folder.path, "data");
+  const kept = readdirSync(data)
+    .filter((name) => name.startsWith("jobs.db"))
+    .map((name) => readFileSync(join(data, name), "latin1"));
+  for (const text of [out, service.stdout, service.stderr, ...kept]) {
+    assert.doesNotMatch(text, /canary/);
+    assert.doesNotMatch(text, /lz_[a-z2-7]{8}_/);
+  }
+});
