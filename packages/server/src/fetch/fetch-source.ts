@@ -35,7 +35,8 @@ export function fetchSource(
       case "url":
         return download.open(source, signal);
       case "object":
-        return source.closed ? openMissing(source, signal) : objects.open(source, signal);
+        if (source.closed) return openMissing(source, signal);
+        return objects.open(source, signal);
       case "upload":
         return source;
     }

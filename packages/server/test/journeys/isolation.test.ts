@@ -57,7 +57,15 @@ async function place(platform: string): Promise<Place> {
   undo.defer(() => store.close());
   const secrets = { shop: newSecret(), bank: newSecret() };
   for (const [tenant, { id, digest }] of Object.entries(secrets)) {
-    await store.access.addKey({ id, digest, name: "web", tenant, scopes: SCOPES, madeAt: 0, limits: {} });
+    await store.access.addKey({
+      id,
+      digest,
+      name: "web",
+      tenant,
+      scopes: tenant === "shop" ? ["scan", "objects", "read"] : SCOPES,
+      madeAt: 0,
+      limits: {},
+    });
     await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] });
   }
   const asked: string[] = [];
@@ -241,6 +249,18 @@ async function bankAtWork(here: Place): Promise<string> {
   return page.next_cursor;
 }
 
+async function onlyOperatorsCountTenants(here: Place): Promise<void> {
+  const open = await (await fetch(`${here.service.url}/metrics`)).text();
+  assert.match(open, /^lazaret_requests_total/m);
+  assert.doesNotMatch(open, /bank|shop/);
+  const refused = await ask(here, "shop", { path: "/metrics/tenants" });
+  assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [403, "missing_scope"]);
+  assert.equal((await fetch(`${here.service.url}/metrics/tenants`)).status, 401);
+  const told = await (await ask(here, "bank", { path: "/metrics/tenants" })).text();
+  for (const tenant of ["shop", "bank"])
+    assert.match(told, new RegExp(`^lazaret_tenant_requests_total\\{tenant="${tenant}",status="200"\\} [1-9]`, "m"));
+}
+
 for (const platform of Object.keys(platforms)) {
   test(`${platform}: what is another tenant's is answered as what is nowhere, after the same lookups`, async () => {
     await using here = await place(platform);
@@ -276,6 +296,11 @@ for (const platform of Object.keys(platforms)) {
     assert.deepEqual(listed.failures.map(({ id }) => id).sort(), ["shop-0", "shop-1", "shop-2"]);
     for (const tenant of ["shop", "bank"] as const)
       assert.deepEqual(await json(await ask(here, tenant, { path: "/v1/whoami" })), { tenantId: tenant });
+    await onlyOperatorsCountTenants(here);
+    for (const event of ["request", "job"])
+      assert.ok(
+        here.service.lines.some((line) => line.event === event && line.tenant === "shop" && line.key === "web"),
+      );
     const own = { bucket: "bank-in", key: "file.txt" };
     const scanned = await json<{ status: string }>(await ask(here, "bank", { path: "/v1/scan/sync/s3", body: own }));
     assert.equal(scanned.status, "infected");
