@@ -16,7 +16,7 @@ export interface ServiceHandlersOptions {
 }
 
 /** For everybody, and for who may know which tenants there are. The same object as long as nothing has changed. */
-export interface MetricsText {
+interface MetricsText {
   open: string;
   tenants: string;
 }
