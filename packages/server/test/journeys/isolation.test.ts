@@ -249,6 +249,24 @@ async function bankAtWork(here: Place): Promise<string> {
   return page.next_cursor;
 }
 
+/** What came of the jobs about an object in a closed bucket, and about one in a bucket that is not there. */
+async function jobsFindNothing(here: Place): Promise<void> {
+  await using receiver = await callbackReceiver(answering(204));
+  const told: string[] = [];
+  for (const name of ["bank", "none"]) {
+    const object = { bucket: `${name}-in`, key: "file.txt", trace_id: `closed-${name}` };
+    const body = { ...object, callback_url: `${receiver.origin}/` };
+    assert.equal((await ask(here, "shop", { path: "/v1/scan/async/s3", body })).status, 204);
+    await until("it is called back", () => receiver.requests.length === told.length + 1, { limitMs: 60_000 });
+    const polled = await seen(await ask(here, "shop", { path: `/v1/${result(`closed-${name}`)}` }));
+    const called = String(receiver.requests.at(-1)?.body).replace(/"(download|scan)_time":"[\d.]+"/g, "");
+    told.push(`${polled} ${called}`.replaceAll(`${name}-in`, "…").replaceAll(`closed-${name}`, "…"));
+  }
+  assert.match(told[0] ?? "", /scanner:object-not-found/);
+  assert.equal(told[0], told[1]);
+  assert.deepEqual(await here.buckets.tagsOf("bank-in", "file.txt"), {}, "nothing was done to it");
+}
+
 async function onlyOperatorsCountTenants(here: Place): Promise<void> {
   const open = await (await fetch(`${here.service.url}/metrics`)).text();
   assert.match(open, /^lazaret_requests_total/m);
@@ -299,6 +317,7 @@ for (const platform of Object.keys(platforms)) {
     assert.deepEqual(listed.failures.map(({ id }) => id).sort(), ["shop-0", "shop-1", "shop-2"]);
     for (const tenant of ["shop", "bank"] as const)
       assert.deepEqual(await json(await ask(here, tenant, { path: "/v1/whoami" })), { tenantId: tenant });
+    await jobsFindNothing(here);
     await onlyOperatorsCountTenants(here);
     for (const event of ["request", "job"])
       assert.ok(
