@@ -9,7 +9,7 @@ import { type Scanning, type ScanningOptions, startScanning } from "./compose/sc
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
 import { cacheGauges, metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
-import { addUp } from "./metrics-sum.ts";
+import { addUp, parted } from "./metrics-sum.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
@@ -106,7 +106,7 @@ export async function startService(
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
       const others = metricsOfOthers(await measured.text("own"));
-      return addUp([await measured.text(), ...(await others)]);
+      return parted(addUp([await measured.text(), ...(await others)]));
     }),
     async readiness() {
       const { ready, checks } = await state();

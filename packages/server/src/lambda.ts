@@ -64,7 +64,7 @@ export async function startAsyncApi(
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
     scansThisMonth: filesThisMonth(platform.usage),
     publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
-    metrics: async () => "",
+    metrics: async () => ({ open: "", tenants: "" }),
     readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
   });
   const disposing = undo.move();

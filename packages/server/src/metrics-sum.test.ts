@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { log } from "./log.ts";
 import { metrics, processGauge } from "./metrics.ts";
-import { addUp, countersOf } from "./metrics-sum.ts";
+import { addUp, countersOf, parted } from "./metrics-sum.ts";
 
 const silent = log({ level: "silent", format: "json", write() {} });
 
@@ -46,4 +46,25 @@ test("the text of one process is not changed by adding nothing to it", async () 
   const text = await processText(2, "all");
   assert.equal(addUp([text]), text);
   assert.equal(addUp([text, ""]), text);
+});
+
+test("tenants of all processes together have no more labels than those of one, and are told apart from the rest", async () => {
+  const ofTenants = async (from: number): Promise<string> => {
+    const measured = metrics();
+    const say = measured.counted(silent);
+    for (let tenant = from; tenant < from + 220; tenant += 1) say("request", { status: 200, tenant: `t-${tenant}` });
+    return measured.text("own");
+  };
+  const { open, tenants } = parted(addUp([await ofTenants(0), await ofTenants(150)]));
+  assert.match(open, /^lazaret_requests_total\{status="200"\} 440$/m);
+  assert.doesNotMatch(open, /tenant/);
+  const values = [...tenants.matchAll(/^lazaret_tenant_requests_total\{tenant="([^"]*)",status="200"\} (\d+)$/gm)];
+  assert.equal(values.length, 201);
+  assert.deepEqual(values.find(([, tenant]) => tenant === "t-199")?.[2], "2");
+  assert.equal(values.find(([, tenant]) => tenant === "other")?.[2], String(440 - 250));
+  assert.equal(
+    values.reduce((sum, [, , value]) => sum + Number(value), 0),
+    440,
+  );
+  assert.doesNotMatch(tenants, /^lazaret_requests_total/m);
 });

@@ -1,3 +1,5 @@
+import { MOST_TENANTS, OTHER_TENANTS } from "./metrics.ts";
+
 /** A metric in Prometheus's text: its two lines of comment, and its values by labels. */
 interface Family {
   comments: string[];
@@ -12,10 +14,38 @@ export function addUp(texts: readonly string[]): string {
     for (const [name, family] of familiesOf(text)) {
       const sums = all.get(name);
       if (!sums) all.set(name, family);
-      else for (const [key, value] of family.values) sums.values.set(key, (sums.values.get(key) ?? 0) + value);
+      else for (const [key, value] of family.values) add(sums, key, value);
     }
   }
+  for (const family of all.values()) boundTenants(family);
   return textOf(all.values());
+}
+
+function add({ values }: Family, key: string, value: number): void {
+  values.set(key, (values.get(key) ?? 0) + value);
+}
+
+/** Each process has as many tenants with a label as there may be in the sum, and perhaps others than the next. */
+function boundTenants(family: Family): void {
+  const labelled = new Set<string>();
+  for (const [key, value] of [...family.values]) {
+    const tenant = TENANT_LABEL.exec(key)?.[1];
+    if (tenant === undefined || tenant === OTHER_TENANTS) continue;
+    if (labelled.size < MOST_TENANTS) labelled.add(tenant);
+    if (labelled.has(tenant)) continue;
+    family.values.delete(key);
+    add(family, key.replace(TENANT_LABEL, `{tenant="${OTHER_TENANTS}"`), value);
+  }
+}
+
+const TENANT_LABEL = /\{tenant="([^"]*)"/;
+const OF_TENANTS = /^lazaret_tenant_/;
+
+/** What anybody may read, and what is told to an operator: which tenants there are is nobody else's business. */
+export function parted(text: string): { open: string; tenants: string } {
+  const parts = Map.groupBy(familiesOf(text), ([name]) => (OF_TENANTS.test(name) ? "tenants" : "open"));
+  const textOfPart = (part: "open" | "tenants"): string => textOf((parts.get(part) ?? []).map(([, family]) => family));
+  return { open: textOfPart("open"), tenants: textOfPart("tenants") };
 }
 
 /** What stays true of a process that is gone: what it counted, not how it stood. */

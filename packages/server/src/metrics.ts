@@ -43,27 +43,49 @@ const counters = {
   },
 } as const;
 
+/** The same by tenant, in metrics of their own: not everybody may know whose there are, see metrics-sum.ts. */
+const tenantCounters = {
+  request: { name: "lazaret_tenant_requests_total", help: "Requests with a key, by its tenant.", labels: ["status"] },
+  job: { name: "lazaret_tenant_job_runs_total", help: "Runs of a tenant's jobs.", labels: ["settlement", "verdict"] },
+  callback: { name: "lazaret_tenant_callbacks_total", help: "POSTs of a tenant's results.", labels: ["delivered"] },
+} as const;
+
 const METHODS = ["GET", "HEAD", "POST"];
+/** So many tenants have a label of their own; a time series for each of any number would be too much for Prometheus. */
+export const MOST_TENANTS = 200;
+export const OTHER_TENANTS = "other";
 
 export function metrics(): Metrics {
   const gauges: Gauge[] = [];
   const counts = new Map(Object.keys(counters).map((event) => [event, nothingCounted()]));
 
+  const tenants = new Set<string>();
+  const tenantCounts = new Map(Object.keys(tenantCounters).map((event) => [event, nothingCounted()]));
+
+  function labelOf(tenant: string): string {
+    if (tenants.size < MOST_TENANTS) tenants.add(tenant);
+    return tenants.has(tenant) ? tenant : OTHER_TENANTS;
+  }
+
   function count(event: string, fields: LogFields = {}): void {
-    let counted = counts.get(event);
-    if (!counted) return;
-    for (const name of counters[event as keyof typeof counters].labels) {
+    const all = counts.get(event);
+    if (!all) return;
+    step(all, counters[event as keyof typeof counters].labels, fields);
+    const ofTenants = fields.tenant === undefined ? undefined : tenantCounts.get(event);
+    if (!ofTenants) return;
+    const ofOne = next(ofTenants, labelOf(String(fields.tenant)));
+    step(ofOne, tenantCounters[event as keyof typeof tenantCounters].labels, fields);
+  }
+
+  function step(counted: Counted, labels: readonly string[], fields: LogFields): void {
+    let at = counted;
+    for (const name of labels) {
       const field = fields[name];
       const given = field === undefined ? undefined : String(field);
       const value = name === "method" && given !== undefined && !METHODS.includes(given) ? "other" : given;
-      let next: Counted | undefined = counted.further.get(value);
-      if (!next) {
-        next = nothingCounted();
-        counted.further.set(value, next);
-      }
-      counted = next;
+      at = next(at, value);
     }
-    counted.count += 1;
+    at.count += 1;
   }
 
   return {
@@ -80,10 +102,12 @@ export function metrics(): Metrics {
     watch: (more) => void gauges.push(...more),
 
     async text(which = "all") {
-      const blocks = Object.entries(counters).map(([event, { name, help, labels }]) => {
-        const lines = [...countsBy(labels, counts.get(event))].map(([found, value]) => `${name}${found} ${value}`);
-        return block({ name, help, type: "counter" }, lines);
-      });
+      const blocks = [
+        ...Object.entries(counters).map(([event, counter]) => counterBlock(counter, counts.get(event))),
+        ...Object.entries(tenantCounters).map(([event, counter]) =>
+          counterBlock({ ...counter, labels: ["tenant", ...counter.labels] }, tenantCounts.get(event)),
+        ),
+      ];
       const asked = await Promise.all(
         gauges
           .filter(({ own = false }) => own || which === "all")
@@ -108,6 +132,25 @@ interface Counted {
 
 function nothingCounted(): Counted {
   return { count: 0, further: new Map() };
+}
+
+function next(counted: Counted, value: string | undefined): Counted {
+  const known = counted.further.get(value);
+  if (known) return known;
+  const first = nothingCounted();
+  counted.further.set(value, first);
+  return first;
+}
+
+interface Counter {
+  name: string;
+  help: string;
+  labels: readonly string[];
+}
+
+function counterBlock({ name, help, labels }: Counter, counted: Counted | undefined): string {
+  const lines = [...countsBy(labels, counted)].map(([found, value]) => `${name}${found} ${value}`);
+  return block({ name, help, type: "counter" }, lines);
 }
 
 function* countsBy(

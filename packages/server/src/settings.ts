@@ -264,6 +264,11 @@ export const settingsTable = {
     parse: yesOrNo,
     default: "true",
   }),
+  tellTenant: setting({
+    doc: "Name the tenant in findings and events, in a field `tenant` that the spec's messages do not have. All subscribers and targets get it.",
+    parse: yesOrNo,
+    default: "false",
+  }),
   subscriptions: setting({
     doc: 'Subscriptions of the findings topic, a JSON list such as [{"protocol":"https","endpoint":"https://…"}] (docs/events.md).',
     parse: parseSubscriptions,

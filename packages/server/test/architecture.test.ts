@@ -84,7 +84,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   "log.ts": [],
   "metrics.ts": ["log.ts"],
-  "metrics-sum.ts": [],
+  "metrics-sum.ts": ["metrics.ts"],
   "version.ts": [],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
   guard: ["model", "flow", "fetch", "pipeline"],

@@ -1,13 +1,17 @@
 import { Command } from "commander";
+import type { DeadLetters } from "../queue/job-queue.ts";
 import { record } from "./audit.ts";
 import { addListFlags, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { wrongUsage } from "./exit-codes.ts";
+import { tenantName } from "./flag-values.ts";
+import { changeLettersOf, pageOfTenant, TENANT_FLAG } from "./of-tenant.ts";
 import { ago, print } from "./terminal/output.ts";
 
 interface Flags {
   dataDir?: string;
   all?: boolean;
+  tenant?: string;
 }
 
 export function dlqCommand(): Command {
@@ -17,11 +21,13 @@ export function dlqCommand(): Command {
   const list = command
     .command("list")
     .description("dead letters, newest first")
-    .option(...DATA_DIR);
-  addListFlags(list).action((flags: ListFlags) =>
+    .option(...DATA_DIR)
+    .option(...TENANT_FLAG, tenantName);
+  addListFlags(list).action(({ tenant, ...flags }: ListFlags & { tenant?: string }) =>
     printList(flags, {
-      command: "lazaret dlq list",
-      read: ({ deadLetters }, page) => deadLetters.list(page),
+      command: tenant === undefined ? "lazaret dlq list" : `lazaret dlq list --tenant ${tenant}`,
+      read: ({ deadLetters }, page) =>
+        tenant === undefined ? deadLetters.list(page) : pageOfTenant(deadLetters.list, tenant, page),
       headings: ["ID", "BURIED", "TRACE ID", "CALLBACK", "REASON"],
       row: ({ id, buriedAt, reason, job }, now) => [
         id,
@@ -48,12 +54,12 @@ export function dlqCommand(): Command {
       .description(verb === "redrive" ? "put dead letters back into the queue" : "delete dead letters for good")
       .option(...DATA_DIR)
       .option("--all", "every one of them")
+      .option("--tenant <name>", "every one of this tenant", tenantName)
       .action(async (ids: string[], flags: Flags) => {
-        const chosen = choose(ids, flags.all ?? false, verb);
+        const chosen = choose(ids, flags, verb);
         await using store = await localStore(flags);
-        await record(store.audit, { what: `dlq.${verb}`, on: chosen === "all" ? "all" : chosen.join(" ") });
-        const count = await store.deadLetters[verb](chosen);
-        const wanted = chosen === "all" ? count : chosen.length;
+        await record(store.audit, { what: `dlq.${verb}`, on: chosenInWords(chosen) });
+        const { wanted, count } = await change(store.deadLetters, verb, chosen);
         print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}\n`);
         if (count < wanted) process.exitCode = 1;
       });
@@ -62,13 +68,35 @@ export function dlqCommand(): Command {
     ["dlq list", "what was given up, and why"],
     ["dlq show 0198a7c4-…", "one of them"],
     ["dlq redrive --all", "once the receivers are back"],
+    ["dlq redrive --tenant shop", "those of one tenant"],
     ["dlq purge 0198a7c4-…", "delete one for good"],
   ]);
 }
 
-function choose(ids: readonly string[], all: boolean, verb: string): readonly string[] | "all" {
-  if (all === ids.length > 0) {
-    throw wrongUsage(`say which dead letters to ${verb}`, `lazaret dlq ${verb} ID…, or lazaret dlq ${verb} --all`);
+type Chosen = { ids: readonly string[] | "all" } | { tenant: string };
+
+async function change(
+  letters: DeadLetters,
+  verb: "redrive" | "purge",
+  chosen: Chosen,
+): Promise<{ wanted: number; count: number }> {
+  if ("tenant" in chosen) return changeLettersOf(chosen.tenant, verb, letters);
+  const count = await letters[verb](chosen.ids);
+  return { wanted: chosen.ids === "all" ? count : chosen.ids.length, count };
+}
+
+function choose(ids: readonly string[], { all = false, tenant }: Flags, verb: string): Chosen {
+  if ([ids.length > 0, all, tenant !== undefined].filter(Boolean).length !== 1) {
+    throw wrongUsage(
+      `say which dead letters to ${verb}`,
+      `lazaret dlq ${verb} ID…, or lazaret dlq ${verb} --all, or lazaret dlq ${verb} --tenant NAME`,
+    );
   }
-  return all ? "all" : ids;
+  return tenant === undefined ? { ids: all ? "all" : ids } : { tenant };
+}
+
+/** For the audit log. */
+function chosenInWords(chosen: Chosen): string {
+  if ("tenant" in chosen) return `all of ${chosen.tenant}`;
+  return chosen.ids === "all" ? "all" : chosen.ids.join(" ");
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { TENANT } from "../model/tenant.ts";
 
 // Parsers of flag values. Commander shows the message of an InvalidArgumentError behind the flag and its value.
 
@@ -30,6 +31,11 @@ export function portNumber(text: string): number {
 export function wholeNumber(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number from 1 on.");
+}
+
+export function tenantName(text: string): string {
+  if (TENANT.test(text)) return text;
+  throw new InvalidArgumentError("A tenant has a-z, 0-9 and - in its name, at most 63 characters, no - at its ends.");
 }
 
 export function pageLimit(text: string): number {

@@ -1,12 +1,15 @@
 import { Command, Option } from "commander";
 import type { JobCard } from "../model/job-card.ts";
-import type { JobEntry, JobState } from "../queue/job-queue.ts";
+import type { JobBrowser, JobEntry, JobState } from "../queue/job-queue.ts";
 import { addListFlags, compactLocal, DATA_DIR, found, type ListFlags, localStore, printList } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
+import { tenantName } from "./flag-values.ts";
+import { pageOfTenant, TENANT_FLAG } from "./of-tenant.ts";
 import { ago, inBytes, print } from "./terminal/output.ts";
 
 interface JobListFlags extends ListFlags {
   state?: JobState;
+  tenant?: string;
 }
 
 export function jobsCommand(): Command {
@@ -17,11 +20,15 @@ export function jobsCommand(): Command {
     .command("list")
     .description("jobs that are not done, newest first")
     .option(...DATA_DIR)
-    .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]));
-  addListFlags(list).action(({ state, ...flags }: JobListFlags) =>
+    .addOption(new Option("--state <state>", "of one state only").choices(["ready", "delayed", "leased", "buried"]))
+    .option(...TENANT_FLAG, tenantName);
+  addListFlags(list).action(({ state, tenant, ...flags }: JobListFlags) =>
     printList(flags, {
-      command: "lazaret jobs list",
-      read: ({ browser }, page) => browser.list({ ...page, ...(state && { state }) }),
+      command: `lazaret jobs list${state ? ` --state ${state}` : ""}${tenant ? ` --tenant ${tenant}` : ""}`,
+      read({ browser }, page) {
+        const read: JobBrowser["list"] = (each) => browser.list({ ...each, ...(state && { state }) });
+        return tenant === undefined ? read(page) : pageOfTenant(read, tenant, page);
+      },
       headings: ["ID", "STATE", "AGE", "ATTEMPTS", "TRACE ID", "SOURCE"],
       row,
     }),
@@ -45,6 +52,7 @@ export function jobsCommand(): Command {
     });
   return withExamples(command, [
     ["jobs list --state delayed", "those that wait for another try"],
+    ["jobs list --tenant shop", "those of one tenant"],
     ["jobs show 0198a7c4-…", "one of them"],
     ["jobs list --json --data-dir /var/lib/lazaret", ""],
     ["jobs compact", "when lazaret doctor says that much of the database is free"],

@@ -80,6 +80,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     origin: { account: platform.account, region: platform.region, now },
     reportEventBus: settings.reportEventBus,
     reportCleanFiles: settings.reportCleanFiles,
+    tellTenant: settings.tellTenant,
     installation: installationOf(settings),
   });
   const usage = usageCount(platform.usage);

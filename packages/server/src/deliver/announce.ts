@@ -25,16 +25,23 @@ export interface AnnouncerOptions {
   origin: EventOrigin;
   reportEventBus: boolean;
   reportCleanFiles: boolean;
+  /** Messages have a field `tenant` more than the spec's. */
+  tellTenant: boolean;
   /** What is announced is cut down to the fields that its version knows. */
   installation: Installation;
 }
 
 export function announcer(options: AnnouncerOptions): Announcer {
-  const { topic, eventBus, origin, reportEventBus, reportCleanFiles, installation } = options;
+  const { topic, eventBus, origin, reportEventBus, reportCleanFiles, tellTenant, installation } = options;
+
+  function withTenant<Fields>(fields: Fields, { tenant }: { tenant?: string }): Fields {
+    return tellTenant && tenant !== undefined ? { ...fields, tenant } : fields;
+  }
+
   return {
     async objectScan(scan) {
       const whole = findingsMessage(scan);
-      const message = fitMessage(whole, installation);
+      const message = withTenant(fitMessage(whole, installation), scan);
       const reported = message.status !== "clean" || reportCleanFiles;
       const content = { detailType: SCAN_RESULT, detail: message } as const;
       // Asked for together, so that a platform can write both or neither.
@@ -56,8 +63,9 @@ export function announcer(options: AnnouncerOptions): Announcer {
         downloadEndedAt: origin.now(),
         ...(callbackFailure && { callbackFailure }),
       });
-      const detail = fitDownloadScanResult(whole, installation);
-      if (!detail) return;
+      const fitted = fitDownloadScanResult(whole, installation);
+      if (!fitted) return;
+      const detail = withTenant(fitted, job);
       const id = messageId(job.id, callbackFailure ? "callback failed" : DOWNLOAD_SCAN_RESULT);
       await eventBus.publish(busEvent(id, { detailType: DOWNLOAD_SCAN_RESULT, detail }, origin));
     },

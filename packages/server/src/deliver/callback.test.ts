@@ -130,7 +130,9 @@ describe("a callback", () => {
     await using sender = trySender({ sign: callbackSigner(privateKey) });
     const job = jobFor(`${receiver.origin}/scanned?token=canary#canary`, { Authorization: "canary" });
     await sender.send(job, cleanReport, never);
-    const line = { event: "callback", job_id: job.id, trace_id: "order-4711", url: `${receiver.origin}/scanned` };
+    const whose = { tenant: "default", key: "key-1" };
+    const of = { job_id: job.id, trace_id: "order-4711", ...whose };
+    const line = { event: "callback", ...of, url: `${receiver.origin}/scanned` };
     const times = { waited_ms: 0, ms: 0 };
     assert.deepEqual(sender.logged, [
       { ...line, attempt: 1, delivered: false, status: 503, code: "HTTP_503", ...times },

@@ -141,6 +141,8 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       log("callback", {
         job_id: job.id,
         trace_id: job.traceId,
+        tenant: job.tenant,
+        key: job.key || undefined,
         url: `${url.origin}${url.pathname}`,
         attempt,
         delivered: outcome.kind === "delivered",

@@ -66,6 +66,8 @@ export function downloadScanResult(
 
 /** What an object scan was about, and what became of it: a job, or a scan that was no job. */
 export interface ObjectScan extends Pick<Job, "id" | "traceId" | "customData"> {
+  /** Whose scan it was; undefined where nobody with a key asked for it. */
+  tenant?: string;
   object: ObjectRef;
   report: Report;
   action: ObjectAction;

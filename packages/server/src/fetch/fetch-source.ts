@@ -1,4 +1,6 @@
-import type { OpenedSource, Source, UrlSource } from "../model/source.ts";
+import { hash, randomUUID } from "node:crypto";
+import { findings } from "@lazaret/contract";
+import { type ObjectRef, type OpenedSource, type Source, SourceFailed, type UrlSource } from "../model/source.ts";
 import type { ObjectReader } from "./object-reader.ts";
 
 export interface Download {
@@ -10,11 +12,30 @@ export function fetchSource(
   download: Download,
   objects: Pick<ObjectReader, "open">,
 ): (source: Source, signal: AbortSignal) => Promise<OpenedSource> {
+  const unguessable = randomUUID();
+
+  /**
+   * Asks the store for a bucket that it does not have: what follows, and how long that takes, is then the store's answer for such a
+   * bucket, whatever that is. For one bucket it is always the same name, as a client would ask.
+   */
+  async function openMissing(object: ObjectRef, signal: AbortSignal): Promise<never> {
+    const bucket = `closed-${hash("sha256", `${unguessable} ${object.bucket}`).slice(0, 40)}`;
+    const { bytes } = await objects.open({ ...object, bucket }, signal);
+    await bytes[Symbol.asyncIterator]().return?.();
+    throw new SourceFailed({
+      finding: findings.objectNotFound,
+      code: "ENOENT",
+      message: "there is no such bucket",
+      passing: false,
+    });
+  }
+
   return async (source, signal) => {
     switch (source.kind) {
       case "url":
         return download.open(source, signal);
       case "object":
+        if (source.closed) return openMissing(source, signal);
         return objects.open(source, signal);
       case "upload":
         return source;

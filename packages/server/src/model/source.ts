@@ -18,6 +18,8 @@ export interface ObjectSource extends ObjectRef {
   kind: "object";
   /** Its link without the signature: download_url of a callback. */
   address?: string;
+  /** Its tenant may not have this bucket scanned: found out at submission, and opened as one that is not there. */
+  closed?: true;
 }
 
 /** An object as it was opened, so that whoever acts on it later can check that it is still the same. */

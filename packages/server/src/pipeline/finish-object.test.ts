@@ -156,9 +156,9 @@ describe("an object of a job", () => {
     const tries = tried();
     await finished(infected, tries);
     assert.deepEqual(tries.done, ["delete", "keep delete", "announce infected delete"]);
-    const { id, traceId, customData } = job;
+    const { id, tenant, traceId, customData } = job;
     assert.deepEqual(tries.announced, [
-      { id, traceId, customData, object: source, report: infected, action: "delete" },
+      { id, tenant, traceId, customData, object: source, report: infected, action: "delete" },
     ]);
   });
 

@@ -105,9 +105,9 @@ export function finishJobObject(
   steps: ObjectSteps,
   { stale, onFailedAction, beforeAnnouncing }: JobManner,
 ): Promise<FinishedScan | Again> {
-  const { id, traceId, customData, source, report } = job;
+  const { id, tenant, traceId, customData, source, report } = job;
   const echoed = { ...(traceId !== undefined && { traceId }), ...(customData !== undefined && { customData }) };
-  return finishObject({ id, ...echoed, object: source, report }, steps, {
+  return finishObject({ id, tenant, ...echoed, object: source, report }, steps, {
     reportSaved: true,
     stale,
     beforeAnnouncing,

@@ -29,7 +29,9 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
         signal,
         admit: (bytes) => place.admit(bytes, signal),
       });
-      return source.kind === "object" ? (await finishScanNow(source, report, objects)).report : report;
+      if (source.kind !== "object") return report;
+      const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
+      return (await finishScanNow(source, report, { ...objects, announce })).report;
     } finally {
       place.leave();
     }

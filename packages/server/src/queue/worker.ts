@@ -203,7 +203,7 @@ export function startWorker(options: WorkerOptions): Worker {
       endScan.abort(end.signal.reason);
     };
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
-    const notes: Record<string, LogFields[string]> = {};
+    const notes: Record<string, LogFields[string]> = { tenant: lease.job.tenant, key: lease.job.key || undefined };
     let progress = job;
     let tried = false;
     let leavePlace = leave;

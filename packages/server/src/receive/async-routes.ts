@@ -135,7 +135,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
     async asyncObject(request, caller) {
       const body = checkBody<AsyncObjectRequest>(await readJsonObject(request), asyncObjectSchema);
       requireFeatures({ endpoint: "objstore", body }, options.installation);
-      const source = objectSource(body, options.checkObject);
+      const source = objectSource(body, options.checkObject, caller.tenant);
       const reply = replyOptions(body, options, caller);
       if (reply.callback) source.address = await options.objectAddress(source);
       const job = await options.submit({ source, ...caller.account, ...reply });

@@ -15,7 +15,7 @@ function pathsOf(serving: Partial<Serving>): string[] {
 }
 
 test("a worker answers health checks only, and a function neither scans at once nor serves objects", () => {
-  const service = ["/version", "/api/v1/test", "/healthz", "/livez", "/readyz", "/metrics"];
+  const service = ["/version", "/api/v1/test", "/healthz", "/livez", "/readyz", "/metrics", "/metrics/tenants"];
   assert.deepEqual(pathsOf({ role: "worker" }), service);
   assert.deepEqual(pathsOf({ role: "api" }), pathsOf({}));
   const more = pathsOf({}).filter((path) => !pathsOf({ scans: false, folders: false }).includes(path));

@@ -39,6 +39,7 @@ const table: readonly Line[] = [
   ["GET",  "/livez",                                      "open",    "any", "everywhere", "livez"],
   ["GET",  "/readyz",                                     "open",    "any", "everywhere", "readyz"],
   ["GET",  "/metrics",                                    "open",    "any", "everywhere", "metrics"],
+  ["GET",  "/metrics/tenants",                            "viewer",  "any", "everywhere", "tenantMetrics"],
   ["GET",  "/openapi.json",                               "open",    "any", "everywhere", "openapi"],
   ["GET",  "/docs",                                       "open",    "any", "everywhere", "docs"],
 ];
@@ -57,6 +58,7 @@ const scopes = {
   scan: ["scan"],
   objects: ["objects"],
   read: ["read"],
+  viewer: ["viewer", "admin"],
   results: ["scan", "objects", "read"],
 } satisfies Record<string, readonly Scope[]>;
 

@@ -13,7 +13,10 @@ import { serviceHandlers, versionHandlers } from "./service-routes.ts";
 
 /** GET /version of such an installation, over HTTP and without a key. */
 async function ask(installation: Installation): Promise<VersionAnswer> {
-  const service = { metrics: async () => "", readiness: async () => ({ ready: true, checks: [] }) };
+  const service = {
+    metrics: async () => ({ open: "", tenants: "" }),
+    readiness: async () => ({ ready: true, checks: [] }),
+  };
   const handlers = { ...serviceHandlers(service), ...versionHandlers({ version, installation }) };
   const worker = { role: "worker", scans: false, folders: false } as const;
   const server = await startHttpServer({

@@ -12,10 +12,16 @@ export interface ReadinessCheck {
 export interface ServiceHandlersOptions {
   /** Asked by /readyz; never throws. */
   readiness(): Promise<{ ready: boolean; checks: readonly ReadinessCheck[] }>;
-  metrics(): Promise<string>;
+  metrics(): Promise<MetricsText>;
 }
 
-type ServiceEndpoint = "test" | "healthz" | "livez" | "readyz" | "metrics";
+/** For everybody, and for who may know which tenants there are. The same object as long as nothing has changed. */
+interface MetricsText {
+  open: string;
+  tenants: string;
+}
+
+type ServiceEndpoint = "test" | "healthz" | "livez" | "readyz" | "metrics" | "tenantMetrics";
 
 const METRICS = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -61,10 +67,21 @@ export const serviceEndpoints: Record<ServiceEndpoint, Endpoint> = {
       example: "curl $LAZARET_URL/metrics",
     },
   },
+  tenantMetrics: {
+    routine: true,
+    doc: {
+      group: "Service",
+      summary: "Counters by tenant, as Prometheus reads them",
+      description: "200 tenants have a label of their own; the rest are `other`.",
+      success: { status: 200, description: "The metrics.", contentType: METRICS },
+      errors: { 401: ["invalid_api_key"] },
+      example: 'curl -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/metrics/tenants',
+    },
+  },
 };
 
 export function serviceHandlers({ readiness, metrics }: ServiceHandlersOptions): Record<ServiceEndpoint, Handle> {
-  let counted: { text: string; answer: Answer } | undefined;
+  let counted: { text: MetricsText; answer: Answer } | undefined;
   return {
     test: async () => ({ status: 204 }),
     healthz: async () => ({ status: 204 }),
@@ -84,10 +101,13 @@ export function serviceHandlers({ readiness, metrics }: ServiceHandlersOptions):
     async metrics() {
       const text = await metrics();
       if (text !== counted?.text) {
-        const answer = renderedOnce({ status: 200, text, headers: { "Content-Type": METRICS } });
+        const answer = renderedOnce({ status: 200, text: text.open, headers: { "Content-Type": METRICS } });
         counted = { text, answer };
       }
       return counted.answer;
+    },
+    async tenantMetrics() {
+      return { status: 200, text: (await metrics()).tenants, headers: { "Content-Type": METRICS } };
     },
   };
 }

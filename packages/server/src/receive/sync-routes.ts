@@ -128,9 +128,9 @@ export function syncHandlers({
     },
     syncBinary: async (request, { account }) => scanNow(request, { account, source: binaryUpload(request) }),
     syncForm: async (request, { account }) => scanNow(request, { account, source: formUpload(request) }),
-    async syncObject(request, { account }) {
+    async syncObject(request, { account, tenant }) {
       const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-      return scanNow(request, { account, source: objectSource(body, checkObject) });
+      return scanNow(request, { account, source: objectSource(body, checkObject, tenant) });
     },
   };
 }

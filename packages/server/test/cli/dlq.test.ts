@@ -81,6 +81,18 @@ test("jobs list shows dead letters as buried, jobs show one of them", async () =
   assert.equal(JSON.parse((await lazaret("jobs", "show", id)).out).state, "buried");
 });
 
+test("--tenant lists and changes those of one tenant", async () => {
+  assert.equal((await lazaret("dlq", "list", "--tenant", "shop")).out.trim().split("\n").length, 1);
+  assert.equal((await lazaret("dlq", "list", "--tenant", "default", "--limit", "1")).out.trim().split("\n").length, 2);
+  assert.equal((await lazaret("jobs", "list", "--tenant", "default")).out.trim().split("\n").length, 3);
+  const purged = await lazaret("dlq", "purge", "--tenant", "shop");
+  assert.deepEqual([purged.code, purged.out], [0, "deleted 0 of 0\n"]);
+  const wrong = await lazaret("dlq", "purge", "--tenant", "Shop!");
+  assert.match(wrong.err, /A tenant has a-z, 0-9 and -/);
+  const both = await lazaret("dlq", "redrive", "--all", "--tenant", "default");
+  assert.match(both.err, /say which dead letters to redrive\nhint: .*--tenant NAME/);
+});
+
 test("what is not there, or not said, is an error with a hint", async () => {
   const missing = await lazaret("dlq", "show", "nothing");
   assert.deepEqual(

@@ -7,10 +7,12 @@ import type { ApiRequest } from "../request-answer.ts";
 import { checkBody, readJsonObject } from "./json-body.ts";
 import { objectSource, type ReplyRules, replyOptions } from "./submission.ts";
 
+const anyTenant = { name: "shop", weight: 1, limits: {} };
+
 /** With a store that would take any name, so that only the request's own limits speak. */
 function codeOf(body: Record<string, unknown>): string {
   try {
-    objectSource(checkBody<SyncObjectRequest>(body, syncObjectSchema), () => undefined);
+    objectSource(checkBody<SyncObjectRequest>(body, syncObjectSchema), () => undefined, anyTenant);
     return "taken";
   } catch (error) {
     return (error as { code: string }).code;
@@ -28,6 +30,15 @@ for (const [what, [taken, refused]] of Object.entries(longest)) {
     assert.deepEqual([codeOf({ ...object, ...taken }), codeOf({ ...object, ...refused })], ["taken", "invalid_object"]);
   });
 }
+
+test("an object of a bucket that the tenant may not use is taken as any other, and marked", () => {
+  const source = (buckets: readonly string[] | undefined): unknown =>
+    objectSource({ bucket: "bank-in", key: "k" }, () => undefined, { ...anyTenant, ...(buckets && { buckets }) });
+  const object = { kind: "object", bucket: "bank-in", key: "k" };
+  for (const buckets of [undefined, ["*"], ["shop", "bank-*"]]) assert.deepEqual(source(buckets), object);
+  for (const buckets of [[], ["bank"], ["shop-*", "BANK-IN"]])
+    assert.deepEqual(source(buckets), { ...object, closed: true });
+});
 
 test("a callback_url that was allowed once says nothing about another one, nor about other rules", () => {
   const { checkUrl: checkCallback } = addressGuard({ allowNetworks: ["127.0.0.0/8"], allowHosts: [] });

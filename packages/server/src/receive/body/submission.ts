@@ -9,6 +9,8 @@ import {
   type SyncObjectRequest,
   traceIdProblem,
 } from "@lazaret/contract";
+import type { Tenant } from "../../access/access-store.ts";
+import { mayUseBucket } from "../../access/known-keys.ts";
 import type { Submission } from "../../model/job.ts";
 import type { ObjectSource, UrlSource } from "../../model/source.ts";
 import { badRequest, Problem } from "../problem.ts";
@@ -35,14 +37,18 @@ export function urlSource(body: SyncDownloadRequest, checkDestination: CheckDest
   return { kind: "url", url: body.download_url, headers: clientHeaders(body.download_headers, "download_headers") };
 }
 
-/** The source that bucket, key and version name. */
-export function objectSource({ bucket, key, version }: SyncObjectRequest, checkObject: CheckObject): ObjectSource {
+/** The source that bucket, key and version name. One of a bucket that the tenant may not use is accepted as any other, and not found. */
+export function objectSource(
+  { bucket, key, version }: SyncObjectRequest,
+  checkObject: CheckObject,
+  tenant: Tenant,
+): ObjectSource {
   const object = { bucket, key, ...(version !== undefined && { version }) };
   const problem = objectProblem(object) ?? checkObject(object);
   if (problem) {
     throw badRequest("invalid_object", problem, "name an object by its bucket and key as the object storage does");
   }
-  return { kind: "object", ...object };
+  return { kind: "object", ...object, ...(!mayUseBucket(tenant, bucket) && { closed: true }) };
 }
 
 export interface ReplyRules {

@@ -3,6 +3,9 @@
 
 ALTER TABLE callback_failures ADD COLUMN tenant text COLLATE "C" NOT NULL DEFAULT 'default';
 CREATE INDEX callback_failures_tenant ON callback_failures (tenant, seq);
+-- By URL alone, a tenant that asks for another's URL would wait for the other's rows to be passed over.
+DROP INDEX callback_failures_url;
+CREATE INDEX callback_failures_url ON callback_failures (tenant, url, seq);
 
 CREATE TABLE usage_by_key (
   month text COLLATE "C" NOT NULL,
