@@ -77,8 +77,10 @@ export const SHORTEST_KEY = 16;
 export const KEYS_EVERY_MS = 60_000;
 /** Keys and tenants that an operator makes or takes away: all processes have them within 10 s. */
 export const ACCESS_EVERY_MS = 3000;
-/** Counted scans are written down this often. */
-export const USAGE_EVERY_MS = 5000;
+/** What processes count for limits is known to the others after two of these at the latest. */
+export const COUNTS_SHARED_EVERY_MS = 2000;
+/** Counted files are written down this often. */
+export const USAGE_EVERY_MS = 2000;
 
 /** Between SIGTERM and the end. */
 export const GRACE_MS = 25_000;
