@@ -1,34 +1,44 @@
 import type { Refusal } from "../access/limiter.ts";
 import { Problem } from "./problem.ts";
 
+interface Words {
+  of(quota: number): string;
+  policy(quota: number): string;
+  hint: string;
+}
+
 /** What a limit is about, and the policy of it in the words of draft-ietf-httpapi-ratelimit-headers-11. */
-const words: Record<Refusal["limit"], { of: (quota: number) => string; policy: string; hint: string }> = {
+const words: Record<Refusal["limit"], Words> = {
   rate_limit: {
     of: (quota) => `${quota} requests per second`,
-    policy: ";w=1",
+    policy: (quota) => (quota < 1 ? `q=1;w=${Math.ceil(1 / Math.max(quota, 1e-6))}` : `q=${Math.floor(quota)};w=1`),
     hint: "send requests more slowly, or try again after Retry-After",
   },
   monthly_files: {
     of: (quota) => `${quota} files per month`,
-    policy: "",
+    policy: whole,
     hint: "a new month begins on its first day, UTC; an operator can raise the limit",
   },
   monthly_bytes: {
     of: (quota) => `${quota} bytes per month`,
-    policy: ';qu="content-bytes"',
+    policy: (quota) => `${whole(quota)};qu="content-bytes"`,
     hint: "a new month begins on its first day, UTC; an operator can raise the limit",
   },
   jobs_waiting: {
     of: (quota) => `${quota} jobs waiting`,
-    policy: "",
+    policy: whole,
     hint: "submit more when some are done",
   },
   scans_at_once: {
     of: (quota) => `${quota} synchronous scans at once`,
-    policy: ';qu="concurrent-requests"',
+    policy: (quota) => `${whole(quota)};qu="concurrent-requests"`,
     hint: "wait for the answer to one before the next, or use the asynchronous API",
   },
 };
+
+function whole(quota: number): string {
+  return `q=${Math.floor(quota)}`;
+}
 
 /** The 429 of a request beyond a limit. */
 export function beyondLimit({ limit, whose, quota, afterSeconds }: Refusal): Problem {
@@ -40,7 +50,7 @@ export function beyondLimit({ limit, whose, quota, afterSeconds }: Refusal): Pro
     hint,
     headers: {
       "Retry-After": String(seconds),
-      "RateLimit-Policy": `"${limit}";q=${Math.floor(quota)}${policy}`,
+      "RateLimit-Policy": `"${limit}";${policy(quota)}`,
       RateLimit: `"${limit}";r=0;t=${seconds}`,
     },
   });
