@@ -4,6 +4,8 @@ export interface Readings<Value> {
   read(name: string, read: () => Promise<Value>): Promise<Value | undefined>;
   /** The last one, to be changed in place by whoever knows better. */
   known(name: string): Value | undefined;
+  /** Whether there is any. */
+  readonly none: boolean;
   forget(name: string): void;
   /** Drops those that were not asked for lately. */
   clean(): void;
@@ -29,6 +31,9 @@ export function readings<Value>(everyMs: number, elapsed: () => number): Reading
       return known.value;
     },
     known: (name) => all.get(name)?.value,
+    get none() {
+      return all.size === 0;
+    },
     forget: (name) => void all.delete(name),
     clean() {
       for (const [name, { at, reading }] of all) if (!reading && elapsed() - at > 60_000) all.delete(name);

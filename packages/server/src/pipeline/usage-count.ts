@@ -15,17 +15,22 @@ export interface UsageCount {
 }
 
 export function usageCount(meter: UsageMeter): UsageCount {
-  /** By tenant and key, neither of which has a space. */
-  let unwritten = new Map<string, AccountUse>();
+  /** By tenant, and then by key: no text is put together for each file. */
+  let unwritten = new Map<string, Map<string, AccountUse>>();
   /** One after the other: what is read while it is written is counted once. */
   let last: Promise<unknown> = Promise.resolve();
 
   function useOf({ tenant, key }: Account): AccountUse {
-    const name = `${tenant} ${key}`;
-    const known = unwritten.get(name);
-    if (known) return known;
-    const use = { tenant, key, ...noUse };
-    unwritten.set(name, use);
+    let keys = unwritten.get(tenant);
+    if (!keys) {
+      keys = new Map();
+      unwritten.set(tenant, keys);
+    }
+    let use = keys.get(key);
+    if (!use) {
+      use = { tenant, key, ...noUse };
+      keys.set(key, use);
+    }
     return use;
   }
 
@@ -37,7 +42,7 @@ export function usageCount(meter: UsageMeter): UsageCount {
 
   async function write(): Promise<void> {
     if (unwritten.size === 0) return;
-    const used = [...unwritten.values()];
+    const used = [...unwritten.values()].flatMap((keys) => [...keys.values()]);
     unwritten = new Map();
     await meter.add(used).catch(() => {
       for (const each of used) Object.assign(useOf(each), bothUses(useOf(each), each));
@@ -58,8 +63,7 @@ export function usageCount(meter: UsageMeter): UsageCount {
     thisMonth: (tenant) =>
       inTurn(async () => {
         const all = new Map(await meter.thisMonth(tenant));
-        for (const { tenant: whose, key, ...use } of unwritten.values())
-          if (whose === tenant) all.set(key, bothUses(all.get(key) ?? noUse, use));
+        for (const [key, use] of unwritten.get(tenant) ?? []) all.set(key, bothUses(all.get(key) ?? noUse, use));
         return all;
       }),
     write: () => inTurn(write),
