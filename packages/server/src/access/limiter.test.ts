@@ -185,7 +185,9 @@ test("a line of jobs is counted again after a second, or when the limit is anoth
   const limits = at(shared);
   shared.jobs = 100;
   assert.equal(await codeOf(limits, by({ jobsWaiting: 10 }), "job"), "jobs_waiting");
-  assert.equal(await codeOf(limits, by({ jobsWaiting: 200 }), "job"), "accepted");
+  assert.equal(await codeOf(limits, by({ jobsWaiting: 50 }), "job"), "jobs_waiting");
+  for (const expected of ["accepted", "accepted", "jobs_waiting"])
+    assert.equal(await codeOf(limits, by({ jobsWaiting: 102 }), "job"), expected, "with those added since");
   shared.jobs = 0;
   assert.equal(await codeOf(limits, by({ jobsWaiting: 10 }), "job"), "jobs_waiting");
   shared.clock.elapsed += 1000;
