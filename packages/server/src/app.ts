@@ -4,6 +4,7 @@ import type { AuditLog } from "./access/audit-log.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
+import { startLimits } from "./compose/limits.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
 import { remembered } from "./flow/remembered.ts";
@@ -15,7 +16,7 @@ import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
-import { filesThisMonth } from "./pipeline/usage-count.ts";
+import { usedThisMonth } from "./pipeline/usage-count.ts";
 import { api } from "./receive/api.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
@@ -96,13 +97,15 @@ export async function startService(
   if (scanning.engine.cacheCounts) measured.watch(cacheGauges(scanning.engine.cacheCounts));
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
+  const limits = undo.use(startLimits({ platform, usage: scanning.usage, now }));
+
   let stopping = false;
   const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
   const routes = routesOf(settings, {
     ...scanning,
     submit: jobs.submit,
     scanNow: scanNowOf(settings, scanning, options),
-    scansThisMonth: filesThisMonth(scanning.usage),
+    usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
       const others = metricsOfOthers(await measured.text("own"));
@@ -120,7 +123,7 @@ export async function startService(
     host: settings.host,
     port: settings.port,
     ...(tls && { tls }),
-    handle: api({ routes, auth: keys.auth, wrongKeys: wrongKeys() }),
+    handle: api({ routes, auth: keys.auth, wrongKeys: wrongKeys(), limiter: limits.limiter }),
     log,
     trustedProxies: settings.trustedProxies,
     timings,

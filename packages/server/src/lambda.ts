@@ -1,11 +1,12 @@
 import { startKeys } from "./compose/api-keys.ts";
+import { startLimits } from "./compose/limits.ts";
 import { objectStore, openPlatform } from "./compose/platform.ts";
 import { routesOf } from "./compose/routes.ts";
 import type { PublicKeys } from "./deliver/signing-keys.ts";
 import { type Log, log } from "./log.ts";
 import { outboundGuards } from "./net/address-guard.ts";
 import { KEYS_EVERY_MS } from "./pipeline/limits.ts";
-import { filesThisMonth } from "./pipeline/usage-count.ts";
+import { usageCount, usedThisMonth } from "./pipeline/usage-count.ts";
 import { newJobId } from "./queue/job-queue.ts";
 import { api } from "./receive/api.ts";
 import { submitJob } from "./receive/async-routes.ts";
@@ -56,19 +57,31 @@ export async function startAsyncApi(
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log));
   undo.use(await keys.follow(platform, false));
+  const usage = usageCount(platform.usage);
+  undo.defer(() => usage.close());
   const routes = routesOf(settings, {
     platform,
     objects,
     guard,
     callbackGuard,
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
-    scansThisMonth: filesThisMonth(platform.usage),
+    usedThisMonth: usedThisMonth(usage),
     publicKeys: settings.signCallbackInvocations ? publishedKeys(platform.signingKeys, now) : async () => undefined,
     metrics: async () => ({ open: "", tenants: "" }),
     readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
   });
+  const limits = undo.use(startLimits({ platform, usage, now }));
+  const handle = api({ routes, auth: keys.auth, limiter: limits.limiter });
   const disposing = undo.move();
-  return { handle: api({ routes, auth: keys.auth }), [Symbol.asyncDispose]: () => disposing.disposeAsync() };
+  return {
+    async handle(request) {
+      const answer = await handle(request);
+      // Timers stand still with the function. Where nobody is limited nothing is written.
+      if (limits.limiter.own() !== undefined) await Promise.all([limits.exchange(), usage.write()]);
+      return answer;
+    },
+    [Symbol.asyncDispose]: () => disposing.disposeAsync(),
+  };
 }
 
 /** Reads what workers have published: this process signs nothing, and has no right to the private key. */

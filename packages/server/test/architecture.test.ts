@@ -21,6 +21,7 @@ const ports = [
   "guard/bookmarks.ts",
   "access/access-store.ts",
   "access/audit-log.ts",
+  "access/shared-counts.ts",
 ];
 
 /** What each platform has a file for, under this name; `objects` may be a folder with its door of that name in it. */
@@ -38,6 +39,7 @@ const adapters = [
   "bookmarks",
   "access-store",
   "audit-log",
+  "shared-counts",
   "objects",
 ];
 /** Where buckets are folders or any S3 endpoint, as `compose/` chooses. */

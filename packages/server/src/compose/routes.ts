@@ -5,7 +5,7 @@ import { DEFAULT_TENANT } from "../model/tenant.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { asyncHandlers, type SubmitJob } from "../receive/async-routes.ts";
-import { familyHandlers } from "../receive/family-routes.ts";
+import { type FamilyHandlersOptions, familyHandlers } from "../receive/family-routes.ts";
 import { keyHandlers } from "../receive/key-routes.ts";
 import { objectLinkHandlers } from "../receive/object-link-routes.ts";
 import type { Route } from "../receive/route.ts";
@@ -23,7 +23,7 @@ export interface RouteParts extends ServiceHandlersOptions {
   guard: AddressGuard;
   callbackGuard: AddressGuard;
   submit: SubmitJob;
-  scansThisMonth(tenant: string): Promise<number>;
+  usedThisMonth: FamilyHandlersOptions["usedThisMonth"];
   publicKeys(): Promise<PublicKeys | undefined>;
   /** Undefined where files are not scanned while the request waits, such as in a function: it has no folders either. */
   scanNow?: ScanNow;
@@ -52,7 +52,7 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
     ...(scanNow && syncHandlers({ ...checks, downloads, scanNow })),
     ...familyHandlers({
       tenantIdOf,
-      scansThisMonth: parts.scansThisMonth,
+      usedThisMonth: parts.usedThisMonth,
       monthlyQuota,
       callbackFailures: platform.callbackFailures.list,
     }),

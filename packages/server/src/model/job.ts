@@ -19,6 +19,8 @@ export interface Job extends Account {
   customData?: string;
   source: JobSource;
   callback?: Callback;
+  /** What is larger is not scanned: a limit of its key or tenant when it was submitted. */
+  maxBytes?: number;
   /** Set once the file was scanned: what is left to do is to deliver. */
   report?: Report;
   /** What was done to the object that was scanned. */
@@ -47,7 +49,7 @@ export interface Job extends Account {
 export type ScannedJob = Job & { report: Report };
 
 /** What was asked for, and by whom. */
-export type Submission = Pick<Job, "source" | keyof Account | "traceId" | "customData" | "callback">;
+export type Submission = Pick<Job, "source" | keyof Account | "traceId" | "customData" | "callback" | "maxBytes">;
 
 /** A job as it begins. */
 export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {

@@ -94,8 +94,10 @@ export const TENANTS_FILE_EVERY_MS = 1000;
 export const USED_EVERY_MS = 60_000;
 /** Keys in LAZARET_API_KEYS_FILE and lazaret.json that have changed must stay so for one look: they hold within 10 s. */
 export const KEY_FILES_EVERY_MS = 3000;
-/** Counted scans are written down this often. */
-export const USAGE_EVERY_MS = 5000;
+/** What processes count for limits is known to the others after two of these at the latest. */
+export const COUNTS_SHARED_EVERY_MS = 2000;
+/** Counted files are written down this often. */
+export const USAGE_EVERY_MS = 2000;
 
 /** Between SIGTERM and the end. */
 export const GRACE_MS = 25_000;

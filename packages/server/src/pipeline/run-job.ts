@@ -65,7 +65,8 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => {
-      const options = { ...stages.limits, account: job, place, signal: scanSignal };
+      const maxBytes = Math.min(job.maxBytes ?? Number.POSITIVE_INFINITY, stages.limits.maxBytes);
+      const options = { ...stages.limits, maxBytes, account: job, place, signal: scanSignal };
       if (!run.suspect) return inspect(job.source, stages.scan, options);
       const { engine } = stages.trials;
       const admit = admitAlone(run, stages.trials, turn);

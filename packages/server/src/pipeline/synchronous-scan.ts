@@ -1,4 +1,3 @@
-import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
@@ -12,19 +11,25 @@ export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" |
 }
 
 /** Ends with `stop`, which it aborts itself when the scan loses its place. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-export type SynchronousScan = (source: Source, account: Account, stop: AbortController) => Promise<Report>;
+export type SynchronousScan = (source: Source, asked: Asked, stop: AbortController) => Promise<Report>;
+
+/** By whom, and how large the file may be. */
+interface Asked {
+  account: Account;
+  maxBytes: number;
+}
 
 /** Scans whose results somebody waits for: so many at once, the next ones in a line. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { stages, objects, ...admitted } = options;
   const line = admission(admitted);
-  return async (source, account, stop) => {
+  return async (source, { account, maxBytes }, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
     const place = line.join(account.tenant, (reason) => stop.abort(reason));
     try {
       const report = await inspect(source, stages, {
-        maxBytes: SYNC_MAX_FILE_BYTES,
+        maxBytes,
         account,
         signal,
         admit: (bytes) => place.admit(bytes, signal),

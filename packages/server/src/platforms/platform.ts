@@ -1,5 +1,6 @@
 import type { AccessStore } from "../access/access-store.ts";
 import type { AuditLog } from "../access/audit-log.ts";
+import type { SharedCounts } from "../access/shared-counts.ts";
 import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import type { EventBus } from "../deliver/event-bus.ts";
 import type { FindingsTopic } from "../deliver/findings-topic.ts";
@@ -21,6 +22,7 @@ export interface Platform {
   usage: UsageMeter;
   access: AccessStore;
   audit: AuditLog;
+  sharedCounts: SharedCounts;
   bookmarks: Bookmarks;
   /** That of the default tenant: the same as long as the installation is. */
   tenantId: string;

@@ -43,6 +43,12 @@ export interface JobQueue {
 
   /** For metrics and readiness. */
   counts(): Promise<QueueCounts>;
+
+  /**
+   * Jobs of a share that are neither done nor buried, counted up to a limit and not beyond, for who may submit more. Undefined on a
+   * platform that cannot count by share. Throws `QueueUnavailable`.
+   */
+  unfinished(share: string, upTo: number): Promise<number | undefined>;
 }
 
 /** Who holds how many places of the worker that asks, by share (`shareOf`), and how many one share may hold. */

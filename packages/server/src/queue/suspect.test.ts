@@ -35,6 +35,7 @@ test("a trial that ended while the queue was away is taken back when it is there
     add: async () => {},
     take: async (limit) => leases.splice(0, limit),
     wait: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+    unfinished: async () => undefined,
     counts: async () => ({ ready: 0, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 }),
   };
   const worker = startWorker({

@@ -23,6 +23,7 @@ function queueOf(count: number, lease: Partial<Lease> = {}) {
     add: async () => {},
     take: async (limit) => waiting.splice(0, limit),
     wait: (signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
+    unfinished: async () => undefined,
     counts: async () => ({ ready: 0, delayed: 0, leased: 0, buried: 0, oldestSeconds: 0 }),
   };
   return { queue, settled, waiting };

@@ -1,5 +1,7 @@
+import type { Begun, Limiter } from "../access/limiter.ts";
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
 import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
+import { beyondLimit } from "./beyond-limit.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
 import type { KeyHolder, Route } from "./route.ts";
@@ -9,6 +11,7 @@ export interface ApiOptions {
   auth: BearerAuth;
   /** Who tries keys is slowed down, if there is such a thing. */
   wrongKeys?: WrongKeys;
+  limiter: Limiter;
 }
 
 const nobody: KeyHolder = {
@@ -21,7 +24,7 @@ const STORE_AWAY = { message: "the store of this installation cannot be reached"
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
-  const { routes, auth, wrongKeys } = options;
+  const { routes, auth, wrongKeys, limiter } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
   const prefixes = routes.filter((route) => route.prefix);
 
@@ -58,7 +61,18 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     throw error;
   }
 
+  /** Before anything of the body is read. Throws the 429 problem. */
+  async function begin(caller: KeyHolder, { work }: Route): Promise<Begun | undefined> {
+    const refusal = limiter.request(caller);
+    if (refusal) throw beyondLimit(refusal);
+    if (!work) return undefined;
+    const begun = await limiter.begin(caller, work);
+    if (begun.kind === "refused") throw beyondLimit(begun);
+    return begun;
+  }
+
   return async (request) => {
+    let begun: Begun | undefined;
     let extraHeaders: Readonly<Record<string, string>> = {};
     let storeAway = STORE_AWAY;
     try {
@@ -76,12 +90,14 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       if (!route.open) {
         request.note({ tenant: holder.account.tenant, key: holder.account.key });
         requireScope(route, holder);
+        if (limiter.limits(holder)) begun = await begin(holder, route);
       }
       const expects = request.headers.expect;
       if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
         throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
       }
       const answer = await route.handle(request, { ...holder, dialect: route.dialect ?? "spec" });
+      if (route.work) limiter.accepted(holder.account, route.work);
       const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
       return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
@@ -89,6 +105,8 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       if (!request.signal.aborted) request.note({ code: problem.code });
       const answer = problemAnswer(problem, request.id);
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+    } finally {
+      begun?.end();
     }
   };
 }

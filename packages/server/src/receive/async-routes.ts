@@ -29,7 +29,7 @@ import { pathIn } from "./dialect.ts";
 import { badRequest, Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
 import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
-import type { Endpoint, Handle, RouteDoc } from "./route.ts";
+import { type Caller, type Endpoint, type Handle, largestFile, type RouteDoc } from "./route.ts";
 
 export interface AsyncHandlersOptions extends ReplyRules {
   submit: SubmitJob;
@@ -77,6 +77,7 @@ type AsyncEndpoint = "asyncDownload" | "asyncObject" | "asyncResult";
 
 export const asyncEndpoints: Record<AsyncEndpoint, Endpoint> = {
   asyncDownload: {
+    work: "job",
     storeAway: notKept,
     doc: {
       group: "Asynchronous",
@@ -92,6 +93,7 @@ export const asyncEndpoints: Record<AsyncEndpoint, Endpoint> = {
     },
   },
   asyncObject: {
+    work: "job",
     storeAway: notKept,
     doc: {
       group: "Asynchronous",
@@ -128,7 +130,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       requireFeatures({ endpoint: "download", body }, options.installation);
       const source = urlSource(body, options.checkDestination);
       const reply = replyOptions(body, options, caller);
-      const job = await options.submit({ source, ...caller.account, ...reply });
+      const job = await options.submit({ source, ...caller.account, ...reply, ...sizeLimit(caller) });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -138,7 +140,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const source = objectSource(body, options.checkObject, caller.tenant);
       const reply = replyOptions(body, options, caller);
       if (reply.callback) source.address = await options.objectAddress(source);
-      const job = await options.submit({ source, ...caller.account, ...reply });
+      const job = await options.submit({ source, ...caller.account, ...reply, ...sizeLimit(caller) });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -152,6 +154,12 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       });
     },
   };
+}
+
+/** As it was when the job was submitted: workers need not know keys. */
+function sizeLimit(caller: Caller): Pick<Submission, "maxBytes"> {
+  const maxBytes = largestFile(caller);
+  return maxBytes === undefined ? {} : { maxBytes };
 }
 
 function accepted({ callback, traceId }: ReplyOptions, dialect: Dialect): Answer {

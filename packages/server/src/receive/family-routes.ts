@@ -6,9 +6,9 @@ import type { Endpoint, Handle } from "./route.ts";
 export interface FamilyHandlersOptions {
   /** A stable id: of the default tenant that of the installation, of others their name. */
   tenantIdOf(tenant: string): string;
-  /** Files of a tenant scanned in this calendar month. */
-  scansThisMonth(tenant: string): Promise<number>;
-  /** Shown as the quota; nothing is refused beyond it. */
+  /** Files of a tenant in this calendar month: those that its limit counts, and those that were scanned. */
+  usedThisMonth(tenant: string): Promise<{ accepted: number; files: number }>;
+  /** Shown as the quota of a tenant without a limit of files per month; nothing is refused beyond it. */
   monthlyQuota: number;
   /** Callbacks of a tenant that finally failed, newest first. Undefined for a cursor that is none. */
   callbackFailures(options: {
@@ -53,7 +53,7 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
       group: "Other dialect",
       summary: "What is left of this month's quota",
       description:
-        "JSON: `credits` (the quota less the files scanned in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Nothing is refused when they are used up.",
+        "JSON: `credits` (what is left of the quota in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Of a tenant with a limit of files per month that is the quota, beyond which files are refused; else it is LAZARET_MONTHLY_QUOTA, and nothing is refused.",
       success: { status: 200, description: "The usage." },
       errors,
       example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
@@ -79,13 +79,13 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
 export function familyHandlers(options: FamilyHandlersOptions): Record<FamilyEndpoint, Handle> {
   return {
     whoami: async (_, { account }) => ({ status: 200, json: { tenantId: options.tenantIdOf(account.tenant) } }),
-    usage: async (_, { account }) => ({
-      status: 200,
-      json: {
-        credits: Math.max(0, options.monthlyQuota - (await options.scansThisMonth(account.tenant))),
-        quota: { limit: options.monthlyQuota, period: "MONTH" },
-      },
-    }),
+    async usage(_, { account, tenant }) {
+      const used = await options.usedThisMonth(account.tenant);
+      const { filesPerMonth } = tenant.limits;
+      const limit = filesPerMonth ?? options.monthlyQuota;
+      const credits = Math.max(0, limit - (filesPerMonth === undefined ? used.files : used.accepted));
+      return { status: 200, json: { credits, quota: { limit, period: "MONTH" } } };
+    },
     async callbackFailures({ query }, { account: { tenant } }) {
       const [callbackUrl, cursor] = [query.get("callback_url"), query.get("cursor")];
       const page = await options.callbackFailures({

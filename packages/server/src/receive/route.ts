@@ -1,5 +1,6 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
 import type { Limits, Scope, Tenant } from "../access/access-store.ts";
+import type { Work } from "../access/limiter.ts";
 import type { Account } from "../model/tenant.ts";
 import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
 
@@ -11,6 +12,8 @@ export interface Endpoint {
   storeAway?: { message: string; hint: string };
   /** Asked for every few seconds, by machines: when all is well the log is spared. */
   routine?: boolean;
+  /** What it does with one file: queues it, or scans it while the client waits. */
+  work?: Work;
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
 }
@@ -47,6 +50,12 @@ export interface KeyHolder {
   tenant: Tenant;
   /** Of the key alone. */
   limits: Limits;
+}
+
+/** In bytes; undefined where neither its key nor its tenant has such a limit. */
+export function largestFile({ limits, tenant }: Pick<KeyHolder, "limits" | "tenant">): number | undefined {
+  const [ofKey, ofTenant] = [limits.largestFile, tenant.limits.largestFile];
+  return ofKey === undefined || ofTenant === undefined ? (ofKey ?? ofTenant) : Math.min(ofKey, ofTenant);
 }
 
 /** …and in which dialect. */

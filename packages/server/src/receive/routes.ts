@@ -113,7 +113,7 @@ function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointNa
   return here.flatMap(([method, path, key, , , name]) => {
     const endpoint: Endpoint = endpoints[name];
     const placed = {
-      ...(key === "open" || key === "key" ? endpoint : withScopes(endpoint, scopes[key])),
+      ...(key === "open" ? endpoint : withLimits(key === "key" ? endpoint : withScopes(endpoint, scopes[key]))),
       name,
       method,
       path: path.replace(/\*$/, ""),
@@ -130,6 +130,18 @@ function withScopes(endpoint: Endpoint, needed: readonly Scope[]): Endpoint & Pi
   if (!doc) return { ...endpoint, scopes: needed };
   const errors = { ...doc.errors, 403: [...(doc.errors[403] ?? []), "missing_scope"] };
   return { ...endpoint, scopes: needed, doc: { ...doc, errors } };
+}
+
+const limitCodes = {
+  job: ["monthly_files", "monthly_bytes", "jobs_waiting"],
+  scan: ["monthly_files", "monthly_bytes", "scans_at_once"],
+} as const;
+
+function withLimits<Limited extends Endpoint>(endpoint: Limited): Limited {
+  const { doc, work } = endpoint;
+  if (!doc) return endpoint;
+  const codes = ["rate_limit", ...(work ? limitCodes[work] : [])];
+  return { ...endpoint, doc: { ...doc, errors: { ...doc.errors, 429: codes } } };
 }
 
 function isDescribed<Placed extends PlacedEndpoint>(endpoint: Placed): endpoint is Placed & DescribedEndpoint {

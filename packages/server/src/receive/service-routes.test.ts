@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { type Installation, latestAddOns, latestEngines, type VersionAnswer } from "@lazaret/contract";
 import "../../test/support/leftovers.ts";
+import { limiter } from "../access/limiter.ts";
 import { log } from "../log.ts";
 import { version } from "../version.ts";
 import { api } from "./api.ts";
@@ -22,7 +23,11 @@ async function ask(installation: Installation): Promise<VersionAnswer> {
   const server = await startHttpServer({
     host: "127.0.0.1",
     port: 0,
-    handle: api({ routes: routes(worker, handlers, { version }), auth: bearerAuth(["key-of-the-tests"]) }),
+    handle: api({
+      routes: routes(worker, handlers, { version }),
+      auth: bearerAuth(["key-of-the-tests"]),
+      limiter: noLimits,
+    }),
     log: log({ level: "silent", format: "json", write() {} }),
   });
   try {
@@ -34,6 +39,14 @@ async function ask(installation: Installation): Promise<VersionAnswer> {
     await server.close(1000);
   }
 }
+
+const noLimits = limiter({
+  count: () => {},
+  usedThisMonth: async () => new Map(),
+  jobsWaiting: async () => undefined,
+  now: Date.now,
+  elapsed: () => performance.now(),
+});
 
 test("GET /version tells the versions and the features without credentials, as docs/versions.md shows it", async () => {
   const page = readFileSync(new URL("../../../../docs/versions.md", import.meta.url), "utf8");

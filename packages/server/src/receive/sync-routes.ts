@@ -2,6 +2,7 @@ import {
   findings,
   fitSyncResult,
   type Installation,
+  SYNC_MAX_FILE_BYTES,
   type SyncDownloadRequest,
   type SyncObjectRequest,
   scanResultSchema,
@@ -23,7 +24,7 @@ import { binaryUpload, formUpload, tooBig } from "./body/upload.ts";
 import { Problem } from "./problem.ts";
 import { renderResult } from "./render-result.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
-import type { Endpoint, Handle, RouteDoc } from "./route.ts";
+import { type Caller, type Endpoint, type Handle, largestFile, type RouteDoc } from "./route.ts";
 
 export interface SyncHandlersOptions {
   scanNow: ScanNow;
@@ -55,6 +56,7 @@ type SyncEndpoint = "syncDownload" | "syncBinary" | "syncForm" | "syncObject";
 
 export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
   syncDownload: {
+    work: "scan",
     headers: DEPRECATION,
     doc: {
       group: "Synchronous",
@@ -71,6 +73,7 @@ export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
     },
   },
   syncBinary: {
+    work: "scan",
     headers: DEPRECATION,
     doc: {
       group: "Synchronous",
@@ -83,6 +86,7 @@ export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
     },
   },
   syncForm: {
+    work: "scan",
     headers: DEPRECATION,
     doc: {
       group: "Synchronous",
@@ -96,6 +100,7 @@ export const syncEndpoints: Record<SyncEndpoint, Endpoint> = {
     },
   },
   syncObject: {
+    work: "scan",
     storeAway: {
       message: "the object was scanned, but its result could not be passed on to topic and event bus",
       hint: "scan it again",
@@ -121,41 +126,59 @@ export function syncHandlers({
   downloads,
 }: SyncHandlersOptions): Record<SyncEndpoint, Handle> {
   return {
-    async syncDownload(request, { account }) {
+    async syncDownload(request, caller) {
       if (!downloads) throw downloadsDisabled();
       const body = checkBody<SyncDownloadRequest>(await readJsonObject(request), syncDownloadSchema);
-      return scanNow(request, { account, source: urlSource(body, checkDestination) });
+      return scanNow(request, { ...askedBy(caller), source: urlSource(body, checkDestination) });
     },
-    syncBinary: async (request, { account }) => scanNow(request, { account, source: binaryUpload(request) }),
-    syncForm: async (request, { account }) => scanNow(request, { account, source: formUpload(request) }),
-    async syncObject(request, { account, tenant }) {
+    async syncBinary(request, caller) {
+      const asked = askedBy(caller);
+      return scanNow(request, { ...asked, source: binaryUpload(request, asked.maxBytes) });
+    },
+    async syncForm(request, caller) {
+      const asked = askedBy(caller);
+      return scanNow(request, { ...asked, source: formUpload(request, asked.maxBytes) });
+    },
+    async syncObject(request, caller) {
       const body = checkBody<SyncObjectRequest>(await readJsonObject(request), syncObjectSchema);
-      return scanNow(request, { account, source: objectSource(body, checkObject, tenant) });
+      return scanNow(request, { ...askedBy(caller), source: objectSource(body, checkObject, caller.tenant) });
     },
+  };
+}
+
+interface Asked {
+  account: Account;
+  maxBytes: number;
+}
+
+function askedBy(caller: Caller): Asked {
+  return {
+    account: caller.account,
+    maxBytes: Math.min(SYNC_MAX_FILE_BYTES, largestFile(caller) ?? SYNC_MAX_FILE_BYTES),
   };
 }
 
 export interface ScanNowOptions {
   /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-  scan(source: Source, account: Account, stop: AbortController): Promise<Report>;
+  scan(source: Source, asked: Asked, stop: AbortController): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
   installation: Installation;
 }
 
-export type ScanNow = (request: ApiRequest, wanted: { source: Source; account: Account }) => Promise<Answer>;
+export type ScanNow = (request: ApiRequest, wanted: Asked & { source: Source }) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
 export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
-  return async (request, { source, account }) => {
+  return async (request, { source, ...asked }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, account, stop);
+      const report = await scan(source, asked, stop);
       request.note(noteOf(report));
-      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig();
+      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
       return { status: 200, json: fitSyncResult(renderResult(report), installation) };
     } finally {
       inTime();

@@ -1,8 +1,8 @@
 import type { Account } from "../model/tenant.ts";
 
 /**
- * Files that were scanned, and their bytes, by calendar month (UTC) and account: for limits and for people who want to know, not for
- * bills. Each adapter passes test/contracts/usage.ts.
+ * Files that were accepted and scanned, and their bytes, by calendar month (UTC) and account: for limits and for people who want to
+ * know, not for bills. Each adapter passes test/contracts/usage.ts.
  */
 export interface UsageMeter {
   /** Adds to this month. May be lost in a crash. Throws `QueueUnavailable`. */
@@ -12,7 +12,11 @@ export interface UsageMeter {
 }
 
 export interface Use {
+  /** Queued for somebody, or scanned while they waited: what a limit is about. */
+  accepted: number;
+  /** Scans, those that were tried again each time. */
   files: number;
+  /** Of what was scanned. */
   bytes: number;
 }
 
@@ -20,12 +24,19 @@ export type AccountUse = Account & Use;
 
 /** What all keys of a tenant used together. */
 export function useOfAll(keys: ReadonlyMap<string, Use>): Use {
-  let [files, bytes] = [0, 0];
-  for (const use of keys.values()) {
-    files += use.files;
-    bytes += use.bytes;
-  }
-  return { files, bytes };
+  let all = noUse;
+  for (const use of keys.values()) all = bothUses(all, use);
+  return all;
+}
+
+export const noUse: Use = { accepted: 0, files: 0, bytes: 0 };
+
+export function bothUses(one: Use, other: Use): Use {
+  return {
+    accepted: one.accepted + other.accepted,
+    files: one.files + other.files,
+    bytes: one.bytes + other.bytes,
+  };
 }
 
 /** `2026-11` */

@@ -9,6 +9,7 @@ import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
+import { sharedCountsContract } from "./shared-counts.ts";
 import type { Platform } from "./stores.ts";
 import { usageContract } from "./usage.ts";
 
@@ -34,4 +35,5 @@ resultStoreContract(byOurClock);
 usageContract(byOurClock);
 accessStoreContract(byOurClock);
 auditLogContract(byOurClock);
+sharedCountsContract(byOurClock);
 callbackFailuresContract(byOurClock);

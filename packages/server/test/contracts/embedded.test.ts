@@ -12,6 +12,7 @@ import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
+import { sharedCountsContract } from "./shared-counts.ts";
 import type { Platform, Stores } from "./stores.ts";
 import { usageContract } from "./usage.ts";
 
@@ -69,4 +70,5 @@ resultStoreContract(embedded);
 usageContract(embedded);
 accessStoreContract(embedded);
 auditLogContract(embedded);
+sharedCountsContract(embedded);
 callbackFailuresContract(embedded);

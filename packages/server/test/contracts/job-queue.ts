@@ -280,6 +280,24 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       assert.equal((await stores.queue.take(9, full)).length, 1);
     });
 
+    test("counts the jobs of a share that are not done, up to a limit: leased and put back ones as well, dead letters not", async () => {
+      await using stores = await make();
+      const unfinished = (share: string, upTo = 100): Promise<number | undefined> =>
+        stores.queue.unfinished(share, upTo);
+      assert.equal(await unfinished("shop"), 0);
+      for (let count = 0; count < 4; count += 1) await added(stores, { tenant: "shop" });
+      await added(stores, { tenant: "shop-2" });
+      assert.deepEqual([await unfinished("shop"), await unfinished("shop-2"), await unfinished("sho")], [4, 1, 0]);
+      assert.deepEqual([await unfinished("shop", 3), await unfinished("shop", 0)], [3, 0]);
+      const leases = (await stores.queue.take(9)).filter(({ job }) => job.tenant === "shop");
+      assert.equal(await unfinished("shop"), 4);
+      const [done, again, buried] = leases as [Lease, Lease, Lease];
+      await done.settle({ kind: "done" });
+      await again.settle({ kind: "again", afterSeconds: 60, job: again.job });
+      await buried.settle({ kind: "buried", reason: "enough", job: buried.job });
+      assert.equal(await unfinished("shop"), 2);
+    });
+
     test("takes the jobs that have been due longest first", async () => {
       await using stores = await make();
       const jobs: Job[] = [];

@@ -1,6 +1,7 @@
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { AccessStore, StoredKey, Tenant } from "../../src/access/access-store.ts";
 import { AUDIT_KEPT_MS, type AuditEntry, type AuditLog } from "../../src/access/audit-log.ts";
+import { type SharedCounts, SILENT_MS } from "../../src/access/shared-counts.ts";
 import type { CallbackFailures, FailedCallback } from "../../src/deliver/callback-failures.ts";
 import type { BusEvent } from "../../src/deliver/event-bus.ts";
 import type { ResultStore } from "../../src/deliver/result-store.ts";
@@ -11,7 +12,7 @@ import { QueueUnavailable } from "../../src/model/faults.ts";
 import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
 import { pageOf, placeIn } from "../../src/platforms/shared/page.ts";
-import { monthOf, type UsageMeter, type Use } from "../../src/scan/usage-meter.ts";
+import { bothUses, monthOf, noUse, type UsageMeter, type Use } from "../../src/scan/usage-meter.ts";
 import {
   type KeptResult,
   type MemoryQueueParts,
@@ -32,6 +33,7 @@ export function memoryStorage(clock: { now: number }) {
     failures: new Map<string, FailedCallback>(),
     access: { version: 0, keys: new Map<string, StoredKey>(), tenants: new Map<string, Tenant>() },
     audit: [] as AuditEntry[],
+    counts: new Map<string, { at: number; content: string }>(),
     bookmarks: new Map<string, Reached>(),
     findings: [] as ReceivedFinding[],
     events: [] as BusEvent[],
@@ -57,6 +59,7 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
     usage: memoryUsage(parts),
     access: memoryAccess(parts),
     audit: memoryAudit(parts),
+    sharedCounts: memoryCounts(parts),
     bookmarks: memoryBookmarks(parts),
     signingKeys: memoryKeys(parts, stackName),
     ...memoryOutputs(parts),
@@ -74,11 +77,10 @@ function memoryUsage({ storage: { scans }, now, write }: MemoryParts): UsageMete
   return {
     async add(used) {
       write();
-      for (const { tenant, key, files, bytes } of used) {
+      for (const { tenant, key, ...use } of used) {
         const name = `${monthOf(now())} ${tenant}`;
         const keys = scans.get(name) ?? new Map<string, Use>();
-        const before = keys.get(key) ?? { files: 0, bytes: 0 };
-        scans.set(name, keys.set(key, { files: before.files + files, bytes: before.bytes + bytes }));
+        scans.set(name, keys.set(key, bothUses(keys.get(key) ?? noUse, use)));
       }
     },
     thisMonth: async (tenant) => scans.get(`${monthOf(now())} ${tenant}`) ?? new Map(),
@@ -182,6 +184,17 @@ function memoryAudit({ storage: { audit }, now, write }: MemoryParts): AuditLog 
       const from = Math.max(since, now() - AUDIT_KEPT_MS + 1);
       const wanted = rows.filter(({ entry, place }) => place < before && entry.at >= from && entry.at < until);
       return pageOf(wanted, { limit, entryOf: ({ entry }) => entry, placeOf: ({ place }) => String(place) });
+    },
+  };
+}
+
+function memoryCounts({ storage: { counts }, now, write }: MemoryParts): SharedCounts {
+  return {
+    async exchange(process, content) {
+      write();
+      counts.set(process, { at: now(), content });
+      const others = [...counts].filter(([name, { at }]) => name !== process && Math.abs(now() - at) <= SILENT_MS);
+      return new Map(others.map(([name, said]) => [name, said.content]));
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Alarm } from "../../src/flow/alarm.ts";
-import { traceOf } from "../../src/model/job.ts";
+import { shareOf, traceOf } from "../../src/model/job.ts";
 import { jobCard } from "../../src/model/job-card.ts";
 import type { Report } from "../../src/model/report.ts";
 import type { Trace } from "../../src/model/tenant.ts";
@@ -76,6 +76,10 @@ export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue
         if (state === "ready") counts.oldestSeconds = Math.max(counts.oldestSeconds, (now() - dueAt(entry)) / 1000);
       }
       return counts;
+    },
+    async unfinished(share, upTo) {
+      const unburied = model.entries().filter(({ job, reason }) => reason === undefined && shareOf(job) === share);
+      return Math.min(upTo, unburied.length);
     },
   };
 }

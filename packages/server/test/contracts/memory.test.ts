@@ -13,6 +13,7 @@ import { memoryPlatform, memoryStorage, refuseToWrite } from "./memory-platform.
 import type { Outputs } from "./outputs.ts";
 import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
+import { sharedCountsContract } from "./shared-counts.ts";
 import { signingKeysContract, stackName } from "./signing-keys.ts";
 import type { Stores } from "./stores.ts";
 import { usageContract } from "./usage.ts";
@@ -63,6 +64,7 @@ resultStoreContract(memory);
 usageContract(memory);
 accessStoreContract(memory);
 auditLogContract(memory);
+sharedCountsContract(memory);
 callbackFailuresContract(memory);
 bookmarksContract(memory);
 findingsTopicContract(memory);

@@ -185,10 +185,15 @@ test("what is known of messages, scans, callbacks and keys is counted once", asy
   await cutEverywhere(proxy, cut, async () => {
     scans += 3;
     return {
-      act: () => Promise.all([cut.usage.add([{ ...account, files: 3, bytes: 30 }]), cut.queue.add(sampleJob())]),
+      act: () =>
+        Promise.all([cut.usage.add([{ ...account, accepted: 3, files: 3, bytes: 30 }]), cut.queue.add(sampleJob())]),
       async check(outcome) {
         assert.ok("value" in outcome);
-        assert.deepEqual(useOfAll(await other.usage.thisMonth(account.tenant)), { files: scans, bytes: scans * 10 });
+        assert.deepEqual(useOfAll(await other.usage.thisMonth(account.tenant)), {
+          accepted: scans,
+          files: scans,
+          bytes: scans * 10,
+        });
       },
     };
   });

@@ -8,6 +8,7 @@ import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
 import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
+import { sharedCountsContract } from "./shared-counts.ts";
 import { usageContract } from "./usage.ts";
 
 jobQueueContract(postgres);
@@ -19,4 +20,5 @@ resultStoreContract(postgres);
 usageContract(postgres);
 accessStoreContract(postgres);
 auditLogContract(postgres);
+sharedCountsContract(postgres);
 callbackFailuresContract(postgres);

@@ -14,7 +14,16 @@ export interface Stores extends AsyncDisposable, Pick<PlatformPorts, StoredPorts
   unwritable(): Promise<Stores>;
 }
 
-type StoredPorts = "queue" | "results" | "deadLetters" | "browser" | "usage" | "callbackFailures" | "access" | "audit";
+type StoredPorts =
+  | "queue"
+  | "results"
+  | "deadLetters"
+  | "browser"
+  | "usage"
+  | "callbackFailures"
+  | "access"
+  | "audit"
+  | "sharedCounts";
 
 export interface Platform {
   name: string;

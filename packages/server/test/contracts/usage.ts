@@ -9,11 +9,11 @@ const DAY = 86_400;
 
 const account = { tenant: DEFAULT_TENANT, key: "key-1" };
 
-const files = (count: number): AccountUse[] => [{ ...account, files: count, bytes: count * 10 }];
+const files = (count: number): AccountUse[] => [{ ...account, accepted: count * 2, files: count, bytes: count * 10 }];
 
 async function scannedFiles(usage: UsageMeter): Promise<number> {
-  const { files: scanned, bytes } = useOfAll(await usage.thisMonth(account.tenant));
-  assert.equal(bytes, scanned * 10);
+  const { accepted, files: scanned, bytes } = useOfAll(await usage.thisMonth(account.tenant));
+  assert.deepEqual([accepted, bytes], [scanned * 2, scanned * 10]);
   return scanned;
 }
 
@@ -30,21 +30,21 @@ export function usageContract({ name, make, toldClock }: Platform): void {
     test("counts each tenant and each key by itself", async () => {
       await using stores = await make();
       const used = [
-        { tenant: "shop", key: "web", files: 2, bytes: 20 },
-        { tenant: "shop", key: "web-2", files: 3, bytes: 5_000_000_000 },
-        { tenant: "shop-web", key: "2", files: 4, bytes: 0 },
-        { tenant: "shop", key: "", files: 5, bytes: 5 },
+        { tenant: "shop", key: "web", accepted: 1, files: 2, bytes: 20 },
+        { tenant: "shop", key: "web-2", accepted: 0, files: 3, bytes: 5_000_000_000 },
+        { tenant: "shop-web", key: "2", accepted: 7, files: 4, bytes: 0 },
+        { tenant: "shop", key: "", accepted: 0, files: 5, bytes: 5 },
       ];
       await stores.usage.add(used);
       await stores.usage.add(used.slice(0, 1));
       const keysOf = async (tenant: string): Promise<object> =>
         Object.fromEntries(await stores.usage.thisMonth(tenant));
       assert.deepEqual(await keysOf("shop"), {
-        web: { files: 4, bytes: 40 },
-        "web-2": { files: 3, bytes: 5_000_000_000 },
-        "": { files: 5, bytes: 5 },
+        web: { accepted: 2, files: 4, bytes: 40 },
+        "web-2": { accepted: 0, files: 3, bytes: 5_000_000_000 },
+        "": { accepted: 0, files: 5, bytes: 5 },
       });
-      assert.deepEqual(await keysOf("shop-web"), { 2: { files: 4, bytes: 0 } });
+      assert.deepEqual(await keysOf("shop-web"), { 2: { accepted: 7, files: 4, bytes: 0 } });
       assert.deepEqual(await keysOf(DEFAULT_TENANT), {});
     });
 

@@ -61,7 +61,7 @@ test("with the rights of docs/postgresql-rights.md one role migrates, and anothe
   await store.outbox.sweep();
   await store.outbox.counts();
   await store.queue.counts();
-  await store.usage.add([{ tenant: "shop", key: "web", files: 1, bytes: 1 }]);
+  await store.usage.add([{ tenant: "shop", key: "web", accepted: 1, files: 1, bytes: 1 }]);
   await store.browser.list({ limit: 10 });
   await postgresBookmarks(store).of("b", {}).write({ key: "k", startedAt: 1 });
   await postgresKeyCare(store, "stack").rotate(2048);

@@ -106,6 +106,9 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
       return { ...(await counting) };
     },
 
+    // SQS counts all of its messages, and the table has no index by share.
+    unfinished: async () => undefined,
+
     close: buffer.close,
   };
 }

@@ -2,6 +2,7 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import type { AccessStore } from "../../access/access-store.ts";
 import type { AuditLog } from "../../access/audit-log.ts";
+import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import { messageId } from "../../deliver/event-bus.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
@@ -28,6 +29,7 @@ import { messageQueue } from "./message-queue.ts";
 import type { RawChecks } from "./raw-messages.ts";
 import { tableResults } from "./results.ts";
 import { sealingKey } from "./secrets.ts";
+import { tableCounts } from "./shared-counts.ts";
 import { secretKeys } from "./signing-keys.ts";
 import { table } from "./table.ts";
 import { tableUsage } from "./usage.ts";
@@ -97,6 +99,7 @@ export interface JobStore {
   usage: UsageMeter;
   access: AccessStore;
   audit: AuditLog;
+  sharedCounts: SharedCounts;
   /** Ends all waiting and drops the connections. What is under way should be over. */
   close(): Promise<void>;
 }
@@ -156,6 +159,7 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     usage: tableUsage(items, now),
     access: tableAccess(items),
     audit: tableAudit(items, now),
+    sharedCounts: tableCounts(items, now),
     async close() {
       parts.alarm.stop();
       await queue.close();

@@ -71,6 +71,7 @@ export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<U
     },
 
     counts: queueCounts({ database, now }),
+    unfinished: (share, upTo) => database.run("unfinished", { share, upTo }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { AccessStore } from "../../access/access-store.ts";
 import type { AuditLog } from "../../access/audit-log.ts";
+import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
@@ -15,6 +16,7 @@ import { sqliteBrowser } from "./job-browser.ts";
 import { sqliteQueue } from "./job-queue.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
+import { sqliteCounts } from "./shared-counts.ts";
 import { type Connection, jobDatabase, threadConnection } from "./sqlite/job-database.ts";
 import { sqliteUpkeep } from "./upkeep.ts";
 import { sqliteUsage } from "./usage.ts";
@@ -30,6 +32,7 @@ export interface JobStore {
   usage: UsageMeter;
   access: AccessStore;
   audit: AuditLog;
+  sharedCounts: SharedCounts;
   /** Writes a page that is there already. Throws `DatabaseUnavailable`. */
   tryToWrite(): Promise<void>;
   /** Finishes what was asked before, and ends all waiting. */
@@ -76,6 +79,7 @@ export function jobStore(
     usage: sqliteUsage(store),
     access: sqliteAccess(store),
     audit: sqliteAudit(store),
+    sharedCounts: sqliteCounts(store),
     outbox: sqliteOutbox({ ...store, alarm: posted }, outboxLimits),
     tryToWrite: () => store.database.run("writeAgain", { now: now() }),
     async close() {

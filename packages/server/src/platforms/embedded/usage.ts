@@ -6,7 +6,7 @@ export function sqliteUsage({ database, now }: Omit<StoreParts, "alarm">): Usage
     add: (used) => database.run("addUse", { month: monthOf(now()), used }),
     async thisMonth(tenant) {
       const rows = await database.run("useIn", { month: monthOf(now()), tenant });
-      return new Map(rows.map(({ key, files, bytes }) => [key, { files, bytes }]));
+      return new Map(rows.map(({ key, ...use }) => [key, use]));
     },
   };
 }

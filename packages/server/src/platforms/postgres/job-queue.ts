@@ -231,6 +231,14 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
     },
 
     counts: (): Promise<QueueCounts> => countJobs(connections.query, schema),
+
+    async unfinished(share, upTo) {
+      const [found] = await connections.query<{ jobs: number }>(
+        `SELECT count(*) AS jobs FROM (SELECT FROM ${schema}.jobs WHERE share = $1 LIMIT $2) AS few`,
+        [digestOf(share), upTo],
+      );
+      return found?.jobs;
+    },
   };
 }
 

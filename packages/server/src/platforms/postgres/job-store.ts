@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AccessStore } from "../../access/access-store.ts";
 import type { AuditLog } from "../../access/audit-log.ts";
+import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
@@ -21,6 +22,7 @@ import { postgresBrowser } from "./job-browser.ts";
 import { postgresQueue } from "./job-queue.ts";
 import { postgresOutbox } from "./outbox.ts";
 import { postgresResults } from "./results.ts";
+import { postgresCounts } from "./shared-counts.ts";
 import { postgresUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one schema, which any number of processes on any number of machines share. */
@@ -34,6 +36,7 @@ export interface JobStore extends StoreParts {
   usage: UsageMeter;
   access: AccessStore;
   audit: AuditLog;
+  sharedCounts: SharedCounts;
   /** Writes a row that is there already. Throws `DatabaseUnavailable`. */
   tryToWrite(): Promise<void>;
   /** Finishes what was asked before, and ends all waiting. */
@@ -91,6 +94,7 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     usage: postgresUsage(parts),
     access: postgresAccess(parts),
     audit: postgresAudit(parts),
+    sharedCounts: postgresCounts(parts),
     outbox: postgresOutbox(parts, options.outboxLimits),
     async tryToWrite() {
       refusals.throwRecent();

@@ -34,7 +34,8 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
   const sending = await options.sending(signingKeys);
   const fanOut = startFanOut({ outbox: store.outbox, stackName, ...receivers, sending });
   undo.move();
-  const { queue, results, deadLetters, browser, callbackFailures, usage, access, audit, tryToWrite } = store;
+  const { queue, results, deadLetters, browser, callbackFailures, usage, access, audit, sharedCounts, tryToWrite } =
+    store;
   return {
     queue,
     results,
@@ -44,6 +45,7 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
     usage,
     access,
     audit,
+    sharedCounts,
     tryToWrite,
     bookmarks: postgresBookmarks(store),
     signingKeys,

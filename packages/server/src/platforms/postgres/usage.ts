@@ -13,18 +13,20 @@ export function postgresUsage({ connections, lane, schema }: StoreParts): UsageM
       // processes do not wait for each other.
       await query(
         `WITH mark AS (
-           INSERT INTO ${schema}.commits (id, committed_at) VALUES (md5($5 || ' usage')::uuid, ${schema}.now_ms())
+           INSERT INTO ${schema}.commits (id, committed_at) VALUES (md5($6 || ' usage')::uuid, ${schema}.now_ms())
            ON CONFLICT DO NOTHING RETURNING id
          )
-         INSERT INTO ${schema}.usage_by_key AS usage (month, tenant, key, files, bytes)
-         SELECT ${month}, tenant, key, sum(files), sum(bytes) FROM mark,
-           unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS used (tenant, key, files, bytes)
+         INSERT INTO ${schema}.usage_by_key AS usage (month, tenant, key, accepted, files, bytes)
+         SELECT ${month}, tenant, key, sum(accepted), sum(files), sum(bytes) FROM mark,
+           unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) AS used (tenant, key, accepted, files, bytes)
          GROUP BY tenant, key ORDER BY tenant, key
          ON CONFLICT (month, tenant, key)
-           DO UPDATE SET files = usage.files + excluded.files, bytes = usage.bytes + excluded.bytes`,
+           DO UPDATE SET accepted = usage.accepted + excluded.accepted,
+             files = usage.files + excluded.files, bytes = usage.bytes + excluded.bytes`,
         [
           used.map(({ tenant }) => tenant),
           used.map(({ key }) => key),
+          used.map(({ accepted }) => accepted),
           used.map(({ files }) => files),
           used.map(({ bytes }) => bytes),
           id,
@@ -39,13 +41,13 @@ export function postgresUsage({ connections, lane, schema }: StoreParts): UsageM
     async thisMonth(tenant) {
       // What processes of before tenants count is the default tenant's.
       const rows = await connections.query<Use & { key: string }>(
-        `SELECT key, sum(files)::bigint AS files, sum(bytes)::bigint AS bytes FROM (
-           SELECT key, files, bytes FROM ${schema}.usage_by_key WHERE month = ${month} AND tenant = $1
-           UNION ALL SELECT '', scans, 0 FROM ${schema}.usage WHERE month = ${month} AND $1 = '${DEFAULT_TENANT}'
+        `SELECT key, sum(accepted)::bigint AS accepted, sum(files)::bigint AS files, sum(bytes)::bigint AS bytes FROM (
+           SELECT key, accepted, files, bytes FROM ${schema}.usage_by_key WHERE month = ${month} AND tenant = $1
+           UNION ALL SELECT '', 0, scans, 0 FROM ${schema}.usage WHERE month = ${month} AND $1 = '${DEFAULT_TENANT}'
          ) AS used GROUP BY key`,
         [tenant],
       );
-      return new Map(rows.map(({ key, files, bytes }) => [key, { files, bytes }]));
+      return new Map(rows.map(({ key, ...use }) => [key, use]));
     },
   };
 }

@@ -14,7 +14,7 @@ export function binaryUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FI
   requireIdentityEncoding(request);
   requireLength(request);
   const { contentLength } = request;
-  if ((contentLength ?? 0) > maxBytes) throw tooBig();
+  if ((contentLength ?? 0) > maxBytes) throw tooBig(maxBytes);
   return { kind: "upload", bytes: request.body, ...(contentLength !== undefined && { announcedBytes: contentLength }) };
 }
 
@@ -30,7 +30,7 @@ export function formUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FILE
       "let your HTTP client set the Content-Type of the form",
     );
   }
-  if ((request.contentLength ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooBig();
+  if ((request.contentLength ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooBig(maxBytes);
   return { kind: "upload", bytes: onlyFile(request.body, boundary) };
 }
 
@@ -43,10 +43,13 @@ function requireLength(request: ApiRequest): void {
   });
 }
 
-export function tooBig(): Problem {
+export function tooBig(maxBytes: number): Problem {
   return new Problem(413, findings.tooBig, {
-    message: `the file is larger than ${SYNC_MAX_FILE_BYTES} bytes`,
-    hint: "the synchronous API takes files of at most 200 MB",
+    message: `the file is larger than ${maxBytes} bytes`,
+    hint:
+      maxBytes === SYNC_MAX_FILE_BYTES
+        ? "the synchronous API takes files of at most 200 MB"
+        : "an operator has set this limit for your key or tenant",
     // Also when the last byte has just arrived: whether it had is nothing a client could rely on.
     headers: { Connection: "close" },
   });

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { AUDIT_KEPT_MS } from "../../../access/audit-log.ts";
+import { SILENT_MS } from "../../../access/shared-counts.ts";
 import { FIRST, LAST } from "./job-operations.ts";
 import { operation, type Sweep } from "./transaction.ts";
 
@@ -10,7 +11,7 @@ export interface KeyRow {
   lastUsedAt: number | null;
 }
 
-/** Keys, tenants and the audit log: the operator's words, in clear. */
+/** Keys, tenants, counts for their limits, and the audit log: the operator's words, in clear. */
 export function accessOperations(db: DatabaseSync) {
   const changed = db.prepare("UPDATE access_version SET version = version + 1");
   const version = db.prepare("SELECT version FROM access_version");
@@ -30,6 +31,12 @@ export function accessOperations(db: DatabaseSync) {
   const used = db.prepare(
     `UPDATE access_keys SET last_used_at = max(?, coalesce(last_used_at, ${FIRST})) WHERE id = ?`,
   );
+  const sayCounts = db.prepare(
+    `INSERT INTO shared_counts (process, at, content) VALUES (?, ?, ?)
+     ON CONFLICT (process) DO UPDATE SET at = excluded.at, content = excluded.content`,
+  );
+  const forgetCounts = db.prepare("DELETE FROM shared_counts WHERE at NOT BETWEEN ? AND ?");
+  const otherCounts = db.prepare("SELECT process, content FROM shared_counts WHERE process <> ?");
   const addAudit = db.prepare("INSERT INTO audit (at, content) VALUES (?, ?)");
   const audit = db.prepare(
     "SELECT seq, content FROM audit WHERE seq < $before AND at >= $since AND at < $until ORDER BY seq DESC LIMIT $limit",
@@ -70,6 +77,13 @@ export function accessOperations(db: DatabaseSync) {
       for (const [id, time] of at) used.run(time, id);
     }),
 
+    /** A clock that was set back leaves no row of the future behind. */
+    exchangeCounts: operation("relaxed", ({ process, content, now }: SaidCounts): [string, string][] => {
+      forgetCounts.run(now - SILENT_MS, now + SILENT_MS);
+      sayCounts.run(process, now, content);
+      return otherCounts.all(process).map((row) => [String(row.process), String(row.content)]);
+    }),
+
     addAudit: operation("durable", ({ at, content }: { at: number; content: string }): void => {
       addAudit.run(at, content);
     }),
@@ -79,6 +93,12 @@ export function accessOperations(db: DatabaseSync) {
       return audit.all({ before, since, until, limit }) as unknown as { seq: number; content: string }[];
     }),
   };
+}
+
+interface SaidCounts {
+  process: string;
+  content: string;
+  now: number;
 }
 
 interface AuditRows {

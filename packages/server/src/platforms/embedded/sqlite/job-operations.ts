@@ -132,6 +132,10 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
           AND due_at <= min($now + ${LEASE_SECONDS * 1000}, $until) AND lease_token IS NOT NULL) AS leased,
        coalesce(($now - (SELECT min(due_at) FROM jobs WHERE due_at <= $now)) / 1000.0, 0) AS oldestSeconds`,
   );
+  const unfinished = db.prepare(
+    `SELECT count(*) AS jobs FROM
+       (SELECT 1 FROM jobs WHERE share = ? AND due_at IS NOT NULL LIMIT CAST(? AS INTEGER))`,
+  );
   const countedTo = db.prepare(
     `SELECT due_at AS dueAt FROM jobs WHERE due_at > ? ORDER BY due_at LIMIT 1 OFFSET ${COUNTED_AT_ONCE}`,
   );
@@ -240,6 +244,10 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
       const times = openShares(counts).map(({ dueAt }) => dueAt);
       return times.length > 0 ? Math.min(...times) - now : undefined;
     }),
+
+    unfinished: operation("read", ({ share, upTo }: { share: string; upTo: number }): number =>
+      Number(unfinished.get(digestOf(share), upTo)?.jobs),
+    ),
 
     /** Of those that are due after a time, some at once; `next` is the time to go on from. */
     counts: operation("read", ({ now, after = FIRST }: { now: number; after?: number }): CountedJobs => {

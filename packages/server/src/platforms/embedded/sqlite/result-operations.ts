@@ -124,23 +124,25 @@ interface FailedRow {
   sealed: Uint8Array;
 }
 
-/** Files scanned and their bytes, by month, tenant and key. What was counted before there were tenants stays where it is. */
+/** Files accepted, scanned and their bytes, by month, tenant and key. What was counted before there were tenants stays where it is. */
 export function usageOperations(db: DatabaseSync) {
   const addUse = db.prepare(
-    `INSERT INTO usage_by_key (month, tenant, key, files, bytes) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (month, tenant, key) DO UPDATE SET files = files + excluded.files, bytes = bytes + excluded.bytes`,
+    `INSERT INTO usage_by_key (month, tenant, key, accepted, files, bytes) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (month, tenant, key) DO UPDATE
+       SET accepted = accepted + excluded.accepted, files = files + excluded.files, bytes = bytes + excluded.bytes`,
   );
   const useIn = db.prepare(
-    `SELECT key, sum(files) AS files, sum(bytes) AS bytes FROM (
-       SELECT key, files, bytes FROM usage_by_key WHERE month = $month AND tenant = $tenant
+    `SELECT key, sum(accepted) AS accepted, sum(files) AS files, sum(bytes) AS bytes FROM (
+       SELECT key, accepted, files, bytes FROM usage_by_key WHERE month = $month AND tenant = $tenant
        UNION ALL
-       SELECT '', scans, 0 FROM usage WHERE month = $month AND $tenant = 'default'
+       SELECT '', 0, scans, 0 FROM usage WHERE month = $month AND $tenant = 'default'
      ) GROUP BY key`,
   );
 
   return {
     addUse: operation("relaxed", ({ month, used }: { month: string; used: readonly AccountUse[] }): void => {
-      for (const { tenant, key, files, bytes } of used) addUse.run(month, tenant, key, files, bytes);
+      for (const { tenant, key, accepted, files, bytes } of used)
+        addUse.run(month, tenant, key, accepted, files, bytes);
     }),
 
     useIn: operation("read", (of: { month: string; tenant: string }): (Use & { key: string })[] => {

@@ -101,6 +101,7 @@ const migrations: readonly string[] = [
     month TEXT NOT NULL,
     tenant TEXT NOT NULL,
     key TEXT NOT NULL,
+    accepted INTEGER NOT NULL,
     files INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     PRIMARY KEY (month, tenant, key)
@@ -116,6 +117,8 @@ const migrations: readonly string[] = [
   CREATE TABLE tenants (name TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE access_version (version INTEGER NOT NULL) STRICT;
   INSERT INTO access_version VALUES (0);
+
+  CREATE TABLE shared_counts (process TEXT PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE audit (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT;
   CREATE INDEX audit_age ON audit (at);

@@ -11,6 +11,7 @@ CREATE TABLE usage_by_key (
   month text COLLATE "C" NOT NULL,
   tenant text COLLATE "C" NOT NULL,
   key text COLLATE "C" NOT NULL,
+  accepted bigint NOT NULL,
   files bigint NOT NULL,
   bytes bigint NOT NULL,
   PRIMARY KEY (month, tenant, key)
@@ -27,6 +28,10 @@ CREATE TABLE access_keys (
 CREATE TABLE tenants (name text COLLATE "C" PRIMARY KEY, content text NOT NULL);
 CREATE TABLE access_version (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), version bigint NOT NULL);
 INSERT INTO access_version (version) VALUES (0);
+
+-- What each process counts, in place of what it said before.
+CREATE TABLE shared_counts (process text COLLATE "C" PRIMARY KEY, at bigint NOT NULL, content text NOT NULL)
+  WITH (fillfactor = 50);
 
 -- Only ever added to, and swept.
 CREATE TABLE audit (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at bigint NOT NULL, content text NOT NULL);
