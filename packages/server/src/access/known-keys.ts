@@ -8,6 +8,8 @@ export interface KnownKeys {
   find(secret: string): FoundKey;
   /** One that nobody declared has a weight of 1 and no limits. */
   tenant(name: string): Tenant;
+  /** Of the tenants that have another weight than 1. */
+  weights(): ReadonlyMap<string, number>;
 }
 
 type FoundKey =
@@ -23,6 +25,7 @@ export interface ChangingKeys extends KnownKeys {
 export function knownKeys(now: () => number): ChangingKeys {
   let keys = new Map<string, { key: StoredKey; digest: Buffer }>();
   let tenants = new Map<string, Tenant>();
+  let weights = new Map<string, number>();
 
   function tenant(name: string): Tenant {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
@@ -30,6 +33,7 @@ export function knownKeys(now: () => number): ChangingKeys {
 
   return {
     tenant,
+    weights: () => weights,
 
     find(secret) {
       const read = readSecret(secret);
@@ -46,6 +50,9 @@ export function knownKeys(now: () => number): ChangingKeys {
     change(access) {
       keys = new Map(access.keys.map((key) => [key.id, { key, digest: Buffer.from(key.digest, "hex") }]));
       tenants = new Map(access.tenants.map((each) => [each.name, each]));
+      // One that makes no sense, in a row that was changed by hand, must not stop all others.
+      const weighed = access.tenants.filter(({ weight }) => weight !== 1 && weight > 0 && Number.isFinite(weight));
+      weights = new Map(weighed.map(({ name, weight }) => [name, weight]));
     },
   };
 }

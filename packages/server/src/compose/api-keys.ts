@@ -9,6 +9,8 @@ import { awsServices } from "./platform.ts";
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
+  /** Of the tenants that have another weight than 1, as far as they are followed. */
+  weights(): ReadonlyMap<string, number>;
   /** Accepts the keys that were made in the platform's store as well, and follows their changes. Throws `QueueUnavailable`. */
   follow(access: AccessStore): Promise<Disposable>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
@@ -26,7 +28,8 @@ export interface KeysOptions {
 export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
   const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false, now = Date.now } = options;
   const made = knownKeys(now);
-  const following = (auth: BearerAuth): Pick<Keys, "follow"> => ({
+  const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights"> => ({
+    weights: made.weights,
     follow: (access) =>
       followAccess(access, {
         everyMs: ACCESS_EVERY_MS,
@@ -84,7 +87,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   };
 }
 
-function keysOf(auth: BearerAuth, check: (keys: readonly string[]) => readonly string[]): Omit<Keys, "follow"> {
+function keysOf(
+  auth: BearerAuth,
+  check: (keys: readonly string[]) => readonly string[],
+): Omit<Keys, "follow" | "weights"> {
   return {
     auth,
     async change(apiKeys) {
