@@ -7,6 +7,7 @@ import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
+import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
 import { cacheGauges, metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
@@ -87,7 +88,15 @@ export async function startService(
     const { facts = settingsFacts(settings) } = options;
     await recordStart(platform.audit, { log, at: now(), settings, facts });
   }
-  const jobs = await startJobs({ settings, scanning, log, now, sleep: options.sleep, keysMs: timings.keysMs });
+  const jobs = await startJobs({
+    settings,
+    scanning,
+    weights: keys.weights,
+    log,
+    now,
+    sleep: options.sleep,
+    keysMs: timings.keysMs,
+  });
   undo.defer(() => jobs.stop(0));
   if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
@@ -104,7 +113,7 @@ export async function startService(
   const routes = routesOf(settings, {
     ...scanning,
     submit: jobs.submit,
-    scanNow: scanNowOf(settings, scanning, options),
+    scanNow: scanNowOf(settings, scanning, { ...options, weightOf: (tenant) => keys.weights().get(tenant) ?? 1 }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
@@ -165,7 +174,8 @@ function ownUrl(settings: Settings, port: number): string {
 }
 
 /** The synchronous API's scans. What comes slowly is held until it is here. */
-function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: ServiceOptions): ScanNow {
+function scanNowOf(settings: Settings, scanning: Scanning, options: ServiceOptions & { weightOf: WeightOf }): ScanNow {
+  const { timings, timer, weightOf } = options;
   const { concurrency: slots, stages, objectSteps: objects, trials } = scanning;
   return scanNow({
     timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
@@ -175,6 +185,7 @@ function scanNowOf(settings: Settings, scanning: Scanning, { timings, timer }: S
       slots,
       longestLine: longestLine(settings, slots),
       hold: trials.hold,
+      weightOf,
       stages,
       objects,
     }),

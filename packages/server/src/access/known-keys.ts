@@ -8,6 +8,8 @@ export interface KnownKeys {
   find(secret: string): FoundKey;
   /** One that nobody declared has a weight of 1 and no limits. */
   tenant(name: string): Tenant;
+  /** Of the tenants that have another weight than 1. */
+  weights(): ReadonlyMap<string, number>;
 }
 
 type FoundKey =
@@ -26,6 +28,7 @@ export function knownKeys(now: () => number): ChangingKeys {
   let keys = new Map<string, { key: StoredKey; digest: Buffer }>();
   let tenants = new Map<string, Tenant>();
   let used = new Map<string, number>();
+  let weights = new Map<string, number>();
 
   function tenant(name: string): Tenant {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
@@ -33,6 +36,7 @@ export function knownKeys(now: () => number): ChangingKeys {
 
   return {
     tenant,
+    weights: () => weights,
 
     find(secret) {
       const read = readSecret(secret);
@@ -56,6 +60,9 @@ export function knownKeys(now: () => number): ChangingKeys {
     change(access) {
       keys = new Map(access.keys.map((key) => [key.id, { key, digest: Buffer.from(key.digest, "hex") }]));
       tenants = new Map(access.tenants.map((each) => [each.name, each]));
+      // One that makes no sense, in a row that was changed by hand, must not stop all others.
+      const weighed = access.tenants.filter(({ weight }) => weight !== 1 && weight > 0 && Number.isFinite(weight));
+      weights = new Map(weighed.map(({ name, weight }) => [name, weight]));
     },
   };
 }

@@ -13,6 +13,8 @@ const NOTHING: Access = { keys: [], tenants: [] };
 
 export interface Keys extends Disposable {
   auth: BearerAuth;
+  /** Of the tenants that have another weight than 1, as far as they are followed. */
+  weights(): ReadonlyMap<string, number>;
   /**
    * Accepts the keys that were made in the platform's store and declared in LAZARET_TENANTS_FILE as well, and follows their changes.
    * `first` of several processes of a service. Throws `QueueUnavailable`, and `CannotStart` for mistakes in the file.
@@ -33,7 +35,8 @@ export interface KeysOptions {
 export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
   const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false, now = Date.now } = options;
   const made = knownKeys(now);
-  const following = (auth: BearerAuth): Pick<Keys, "follow"> => ({
+  const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights"> => ({
+    weights: made.weights,
     async follow({ access, audit }, first = true) {
       let stored = NOTHING;
       let declared = NOTHING;
@@ -106,7 +109,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   };
 }
 
-function keysOf(auth: BearerAuth, check: (keys: readonly string[]) => readonly string[]): Omit<Keys, "follow"> {
+function keysOf(
+  auth: BearerAuth,
+  check: (keys: readonly string[]) => readonly string[],
+): Omit<Keys, "follow" | "weights"> {
   return {
     auth,
     async change(apiKeys) {

@@ -16,6 +16,8 @@ import type { Scanning } from "./scanning.ts";
 export interface JobsOptions {
   settings: Settings;
   scanning: Scanning;
+  /** Of the tenants that have another weight than 1. */
+  weights(): ReadonlyMap<string, number>;
   log: Log;
   now: () => number;
   sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
@@ -32,7 +34,7 @@ export interface Jobs {
 
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
-  const { settings, scanning, log, now } = options;
+  const { settings, scanning, weights, log, now } = options;
   const { platform, callbackGuard: guard, announcer } = scanning;
   const installation = installationOf(settings);
   const signing = settings.signCallbackInvocations
@@ -65,7 +67,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const work =
     settings.role === "api"
       ? undefined
-      : workJobs({ queue: platform.queue, stages, engineReady, jobsAtOnce, spareJobs, log });
+      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log });
 
   return {
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),

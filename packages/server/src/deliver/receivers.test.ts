@@ -111,6 +111,28 @@ describe("the places of a receiver", () => {
     await later;
   });
 
+  it("of one share leaves room for others who call the same receiver, and their POST is next", async () => {
+    const places = two({ posts: 1, longestLine: 3 });
+    const place = await places.visit("gateway", "many").enter(never);
+    const order: string[] = [];
+    const enter = (share: string): void =>
+      void places
+        .visit("gateway", share)
+        .enter(never)
+        .then((entered) => {
+          order.push(share);
+          entered.leave();
+        });
+    for (let count = 0; count < 3; count += 1) enter("many");
+    assert.throws(() => places.visit("gateway", "many"), Busy);
+    enter("single");
+    assert.throws(() => places.visit("gateway", "third"), Busy);
+    place.leave();
+    await new Promise(setImmediate);
+    assert.deepEqual(order.toSorted(), ["many", "many", "many", "single"]);
+    assert.ok(order.indexOf("single") <= 1, `${order}`);
+  });
+
   it("of all receivers in trouble together are half of those of a share, and other shares have their own", async () => {
     const places = two({ posts: 8, longestLine: 32 });
     const origins = Array.from({ length: 70 }, (_, index) => `receiver ${index}`);

@@ -6,7 +6,8 @@ import { Busy } from "../model/faults.ts";
  * Who may POST to which receiver (an origin) at once. Receivers know nothing of each other, and those that answer nothing
  * of those that do not:
  *
- *   healthy     `posts` under way, and `longestLine` invocations more, first come first served
+ *   healthy     `posts` under way, and `longestLine` invocations more of one share, a quarter more of all; the share that has fewest
+ *               POSTs under way is next
  *   in trouble  after 3 POSTs in a row that failed or had no answer for a while: few invocations at once and no line, and all
  *               such receivers together hold a bounded part of what one share may have under way
  *
@@ -53,6 +54,14 @@ interface Receiver {
   failuresInARow: number;
 }
 
+interface OneVisit {
+  share: string;
+  /** No POST was made in it yet. */
+  first: boolean;
+}
+
+/** Besides what one share may have of a receiver: for others who call the same one, such as a gateway of all. */
+const SPARE = 1 / 4;
 const HANGS_AFTER_MS = 5_000;
 const TROUBLE_FROM = 3;
 const VISITS_IN_TROUBLE = 4;
@@ -78,7 +87,10 @@ export function receivers(options: ReceiversOptions): Receivers {
 
   function mayVisit(receiver: Receiver, share: string): boolean {
     const visits = countOf(receiver);
-    if (!inTrouble(receiver)) return visits < posts + longestLine;
+    if (!inTrouble(receiver)) {
+      const most = posts + longestLine;
+      return visits < most + Math.ceil(most * SPARE) && (receiver.visits.get(share) ?? 0) < most;
+    }
     const troubled = [...known.values()].filter(inTrouble).map((each) => each.visits.get(share) ?? 0);
     return visits < VISITS_IN_TROUBLE && sum(troubled) < VISITS_IN_TROUBLE_PER_SHARE;
   }
@@ -132,16 +144,16 @@ export function receivers(options: ReceiversOptions): Receivers {
     };
   }
 
-  async function enter(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<PostPlace> {
+  async function enter(receiver: Receiver, visit: OneVisit, signal: AbortSignal): Promise<PostPlace> {
     signal.throwIfAborted();
-    return postPlace(receiver, receiver.posts.tryEnter() ?? (await waitInLine(receiver, first, signal)));
+    return postPlace(receiver, receiver.posts.tryEnter(visit.share) ?? (await waitInLine(receiver, visit, signal)));
   }
 
-  async function waitInLine(receiver: Receiver, first: boolean, signal: AbortSignal): Promise<Leave> {
-    if (!first) return receiver.posts.enter(signal);
+  async function waitInLine(receiver: Receiver, { share, first }: OneVisit, signal: AbortSignal): Promise<Leave> {
+    if (!first) return receiver.posts.enter(signal, share);
     receiver.sendAway ??= new AbortController();
     using either = firstOf([signal, receiver.sendAway.signal]);
-    return await receiver.posts.enter(either.signal);
+    return await receiver.posts.enter(either.signal, share);
   }
 
   return {
@@ -152,7 +164,7 @@ export function receivers(options: ReceiversOptions): Receivers {
       let first = true;
       return {
         enter(signal) {
-          const entering = enter(receiver, first, signal);
+          const entering = enter(receiver, { share, first }, signal);
           first = false;
           return entering;
         },

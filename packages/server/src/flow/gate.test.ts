@@ -135,3 +135,31 @@ test("work that has begun enters although all slots are taken, and who waits ent
   await waiting;
   assert.deepEqual([one.inside, one.waiting], [1, 0]);
 });
+
+test("a slot goes to the key that holds fewest for its weight, and to keys that hold as many in turn", async () => {
+  const door = gate({ slots: 3, weightOf: (key) => (key === "heavy" ? 2 : 1) });
+  const leaves = ["heavy", "heavy", "light"].map((key) => door.tryEnter(key));
+  const entered: string[] = [];
+  const waitAs = (key: string): void => void door.enter(never, key).then(() => entered.push(key));
+  for (const key of ["light", "light", "heavy", "new"]) waitAs(key);
+  for (const leave of leaves) {
+    leave?.();
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(entered, ["new", "heavy", "light"]);
+
+  const single = gate({ slots: 1 });
+  const order: string[] = [];
+  let leave = single.tryEnter("other");
+  for (const key of ["many", "many", "many", "few"]) {
+    void single.enter(never, key).then((next) => {
+      order.push(key);
+      leave = next;
+    });
+  }
+  for (let count = 0; count < 4; count += 1) {
+    leave?.();
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(order, ["many", "few", "many", "many"]);
+});

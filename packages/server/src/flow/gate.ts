@@ -1,8 +1,10 @@
 import { Busy } from "../model/faults.ts";
+import { turns } from "./turns.ts";
 
 /**
  * A bounded number of slots, of which one key may hold a part only; further callers wait in a bounded line. A slot that
- * becomes free goes to the first in line of the key that holds fewest, so that one key's crowd does not hold up another.
+ * becomes free goes to the first in line of the key that holds fewest for its weight, and of several such to the one that was let in
+ * least, so that one key's crowd does not hold up another.
  * Nobody waits behind a key that holds all it may. Whoever entered must leave, however the work ended; leaving twice frees
  * one slot only.
  */
@@ -30,14 +32,21 @@ export interface GateOptions {
   /** As many as there are by default. */
   perKey?: number;
   longestLine?: number;
+  /** 1 for all by default. */
+  weightOf?: WeightOf;
 }
+
+/** What a key counts for beside others. */
+export type WeightOf = (key: string) => number;
 
 interface Waiter {
   key: string;
   admit(): void;
 }
 
-export function gate({ slots, perKey = slots, longestLine = Number.POSITIVE_INFINITY }: GateOptions): Gate {
+export function gate(options: GateOptions): Gate {
+  const { slots, perKey = slots, longestLine = Number.POSITIVE_INFINITY, weightOf = () => 1 } = options;
+  const given = turns();
   let inside = 0;
   const held = new Map<string, number>();
   const line = new Set<Waiter>();
@@ -54,9 +63,15 @@ export function gate({ slots, perKey = slots, longestLine = Number.POSITIVE_INFI
 
   function nextInLine(): Waiter | undefined {
     let next: Waiter | undefined;
+    let least = Number.POSITIVE_INFINITY;
     for (const waiter of line) {
-      if (hasRoom(waiter.key) && (!next || heldBy(waiter.key) < heldBy(next.key))) next = waiter;
+      if (waiter.key === next?.key || !hasRoom(waiter.key)) continue;
+      const held = heldBy(waiter.key) / weightOf(waiter.key);
+      if (next && (held > least || (held === least && given.of(waiter.key) >= given.of(next.key)))) continue;
+      next = waiter;
+      least = held;
     }
+    if (next) given.served(new Map([[next.key, 1]]), weightOf);
     return next;
   }
 

@@ -61,3 +61,16 @@ function timedOut(): Error {
   const error = new Error("The operation was aborted due to timeout");
   return Object.assign(error, { name: "TimeoutError", code: "ETIMEDOUT" });
 }
+
+/** Resolves to whether it lasted all that time. */
+export function pause(ms: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve(!signal.aborted);
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

@@ -5,7 +5,7 @@ import { type AdmissionOptions, admission } from "../scan/admission.ts";
 import { finishScanNow, type ObjectSteps } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
 
-export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" | "longestLine" | "hold"> {
+export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" | "longestLine" | "hold" | "weightOf"> {
   stages: Stages;
   objects: ObjectSteps;
 }

@@ -19,6 +19,8 @@ import { type JobStages, runJob } from "./run-job.ts";
 export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs"> {
   queue: JobQueue;
   stages: JobStages;
+  /** Of the tenants that have another weight than 1. */
+  weights?: () => ReadonlyMap<string, number>;
   /** Never throws. */
   engineReady(): Promise<boolean>;
   log: Log;
@@ -29,7 +31,7 @@ export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs
  * is no room is put back as far as it got, and no try is counted.
  */
 export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
-  const { queue, stages, engineReady, jobsAtOnce, spareJobs, log } = options;
+  const { queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log } = options;
   const closing = new AbortController();
   let engineDown = false;
 
@@ -52,6 +54,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     slowPerShare: SLOW_PER_SHARE,
     suspectsAtOnce: SUSPECTS_AT_ONCE,
     suspectsPerShare: SUSPECTS_PER_SHARE,
+    ...(weights && { weights }),
     mayTake: () => !engineDown,
     log,
     async run(run, signal) {

@@ -27,9 +27,10 @@ export interface JobQueue {
   add(job: Job): Promise<void>;
 
   /**
-   * Leases of jobs that are due, at most `limit`; waits for none. The share that holds least comes first, and inside a
-   * share those due longest; the jobs of a share that holds all it may are passed over. A platform that cannot choose hands
-   * out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled is
+   * Leases of jobs that are due, at most `limit`; waits for none. The share that holds least for its weight comes first, of
+   * several such the one that this process has given least for its weight, then the one whose first job is due longest; inside
+   * a share those due longest. The jobs of a share that holds all it may are passed over. A platform that cannot choose
+   * hands out what comes. Each counts as an attempt. A job that was taken `MAX_ATTEMPTS` times without being settled is
    * buried with the reason `POISON` instead of being leased again. Throws `QueueUnavailable`.
    */
   take(limit: number, shares?: HeldShares): Promise<Lease[]>;
@@ -55,6 +56,24 @@ export interface JobQueue {
 export interface HeldShares {
   readonly held: ReadonlyMap<string, number>;
   readonly perShare: number;
+  /** Of the shares that have another weight than 1. */
+  readonly weights?: ReadonlyMap<string, number>;
+}
+
+/** The jobs of one share, among those of others. */
+export interface ShareLine {
+  held: number;
+  weight: number;
+  /** What it was given by now: see `Turns`. */
+  turn: number;
+  /** When its first job is due, or was when the take began. */
+  dueAt: number;
+}
+
+/** Which of two shares comes first. */
+export function isBefore(one: ShareLine, other: ShareLine): boolean {
+  const order = one.held / one.weight - other.held / other.weight || one.turn - other.turn || one.dueAt - other.dueAt;
+  return order < 0;
 }
 
 /** All of it throws `QueueUnavailable` when the queue cannot be asked: then the lease is neither kept nor lost. */

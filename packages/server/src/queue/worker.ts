@@ -1,6 +1,6 @@
 import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
-import { firstOf } from "../flow/time-limit.ts";
+import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy, QueueUnavailable } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
@@ -86,6 +86,8 @@ export interface WorkerOptions {
   /** Suspects that fetch or scan, on top. */
   suspectsAtOnce?: number;
   suspectsPerShare?: number;
+  /** Of the shares that have another weight than 1, as they are now. */
+  weights?: () => ReadonlyMap<string, number>;
   /** False while taking jobs would be in vain, such as with the engine down. */
   mayTake?: () => boolean;
   log: Log;
@@ -120,11 +122,19 @@ export function startWorker(options: WorkerOptions): Worker {
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
   const { suspectsAtOnce = 1, suspectsPerShare = suspectsAtOnce } = options;
   const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
-  const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
+  const { weights = () => new Map<string, number>() } = options;
+  const weightOf = (share: string): number => weights().get(share) ?? 1;
+  const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce, weightOf });
   const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
-  const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare });
+  const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare, weightOf });
   const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
-  const shares: HeldShares = { held: toScan.held, perShare: jobsAtOnce };
+  const shares: HeldShares = {
+    held: toScan.held,
+    perShare: jobsAtOnce,
+    get weights() {
+      return weights();
+    },
+  };
   const stopTaking = new AbortController();
   const stopScanning = new AbortController();
   const stopRunning = new AbortController();
@@ -334,17 +344,4 @@ function words(settlement: Settlement): { settlement: string; after_seconds?: nu
   if (settlement.kind === "again") return { settlement: "again", after_seconds: settlement.afterSeconds };
   if (settlement.kind === "buried") return { settlement: "buried", reason: settlement.reason };
   return { settlement: "done" };
-}
-
-/** Resolves to whether it lasted all that time. */
-function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve(!signal.aborted);
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end, { once: true });
-  });
 }

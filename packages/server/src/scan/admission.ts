@@ -1,4 +1,4 @@
-import { gate } from "../flow/gate.ts";
+import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
@@ -11,8 +11,8 @@ import { Busy, TooSlow } from "../model/faults.ts";
  *
  * There are so many places, and fewer slots. A slot is for scanning: it is taken for bytes that are here, in memory or on
  * disk, or that come as fast as an engine takes them. A sender that trickles keeps its place and no slot; one that was fast
- * and stops loses its slot when somebody waits for one. When all places are taken, the key that has most of them gives up its
- * newest for a key that has fewer.
+ * and stops loses its slot when somebody waits for one. When all places are taken, the key that has most of them for its weight gives
+ * up its newest for a key that has fewer.
  */
 export interface Admission {
   /** Takes a place; `stop` is called with the reason when it is lost. Throws `Busy` when there is none. */
@@ -44,6 +44,8 @@ export interface AdmissionOptions {
   longestLine: number;
   /** Takes in bytes to their end. What they throw comes through. */
   hold(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<HeldBytes>;
+  /** 1 for all by default. */
+  weightOf?: WeightOf;
   now?: () => number;
   /** How often it is checked whether bytes in a slot still flow. */
   checkEveryMs?: number;
@@ -65,15 +67,18 @@ interface Joined {
 
 export function admission(options: AdmissionOptions): Admission {
   const { slots, longestLine, hold, now = () => performance.now(), checkEveryMs = CHECK_EVERY_MS } = options;
-  const door = gate({ slots });
+  const { weightOf = () => 1 } = options;
+  const door = gate({ slots, weightOf });
   const places = new Set<Joined>();
 
   /** Makes room for a key that has less than its share. */
   function makeRoomFor(key: string): void {
     const byKey = Map.groupBy(places, (place) => place.key);
-    const own = byKey.get(key)?.length ?? 0;
-    const [most = []] = [...byKey.values()].sort((one, other) => other.length - one.length);
-    const newest = most.length > own + 1 ? most.findLast((place) => !place.inSlot) : undefined;
+    const own = ((byKey.get(key)?.length ?? 0) + 1) / weightOf(key);
+    const [most] = [...byKey]
+      .map(([each, places]) => ({ places, forWeight: places.length / weightOf(each) }))
+      .sort((one, other) => other.forWeight - one.forWeight);
+    const newest = most && most.forWeight > own ? most.places.findLast((place) => !place.inSlot) : undefined;
     const busy = new Busy(`all ${slots} slots are taken and ${places.size - slots} requests wait already`);
     if (!newest) throw busy;
     places.delete(newest);

@@ -11,6 +11,7 @@ import { done } from "../../src/model/settlement.ts";
 import { JobTooLarge } from "../../src/platforms/aws/job-message.ts";
 import { MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
 import { startAws } from "../support/aws/aws-stores.ts";
+import { faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { added, takeOne } from "./job-queue.ts";
 import { cleanReport, failedReport, sampleJob } from "./sample-job.ts";
@@ -290,4 +291,26 @@ test("waiting brings the job along, and the next to take gets it", async () => {
   const job = await added(other);
   await waiting;
   assert.deepEqual((await takeOne(stores)).job, job);
+});
+
+test("messages of one tenant are one group to SQS, which does not show whose, however often they are sent anew", async () => {
+  await using sqs = await faultyProxy(servers.sqs.endpoint);
+  const groups: unknown[] = [];
+  sqs.fault = (operation, body) => {
+    if (operation === "SendMessageBatch") groups.push(JSON.parse(body).Entries[0].MessageGroupId);
+    return undefined;
+  };
+  await using stores = await servers.stores({ endpoints: { sqs: sqs.endpoint, dynamodb: servers.dynamodb.endpoint } });
+  await added(stores, { tenant: "shop" });
+  const first = await takeOne(stores);
+  await first.settle({ kind: "again", afterSeconds: 0, job: first.job });
+  const second = await takeOne(stores);
+  await second.settle({ kind: "buried", reason: "test", job: second.job });
+  await stores.deadLetters.redrive("all");
+  await added(stores, { tenant: "lab" });
+  const [shop, putBack, buried, redriven, lab] = groups;
+  assert.match(String(shop), /^[0-9a-f]{24}$/);
+  assert.deepEqual([putBack, buried, redriven], [shop, undefined, shop]);
+  assert.match(String(lab), /^[0-9a-f]{24}$/);
+  assert.notEqual(lab, shop);
 });

@@ -263,6 +263,37 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       assert.deepEqual(await counted(9, []), ["aa", "aa", "aa"]);
     });
 
+    test("takes first for the share that holds least for its weight", async () => {
+      await using stores = await make();
+      for (let count = 0; count < 9; count += 1) {
+        for (const tenant of ["heavy", "light"]) await added(stores, { tenant });
+      }
+      const weights = new Map([["heavy", 2]]);
+      const six = await stores.queue.take(6, { held: new Map(), perShare: 9, weights });
+      assert.deepEqual(tenantsOf(six), { heavy: 4, light: 2 });
+      const more = await stores.queue.take(2, { held: new Map([["heavy", 4]]), perShare: 9, weights });
+      assert.deepEqual(tenantsOf(more), { light: 2 }, "what it holds counts, too");
+    });
+
+    test("takes in turn from more shares than there are places, however old the jobs of some are", async () => {
+      await using stores = await make();
+      for (const tenant of ["one", "two", "three"]) {
+        for (let count = 0; count < 4; count += 1) await added(stores, { tenant });
+      }
+      const takeNext = async (): Promise<string | undefined> => {
+        const [lease] = await stores.queue.take(1, { held: new Map(), perShare: 1, weights: new Map([["one", 2]]) });
+        await lease?.settle(done);
+        return lease?.job.tenant;
+      };
+      await takeNext();
+      await stores.advance(5);
+      await added(stores, { tenant: "new" });
+      const next = [await takeNext(), await takeNext(), await takeNext()];
+      assert.ok(next.includes("new"), `it was the turn of ${next}`);
+      const rest = [...next, await takeNext(), await takeNext(), await takeNext()];
+      assert.ok(rest.filter((tenant) => tenant === "one").length >= 2, `a heavy one has more turns: ${rest}`);
+    });
+
     test("does not wait for jobs of a share that is full, and for others only until they are due", async () => {
       await using stores = await make();
       const full = { held: new Map([["aa".repeat(32), 3]]), perShare: 3 };
@@ -330,6 +361,12 @@ export async function takeOne(stores: Stores): Promise<Lease> {
 
 async function counted(stores: Stores): Promise<{ ready: number; delayed: number; leased: number; buried: number }> {
   const { oldestSeconds: _, ...counts } = await stores.queue.counts();
+  return counts;
+}
+
+function tenantsOf(leases: readonly Lease[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { job } of leases) counts[job.tenant] = (counts[job.tenant] ?? 0) + 1;
   return counts;
 }
 

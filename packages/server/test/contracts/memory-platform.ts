@@ -27,7 +27,7 @@ import { queueModel } from "./queue-model.ts";
 /** What all processes of an installation share. */
 export function memoryStorage(clock: { now: number }) {
   return {
-    model: queueModel(clock),
+    model: queueModel({ clock }),
     results: new Map<string, KeptResult>(),
     scans: new Map<string, Map<string, Use>>(),
     failures: new Map<string, FailedCallback>(),

@@ -14,11 +14,13 @@ export interface QueueModel {
   redrive(ids: readonly string[] | "all"): number;
   purge(ids: readonly string[] | "all"): number;
   advance(ms: number): void;
+  /** Another process takes from now on: it has given nobody anything yet. */
+  restart(): void;
   jobs(): Seen[];
   /** In the order in which they were added. */
   entries(): readonly QueueEntry[];
   stateOf(entry: QueueEntry): JobState;
-  /** Those that may be taken now or later: the share that holds least first, then those due longest. */
+  /** Those that may be taken now or later: the share first that holds least for its weight, then as `take` says. */
   open(shares?: HeldShares): QueueEntry[];
 }
 
@@ -49,9 +51,18 @@ export const dueAt = (entry: QueueEntry): number => entry.since + entry.waitMs;
 
 const ALL: HeldShares = { held: new Map(), perShare: Number.POSITIVE_INFINITY };
 
-/** The clock is the model's own unless it is given one. */
-export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
+export interface ModelOptions {
+  /** The model's own unless it is given one. */
+  clock?: { now: number };
+  /** Which share comes first when nothing else tells them apart. */
+  lastWord?: readonly string[];
+}
+
+export function queueModel({ clock = { now: 0 }, lastWord = [] }: ModelOptions = {}): QueueModel {
   let entries: Entry[] = [];
+  /** What each share was given, for its weight, and what those have at least who come now. */
+  let given = new Map<string, number>();
+  let least = 0;
   let leases = 0;
   let numbers = 0;
 
@@ -81,11 +92,38 @@ export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
     return entry.lease === undefined ? "delayed" : "leased";
   }
 
-  function open({ held, perShare } = ALL): Entry[] {
+  const turnOf = (share: string): number => Math.max(given.get(share) ?? 0, least);
+
+  /** When the first job of each share is due. */
+  function firstDue(): Map<string, number> {
+    const first = new Map<string, number>();
+    for (const entry of entries) {
+      const share = shareOf(entry.job);
+      if (entry.reason === undefined) first.set(share, Math.min(dueAt(entry), first.get(share) ?? dueAt(entry)));
+    }
+    return first;
+  }
+
+  function open({ held, perShare, weights }: HeldShares = ALL, first = firstDue()): Entry[] {
     const heldBy = ({ job }: Entry): number => held.get(shareOf(job)) ?? 0;
+    const places = ({ job }: Entry): number[] => {
+      const share = shareOf(job);
+      const forWeight = (held.get(share) ?? 0) / (weights?.get(share) ?? 1);
+      return [forWeight, turnOf(share), first.get(share) ?? 0, lastWord.indexOf(share)];
+    };
     return entries
       .filter((entry) => entry.reason === undefined && heldBy(entry) < perShare)
-      .sort((a, b) => heldBy(a) - heldBy(b) || dueAt(a) - dueAt(b));
+      .sort((a, b) => compare(places(a), places(b)) || dueAt(a) - dueAt(b));
+  }
+
+  /** All that one take gave, at once. */
+  function give(taken: readonly { job: Job }[], weights: ReadonlyMap<string, number> = new Map()): void {
+    if (taken.length === 0) return;
+    const turns = [...Map.groupBy(taken, ({ job }) => shareOf(job))].map(
+      ([share, { length }]) => [share, turnOf(share), length / (weights.get(share) ?? 1)] as const,
+    );
+    for (const [share, turn, more] of turns) given.set(share, turn + more);
+    least = Math.min(...turns.map(([, turn]) => turn));
   }
 
   return {
@@ -94,12 +132,13 @@ export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
       entries.push({ job, added: next(), ...waiting, reason: undefined, buriedAt: 0, buried: 0 });
     },
 
-    take(limit, { held, perShare } = ALL) {
+    take(limit, { held, perShare, weights = new Map() } = ALL) {
       for (const entry of entries) if (entry.since > clock.now) entry.since = clock.now;
-      const shares = { held: new Map(held), perShare };
+      const shares = { held: new Map(held), perShare, weights };
+      const first = firstDue();
       const taken: { job: Job; attempt: number; lease: number }[] = [];
       while (taken.length < limit) {
-        const entry = open(shares).find((each) => stateOf(each) === "ready");
+        const entry = open(shares, first).find((each) => stateOf(each) === "ready");
         if (!entry) break;
         if (entry.attempts === MAX_ATTEMPTS) {
           bury(entry, POISON);
@@ -112,6 +151,7 @@ export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
         taken.push({ job: entry.job, attempt: entry.attempts, lease: entry.lease });
         shares.held.set(shareOf(entry.job), (shares.held.get(shareOf(entry.job)) ?? 0) + 1);
       }
+      give(taken, weights);
       return taken;
     },
 
@@ -165,9 +205,18 @@ export function queueModel(clock: { now: number } = { now: 0 }): QueueModel {
       clock.now += ms;
     },
 
+    restart() {
+      given = new Map();
+      least = 0;
+    },
+
     jobs: () => entries.map((entry) => ({ id: entry.job.id, state: stateOf(entry), attempts: entry.attempts })),
     entries: () => entries,
     stateOf,
     open,
   };
+}
+
+function compare(one: readonly number[], other: readonly number[]): number {
+  return one.map((number, at) => number - (other[at] ?? 0)).find((order) => order !== 0) ?? 0;
 }

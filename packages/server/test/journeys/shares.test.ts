@@ -9,9 +9,12 @@ import { type FileServer, fileServer } from "../support/file-server.ts";
 import { onFleet } from "../support/fleet.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
+import { tenantKey } from "../support/tenant-key.ts";
 import { until } from "../support/until.ts";
 
-const [greedy, modest] = ["key-of-the-greedy", "key-of-the-modest"];
+const greedy = "key-of-the-greedy";
+const ofTheModest = tenantKey("modest");
+const modest = ofTheModest.secret;
 
 /** Sends some bytes at once and then one at a time, for as long as somebody reads. */
 function dripping(firstBytes: number): RequestListener {
@@ -32,7 +35,11 @@ atTheEnd(() => clamd[Symbol.asyncDispose]());
 atTheEnd(() => files[Symbol.asyncDispose]());
 
 const start = (settings: Partial<Settings> = {}): Promise<TestService> =>
-  testService({ clamd: `unix:${clamd.socketPath}`, apiKeys: [greedy, modest], allowHttpCallbacks: true, ...settings });
+  testService(
+    { clamd: `unix:${clamd.socketPath}`, apiKeys: [greedy], allowHttpCallbacks: true, ...settings },
+    {},
+    { tenantKeys: [ofTheModest] },
+  );
 
 async function submit(service: TestService, key: string, fields: Record<string, string>): Promise<void> {
   const response = await service.call("/api/v1/scan/async/download", {
@@ -49,7 +56,7 @@ async function submitMany(service: TestService, count: number, fields: Record<st
   }
 }
 
-/** A job of the other key, from its submission to its result. */
+/** A job of the other tenant, from its submission to its result. */
 async function polled(service: TestService, traceId: string): Promise<void> {
   await submit(service, modest, { trace_id: traceId });
   const poll = (): Promise<Response> =>
@@ -70,7 +77,7 @@ async function calledBack(service: TestService, to: CallbackTo, traceId: string)
   await until(`${traceId} is called back`, has, { limitMs });
 }
 
-test("downloads that drip hold up nobody: neither another key's job nor another of their own key", async () => {
+test("downloads that drip hold up nobody: neither another tenant's job nor another of their own", async () => {
   await using service = await start();
   await submitMany(service, 12, { download_url: `${files.origin}/drip` });
   await polled(service, "of-another");
@@ -78,10 +85,10 @@ test("downloads that drip hold up nobody: neither another key's job nor another 
   await submitMany(service, 1, { trace_id: "of-the-same" });
   const poll = (): Promise<Response> =>
     service.call("/api/v1/scan/async/result?trace_id=of-the-same", { headers: { Authorization: `Bearer ${greedy}` } });
-  await until("a quick one of the same key has a result", async () => (await poll()).status === 200);
+  await until("a quick one of the same tenant has a result", async () => (await poll()).status === 200);
 });
 
-test("downloads that begin well and then drip hold the places of their own key only", async () => {
+test("downloads that begin well and then drip hold the places of their own tenant only", async () => {
   await using service = await start();
   await submitMany(service, 12, { download_url: `${files.origin}/burst-then-drip` });
   await until("its places are taken", () => files.asked.filter((path) => path === "/burst-then-drip").length >= 4);
@@ -114,11 +121,11 @@ test("receivers that hang hold up their own callbacks only, however many there a
   await until("all are scanned", () => cleanAsked() === askedBefore + 520, { limitMs: 60_000 });
   for (const traceId of ["first", "second", "third"])
     await calledBack(service, { key: modest, receiver: healthy }, traceId);
-  // Until it is seen that the others hang, they have all the places of their own key.
-  await calledBack(service, { key: greedy, receiver: healthy, limitMs: 60_000 }, "of-the-same-key");
+  // Until it is seen that the others hang, they have all the places of their own tenant.
+  await calledBack(service, { key: greedy, receiver: healthy, limitMs: 60_000 }, "of-the-same-tenant");
 });
 
-test("all of it at once leaves another key's jobs and callbacks running", async () => {
+test("all of it at once leaves another tenant's jobs and callbacks running", async () => {
   await using stack = new AsyncDisposableStack();
   const hanging = await Promise.all(Array.from({ length: 13 }, async () => stack.use(await callbackReceiver(silent))));
   const healthy = stack.use(await callbackReceiver(answering(204)));

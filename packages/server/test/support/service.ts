@@ -1,9 +1,11 @@
 import { type RunningService, type ServiceOptions, startService } from "../../src/app.ts";
+import { openPlatform } from "../../src/compose/platform.ts";
 import { log } from "../../src/log.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import type { Settings } from "../../src/settings.ts";
 import { type FollowedClock, fleetPlace, fleetRoles, onFleet } from "./fleet.ts";
 import { temporaryFolder } from "./leftovers.ts";
+import type { TenantKey } from "./tenant-key.ts";
 
 export const testKey = "key-of-the-tests";
 
@@ -23,7 +25,10 @@ export interface TestService extends AsyncDisposable {
   scan(bytes: Uint8Array | string): Promise<Response>;
 }
 
-type Options = Omit<ServiceOptions, "timings">;
+interface Options extends Omit<ServiceOptions, "timings"> {
+  /** Made in the platform's store before it starts. */
+  tenantKeys?: readonly TenantKey[];
+}
 
 /**
  * The real service on a free port of the loopback interface, in this process. Where journeys run on a fleet, it is two APIs and
@@ -42,7 +47,20 @@ export async function testService(
   let clock: FollowedClock | undefined;
   undo.defer(async () => void (await Promise.all(running.map((each) => each.stop(1000)))));
   const start = async (each: Partial<Settings>): Promise<void> => {
-    running.push(await startOne({ ...given, ...each }, lines, { ...options, timings: { lingerMs: 200, ...timings } }));
+    const { tenantKeys = [], ...rest } = options;
+    const open = rest.openPlatform ?? openPlatform;
+    const withKeys: typeof openPlatform = async (...args) => {
+      const platform = await open(...args);
+      for (const { stored } of tenantKeys) await platform.access.addKey(stored);
+      return platform;
+    };
+    running.push(
+      await startOne({ ...given, ...each }, lines, {
+        ...rest,
+        ...(tenantKeys.length > 0 && { openPlatform: withKeys }),
+        timings: { lingerMs: 200, ...timings },
+      }),
+    );
   };
 
   if (onFleet && settings.platform === undefined && !options.openPlatform) {

@@ -79,7 +79,8 @@ export async function claimMessage(
       return undefined;
     }
     // Anew, because each receive of the same message counts as an attempt.
-    await jobs.send({ body: message.body, delaySeconds: Math.min(leftSeconds, MAX_DELAY_SECONDS) });
+    const delaySeconds = Math.min(leftSeconds, MAX_DELAY_SECONDS);
+    await jobs.send({ body: message.body, delaySeconds, group: messages.groupOf(job) });
     await jobs.remove(message.receipt);
     return undefined;
   }

@@ -75,7 +75,10 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     const again = { ...known, ...noFailures };
     const progress = { job: again, changes: messages.sealChanges(key.id, changesTo(job, again, changes)) };
     if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
-    await jobs.send({ body: messages.writeOr(message.body, key.added, again) });
+    await jobs.send({
+      body: messages.writeOr(message.body, key.added, again),
+      group: messages.groupOf(again),
+    });
     return true;
   }
 

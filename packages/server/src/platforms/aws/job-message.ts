@@ -1,5 +1,5 @@
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type Callback, type Job, type JobSource, nobodysAccount, noFailures } from "../../model/job.ts";
+import { type Callback, type Job, type JobSource, nobodysAccount, noFailures, shareOf } from "../../model/job.ts";
 import type { Sealer } from "../shared/sealed.ts";
 import type { JobKey } from "./job-state.ts";
 import { MAX_MESSAGE_BYTES } from "./message-queue.ts";
@@ -21,6 +21,8 @@ export interface JobMessages {
   writeOr(body: string, added: string, job: Job): string;
   /** Undefined when it is no message of ours, or was sealed with another key. */
   read(body: string): { key: JobKey; job: Job } | undefined;
+  /** The same for all jobs of a share, and shows nothing of whose it is. */
+  groupOf(job: Job): string;
   sealChanges(id: string, changes: JobChanges): string;
   /** Throws `QueueUnavailable` for changes that were sealed with another key: nothing must be done without them. */
   openChanges(id: string, sealed: string | undefined): JobChanges | undefined;
@@ -40,6 +42,9 @@ export class JobTooLarge extends QueueUnavailable {
 /** Leaves room for what is written on a message when it is buried. */
 const MAX_MARK_BYTES = 4096;
 export const MAX_BODY_BYTES: number = MAX_MESSAGE_BYTES - MAX_MARK_BYTES;
+
+/** Enough that no two shares are taken for one. */
+const GROUP_BYTES = 12;
 
 export function jobMessages(sealer: Sealer): JobMessages {
   function write(added: string, job: Job): string {
@@ -78,6 +83,8 @@ export function jobMessages(sealer: Sealer): JobMessages {
       // One that an older version sent has no count of what it did not count, and no tenant.
       return { key: { id: job.id, added }, job: { ...noFailures, ...nobodysAccount, ...job } };
     },
+
+    groupOf: (job) => Buffer.from(sealer.digest(`share ${shareOf(job)}`)).toString("hex", 0, GROUP_BYTES),
 
     sealChanges: (id, changes) => Buffer.from(sealer.seal(JSON.stringify(changes), ["changes", id])).toString("base64"),
 

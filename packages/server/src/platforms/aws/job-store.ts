@@ -35,12 +35,13 @@ export async function addJob(job: Job, added: string, parts: StoreParts): Promis
   const { id: jobId, submittedAt } = job;
   const trace = traceOf(job);
   const key = { id: job.id, added };
-  const body = (await parts.messages()).write(added, job);
+  const messages = await parts.messages();
+  const body = messages.write(added, job);
   const expectation = trace && parts.expectations.expect({ ...trace, jobId, submittedAt });
   try {
     const written = await Promise.allSettled([expectation?.written, items.add(key, job, now())]);
     for (const each of written) if (each.status === "rejected") throw each.reason;
-    await jobs.send({ body });
+    await jobs.send({ body, group: messages.groupOf(job) });
   } catch (error) {
     await Promise.allSettled([items.unadd(key), expectation?.undo()]);
     throw error;

@@ -67,7 +67,8 @@ export function sqsLease(
     if (!(await items.putBack(held, { ...progress, dueAt, now: now() }))) return false;
     await succeeds(parts.expectations.prolong(job));
     const delaySeconds = Math.min(Math.ceil(afterSeconds), MAX_DELAY_SECONDS);
-    if (await succeeds(jobs.send({ body: bodyOf(job), delaySeconds }))) await removeMessage();
+    const group = messages.groupOf(job);
+    if (await succeeds(jobs.send({ body: bodyOf(job), delaySeconds, group }))) await removeMessage();
     alarm.ring();
     return true;
   }

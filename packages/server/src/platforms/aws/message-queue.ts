@@ -28,6 +28,8 @@ export interface MessageQueue {
 interface OutgoingMessage {
   body: string;
   delaySeconds?: number;
+  /** Messages of one group are one tenant's to SQS: see docs/decisions/0027-tenants.md. */
+  group?: string;
   /** What was written on it when it was buried. */
   mark?: string;
 }
@@ -72,10 +74,11 @@ export function messageQueue(client: SQSClient, url: string, name: string): Mess
         client.send(
           new SendMessageBatchCommand({
             QueueUrl: url,
-            Entries: entries.map(({ Id, entry: { body, delaySeconds, mark } }) => ({
+            Entries: entries.map(({ Id, entry: { body, delaySeconds, group, mark } }) => ({
               Id,
               MessageBody: body,
               ...(delaySeconds !== undefined && { DelaySeconds: delaySeconds }),
+              ...(group !== undefined && { MessageGroupId: group }),
               ...(mark !== undefined && {
                 MessageAttributes: { [MARK]: { DataType: "String", StringValue: mark } },
               }),

@@ -77,9 +77,9 @@ export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<U
 
 /** On their way to the database's thread. */
 function countsOf(
-  { held, perShare }: HeldShares = { held: new Map(), perShare: Number.MAX_SAFE_INTEGER },
+  { held, perShare, weights = new Map() }: HeldShares = { held: new Map(), perShare: Number.MAX_SAFE_INTEGER },
 ): ShareCounts {
-  return { held: [...held], perShare };
+  return { held: [...held], perShare, weights: [...weights] };
 }
 
 /**

@@ -66,7 +66,11 @@ export function postgresDeadLetters({
 
     async redrive(ids) {
       const count = await inSteps(redrive, ids);
-      if (count > 0) wakeUps.jobs.ring();
+      if (count > 0) {
+        // They may be of a share that has had no jobs for long.
+        times.wroteBack = true;
+        wakeUps.jobs.ring();
+      }
       return count;
     },
 

@@ -1,12 +1,15 @@
+import { turns } from "../../flow/turns.ts";
 import { type Job, shareOf, traceOf } from "../../model/job.ts";
 import type { Settlement } from "../../model/settlement.ts";
 import {
   type HeldShares,
+  isBefore,
   type JobQueue,
   LEASE_SECONDS,
   type Lease,
   MAX_ATTEMPTS,
   type QueueCounts,
+  type ShareLine,
 } from "../../queue/job-queue.ts";
 import { jobOf, storedJob } from "../shared/stored-job.ts";
 import { UNREADABLE } from "./database/browse-sql.ts";
@@ -31,26 +34,25 @@ const REBASE_EVERY_MS = 600_000;
 const SWEEP_EVERY_MS = 10_000;
 /**
  * Rows of jobs that are done stay in the index as long as any transaction is open that began before, such as a backup. While there
- * is work, they are passed only so often; a share that is new waits for that, too.
+ * is work, they are passed only so often; a share that is new waits for that, too. One that had jobs lately is looked for each time,
+ * or each of its jobs would wait so long while others have many.
  */
 const SEE_ALL_EVERY_MS = 200;
+const QUIET_SHARES = 100;
+/** Longer than a transaction takes that adds jobs: what it adds is due when it began. */
+const ADDING_MS = 1000;
 
 /** Enough that no two shares are taken for one. */
 const SHARE_BYTES = 12;
 const DIGESTS_AT_HAND = 256;
 
-/** The jobs of one share. */
-interface ShareLine {
+interface Line extends ShareLine {
   share: string;
-  /** Of them, by the worker that asks. */
-  held: number;
-  /** When the first of them is due. */
-  dueAt: number;
 }
 
 interface Look {
   now: number;
-  lines: ShareLine[];
+  lines: Line[];
 }
 
 export function postgresQueue({ connections, lane, wakeUps, sealer, times, schema }: StoreParts): JobQueue {
@@ -65,11 +67,12 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
   let rebasedAt = 0;
   let sweptAt = Number.NEGATIVE_INFINITY;
   const digests = new Map<string, string>();
+  const given = turns();
   /**
-   * When the first job of each share was due at the last look, or that look if it was not due yet. What lies before that in the
+   * When the first job of each share was due at the last look, or that look if it was not due yet; quiet shares first. What lies before that in the
    * index is done, or was written by a transaction that took long: `SEE_ALL_EVERY_MS` finds it.
    */
-  let begins: ReadonlyMap<string, number> = new Map();
+  let begins = new Map<string, number>();
   let sawAllAt = Number.NEGATIVE_INFINITY;
 
   /** What is in clear must not show whose job it is. */
@@ -84,14 +87,22 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
 
   /** Shares that may be taken from, whether or not a job of theirs is due already. */
   async function openShares(shares: HeldShares | undefined): Promise<Look> {
-    const held = new Map([...(shares?.held ?? [])].map(([share, count]) => [digestOf(share), count]));
+    const byDigest = (counts: ReadonlyMap<string, number> = new Map()): Map<string, number> =>
+      new Map([...counts].map(([share, count]) => [digestOf(share), count]));
+    const held = byDigest(shares?.held);
+    const weights = byDigest(shares?.weights);
     const look = async (statement: string, values?: readonly unknown[]): Promise<Look> => {
       const rows = await connections.query<{ now: number; share: string | null; dueAt: number }>(statement, values);
       const all = rows.flatMap(({ share, dueAt }) =>
-        share === null ? [] : { share, dueAt, held: held.get(share) ?? 0 },
+        share === null
+          ? []
+          : { share, dueAt, held: held.get(share) ?? 0, weight: weights.get(share) ?? 1, turn: given.of(share) },
       );
       const now = rows[0]?.now ?? 0;
-      begins = new Map(all.map(({ share, dueAt }) => [share, Math.min(dueAt, now)]));
+      const found = new Map(all.map(({ share, dueAt }) => [share, Math.min(dueAt, now)]));
+      const quiet = [...begins.keys()].filter((share) => !found.has(share)).slice(-QUIET_SHARES);
+      begins = new Map([...quiet.map((share) => [share, now - ADDING_MS] as const), ...found]);
+      all.sort((one, other) => (one.share < other.share ? -1 : 1));
       return { now, lines: all.filter((line) => line.held < (shares?.perShare ?? Number.POSITIVE_INFINITY)) };
     };
     if (performance.now() - sawAllAt < SEE_ALL_EVERY_MS && !times.wroteBack) {
@@ -161,13 +172,17 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
   /** In rounds, as a share that has fewer than its part leaves the rest to others. */
   async function takeInto(leases: Lease[], limit: number, shares: HeldShares | undefined): Promise<void> {
     const held = new Map(shares?.held);
+    const first = new Map<string, number>();
     for (;;) {
-      const { now, lines } = await openShares(shares && { ...shares, held });
+      const { now, lines } = await openShares({ perShare: Number.POSITIVE_INFINITY, ...shares, held });
       if (await careForTime(now)) continue;
       const left = limit - leases.length;
+      // What is taken in several rounds is shared out as if it were one.
+      for (const { share, dueAt } of lines) if (!first.has(share)) first.set(share, dueAt);
+      const due = lines.filter(({ dueAt }) => dueAt <= now);
       const quotas = divide(
         left,
-        lines.filter(({ dueAt }) => dueAt <= now),
+        due.map((line) => ({ ...line, dueAt: first.get(line.share) ?? line.dueAt })),
         shares?.perShare,
       );
       if (quotas.size === 0) return;
@@ -179,6 +194,17 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
       // There are no more, or somebody else is at them.
       if (found.length + buried === 0 || (quotas.size === 1 && lines.length === 1 && buried === 0)) return;
     }
+  }
+
+  function serve(leases: readonly Lease[], weights: ReadonlyMap<string, number> = new Map()): void {
+    const counts = new Map<string, number>();
+    const weightOf = new Map<string, number>();
+    for (const { job } of leases) {
+      const share = digestOf(shareOf(job));
+      counts.set(share, (counts.get(share) ?? 0) + 1);
+      weightOf.set(share, weights.get(shareOf(job)) ?? 1);
+    }
+    given.served(counts, (share) => weightOf.get(share) ?? 1);
   }
 
   async function settle(holder: Holder, settlement: Settlement): Promise<boolean> {
@@ -206,6 +232,9 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
     async add(job) {
       const { now } = await lane.write(writes.add, { id: job.id, trace: traceOf(job), job: storedJob(job) });
       heardAtWrite(times, now);
+      const share = digestOf(shareOf(job));
+      // A share that is new need not wait until all are looked for.
+      if (!begins.has(share)) begins.set(share, now - ADDING_MS);
       wakeUps.jobs.ring();
     },
 
@@ -218,6 +247,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
         // Those that are leased already are run: left alone, they would look as if their worker had died.
         if (leases.length === 0) throw error;
       }
+      serve(leases, shares?.weights);
       return leases;
     },
 
@@ -243,10 +273,9 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
 }
 
 /**
- * How many to take of each share: one after the other to the share that holds least by then, of several such to the one whose
- * job has been due longest. A share that has fewer leaves its part to the next round.
+ * How many to take of each share: one after the other to the share that comes first by then. A share that has fewer leaves its part to the next round.
  */
-function divide(limit: number, lines: readonly ShareLine[], perShare = Number.POSITIVE_INFINITY): Map<string, number> {
+function divide(limit: number, lines: readonly Line[], perShare = Number.POSITIVE_INFINITY): Map<string, number> {
   const quotas = new Map<string, number>();
   if (lines.length === 1 && lines[0]) {
     const quota = Math.min(limit, perShare - lines[0].held);
@@ -260,8 +289,4 @@ function divide(limit: number, lines: readonly ShareLine[], perShare = Number.PO
     if (next.held >= perShare) open.splice(open.indexOf(next), 1);
   }
   return quotas;
-}
-
-function isBefore(one: ShareLine, other: ShareLine): boolean {
-  return one.held < other.held || (one.held === other.held && one.dueAt < other.dueAt);
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import { LEASE_SECONDS, type QueueCounts } from "../../../queue/job-queue.ts";
+import { turns } from "../../../flow/turns.ts";
+import { isBefore, LEASE_SECONDS, type QueueCounts, type ShareLine } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import type { StoredJob } from "../../shared/stored-job.ts";
 import type { Expected } from "./result-operations.ts";
@@ -24,14 +25,12 @@ interface Held extends Holder {
 export interface ShareCounts {
   held: readonly (readonly [share: string, count: number])[];
   perShare: number;
+  weights: readonly (readonly [share: string, weight: number])[];
 }
 
 /** The jobs of one share that are due. */
-interface DueLine {
+interface DueLine extends ShareLine {
   share: string;
-  held: number;
-  /** Since when the first of them is. */
-  dueAt: number;
   /** Those that were read already. */
   rows: DueRow[];
 }
@@ -39,13 +38,8 @@ interface DueLine {
 interface DueRow extends Omit<StoredJob, "content" | "share"> {
   seq: number;
   id: string;
-  dueAt: number;
   attempts: number;
   sealed: Uint8Array;
-}
-
-function isBefore(one: DueLine, other: DueLine): boolean {
-  return one.held < other.held || (one.held === other.held && one.dueAt < other.dueAt);
 }
 
 interface TakeArgs extends ShareCounts {
@@ -95,7 +89,7 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
   );
   // The cast: a statement whose limit is a bare parameter is compiled anew each time.
   const due = db.prepare(
-    `SELECT seq, id, attempts, submitted_at AS submittedAt, due_at AS dueAt, counts, sealed
+    `SELECT seq, id, attempts, submitted_at AS submittedAt, counts, sealed
      FROM jobs WHERE share = ? AND due_at <= ? ORDER BY due_at, seq LIMIT CAST(? AS INTEGER)`,
   );
   // From one share to the next in the index, without looking at the jobs in between.
@@ -141,6 +135,7 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
   );
 
   const digests = new Map<string, string>();
+  const given = turns();
 
   /** The parameters of what is written by the holder of a lease. */
   function heldBy({ id, token, job }: Held): [Uint8Array, string, string, string] {
@@ -158,14 +153,24 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
   }
 
   /** Shares that may be taken from, whether or not a job of theirs is due already. */
-  function openShares({ held, perShare }: ShareCounts): DueLine[] {
-    const counts = new Map(held.map(([share, count]) => [digestOf(share), count]));
+  function openShares({ held, perShare, weights }: ShareCounts): DueLine[] {
+    const byDigest = (counts: ShareCounts["held"]): Map<string, number> =>
+      new Map(counts.map(([share, count]) => [digestOf(share), count]));
+    const counts = byDigest(held);
+    const weightOf = byDigest(weights);
     return (shares.all() as { share: string; dueAt: number }[])
-      .map((each) => ({ ...each, held: counts.get(each.share) ?? 0, rows: [] }))
+      .map(({ share, dueAt }) => ({
+        share,
+        held: counts.get(share) ?? 0,
+        weight: weightOf.get(share) ?? 1,
+        turn: given.of(share),
+        dueAt,
+        rows: [],
+      }))
       .filter((each) => each.held < perShare);
   }
 
-  /** The next job of the share that holds least; of several such, the one whose job has been due longest. */
+  /** The next job of the share that comes first. */
   function nextRow(lines: DueLine[], now: number, wanted: number): { line: DueLine; row: DueRow } | undefined {
     for (;;) {
       const line = lines.reduce<DueLine | undefined>(
@@ -175,16 +180,13 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
       if (!line) return undefined;
       if (line.rows.length === 0) line.rows = due.all(line.share, now, wanted) as unknown as DueRow[];
       const row = line.rows.shift();
-      if (row) {
-        line.dueAt = line.rows[0]?.dueAt ?? row.dueAt;
-        return { line, row };
-      }
+      if (row) return { line, row };
       lines.splice(lines.indexOf(line), 1);
     }
   }
 
   /** Undefined when it was buried instead. */
-  function leaseRow({ seq, attempts, sealed, dueAt: _, ...row }: DueRow, args: TakeArgs): LeasedJob | undefined {
+  function leaseRow({ seq, attempts, sealed, ...row }: DueRow, args: TakeArgs): LeasedJob | undefined {
     const content = sealer.unseal(sealed, ["job", row.id]);
     if (content === undefined || attempts >= args.maxAttempts) {
       buryDue.run(args.now, content === undefined ? sealer.seal(UNREADABLE, ["reason", row.id]) : null, seq);
@@ -208,6 +210,8 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
       clock.rebase(args.now);
       const taken: LeasedJob[] = [];
       const lines = openShares(args).filter(({ dueAt }) => dueAt <= args.now);
+      const counts = new Map<string, number>();
+      const weights = new Map(lines.map(({ share, weight }) => [share, weight]));
       while (taken.length < args.limit) {
         const next = nextRow(lines, args.now, args.limit - taken.length);
         if (!next) break;
@@ -215,8 +219,10 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
         if (!leased) continue;
         taken.push(leased);
         next.line.held += 1;
+        counts.set(next.line.share, (counts.get(next.line.share) ?? 0) + 1);
         if (next.line.held >= args.perShare) lines.splice(lines.indexOf(next.line), 1);
       }
+      given.served(counts, (share) => weights.get(share) ?? 1);
       return taken;
     }),
 

@@ -21,7 +21,7 @@ export const RESULT_MS: number = RESULT_RETENTION_HOURS * 3600 * 1000;
 export interface ToldTimes {
   /** The newest: a clock that is behind it was set back. */
   latest: number;
-  /** Something was written by a clock that had been set back: it may be due before what we take for the first. */
+  /** Something was written that may be due before what we take for the first: by a clock that had been set back, or redriven. */
   wroteBack: boolean;
 }
 
