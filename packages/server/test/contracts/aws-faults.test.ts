@@ -233,49 +233,6 @@ test("while the table cannot be asked no messages are used up; then all jobs are
   assert.deepEqual(taken.map(({ attempt }) => attempt).toSorted(), [1, 2, 2]);
 });
 
-test("an item that no message stands for goes when the queue is empty, and not before", async () => {
-  await using faulty = await faultyStores();
-  const { stores, sqs, dynamodb } = faulty;
-  const listed = async (): Promise<number> => (await stores.browser.list({ limit: 10 })).entries.length;
-  // As a kill between the two leaves it.
-  sqs.fault = always("SendMessageBatch", broken);
-  dynamodb.fault = always("DeleteItem", broken);
-  await assert.rejects(stores.queue.add(sampleJob()), QueueUnavailable);
-  sqs.fault = () => undefined;
-  dynamodb.fault = () => undefined;
-  const waiting = await added(stores);
-  await stores.advance(16 * 60);
-  await stores.queue.counts();
-  assert.equal(await listed(), 2, "one of them waits");
-  const lease = await takeOne(stores);
-  assert.equal(lease.job.id, waiting.id);
-  await lease.settle(done);
-  await stores.queue.counts();
-  assert.equal(await listed(), 0);
-});
-
-test("an item that is taken away too early comes back with its message, and one with progress stays", async () => {
-  await using stores = await servers.stores();
-  const [fresh, scanned] = [await added(stores), await added(stores)];
-  for (const lease of await stores.queue.take(2)) {
-    if (lease.job.id === fresh.id) await lease.settle({ kind: "again", afterSeconds: 0, job: fresh });
-    else await lease.settle({ kind: "again", afterSeconds: 0, job: { ...scanned, report: cleanReport } });
-  }
-  const untouched = await added(stores);
-  await stores.advance(16 * 60);
-  // Its queue is empty, as SQS says of one that is not when it is behind with its counts.
-  await using other = await servers.stores({ tableName: stores.options.tableName });
-  await other.queue.counts();
-  const shown = (await stores.browser.list({ limit: 10 })).entries.map(({ id }) => id);
-  assert.deepEqual(shown.toSorted(), [fresh.id, scanned.id].toSorted());
-  const jobs = (await stores.queue.take(10)).map(({ job }) => job);
-  assert.deepEqual(jobs.find(({ id }) => id === scanned.id)?.report, cleanReport);
-  assert.deepEqual(
-    jobs.find(({ id }) => id === untouched.id),
-    untouched,
-  );
-});
-
 test("a job whose message could not be deleted does not run again", async () => {
   await using faulty = await faultyStores();
   const { stores, sqs } = faulty;

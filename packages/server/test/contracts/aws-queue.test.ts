@@ -11,6 +11,7 @@ import { done } from "../../src/model/settlement.ts";
 import { JobTooLarge } from "../../src/platforms/aws/job-message.ts";
 import { MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
 import { startAws } from "../support/aws/aws-stores.ts";
+import { faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { added, takeOne } from "./job-queue.ts";
 import { cleanReport, failedReport, sampleJob } from "./sample-job.ts";
@@ -290,4 +291,59 @@ test("waiting brings the job along, and the next to take gets it", async () => {
   const job = await added(other);
   await waiting;
   assert.deepEqual((await takeOne(stores)).job, job);
+});
+
+async function listed({ browser }: Stores): Promise<string[]> {
+  return (await browser.list({ limit: 10 })).entries.map(({ id }) => id).toSorted();
+}
+
+test("an item that no message stands for goes when the queue is empty, and not before", async () => {
+  await using stores = await servers.stores();
+  // Of the same table, and another queue: its item is what a kill between item and message leaves.
+  await using elsewhere = await servers.stores({ tableName: stores.options.tableName });
+  const unsent = await added(elsewhere);
+  const waiting = await added(stores);
+  await stores.advance(16 * 60);
+  const lease = await takeOne(stores);
+  assert.deepEqual(await stores.queue.take(1), []);
+  assert.deepEqual(await listed(stores), [unsent.id, waiting.id].toSorted(), "one of them is under way");
+  await lease.settle(done);
+  await stores.advance(61);
+  await stores.queue.counts();
+  assert.deepEqual(await listed(stores), [unsent.id], "who only counts may not delete");
+  assert.deepEqual(await stores.queue.take(1), []);
+  assert.deepEqual(await listed(stores), []);
+});
+
+test("an item that is taken away too early comes back with its message, and one with progress stays", async () => {
+  await using stores = await servers.stores();
+  const [fresh, scanned] = [await added(stores), await added(stores)];
+  for (const lease of await stores.queue.take(2)) {
+    const job = lease.job.id === fresh.id ? fresh : { ...scanned, report: cleanReport };
+    await lease.settle({ kind: "again", afterSeconds: 0, job });
+  }
+  const untouched = await added(stores);
+  await stores.advance(16 * 60);
+  // Its queue is empty, as SQS says of one that is not, when it is behind with its counts.
+  await using elsewhere = await servers.stores({ tableName: stores.options.tableName });
+  assert.deepEqual(await elsewhere.queue.take(1), []);
+  assert.deepEqual(await listed(stores), [fresh.id, scanned.id].toSorted());
+  const jobs = new Map((await stores.queue.take(10)).map(({ job }) => [job.id, job]));
+  assert.deepEqual(jobs.get(scanned.id)?.report, cleanReport);
+  assert.deepEqual(jobs.get(untouched.id), untouched);
+});
+
+test("a worker takes jobs although what was left behind cannot be looked for", async () => {
+  await using stores = await servers.stores();
+  await using proxy = await faultyProxy(servers.sqs.endpoint);
+  await using worker = await servers.stores({
+    ...stores.options,
+    endpoints: { ...stores.options.endpoints, sqs: proxy.endpoint },
+  });
+  proxy.fault = (operation) =>
+    operation === "GetQueueAttributes" ? { kind: "refused", status: 403, code: "AccessDenied" } : undefined;
+  assert.deepEqual(await worker.queue.take(1), []);
+  assert.ok(proxy.asked.includes("GetQueueAttributes"));
+  const job = await added(stores);
+  assert.equal((await takeOne(worker)).job.id, job.id);
 });

@@ -17,6 +17,7 @@ const ROUNDS = 3;
  * counts; an item that is taken away too early comes back with its message.
  */
 const UNSENT_MS = 15 * 60_000;
+const LOOK_FOR_UNSENT_MS = 60_000;
 /** Asked for only to hear whether the table answers. */
 const NOBODY = { id: "", added: "" };
 
@@ -51,17 +52,21 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
     return taken;
   }
 
-  /** Of an empty queue. Else they would be shown for as long as items are kept, and as the job that waits longest. */
+  /**
+   * Of an empty queue. Else they would be shown for as long as items are kept, and as the job that waits longest. On the side of a take,
+   * because workers take all the time, and others may not delete items; what fails is done another time.
+   */
   async function forgetUnsent(): Promise<void> {
-    if (now() - lookedForUnsentAt < UNSENT_MS) return;
+    if (now() - lookedForUnsentAt < LOOK_FOR_UNSENT_MS) return;
     lookedForUnsentAt = now();
+    const { visible, hidden, delayed } = await jobs.depth();
+    if (visible + hidden + delayed > 0) return;
     const keys = await browser.untaken(now() - UNSENT_MS);
     await Promise.all(keys.map(items.unadd));
   }
 
   async function count(): Promise<QueueCounts> {
     const [waiting, dead] = await Promise.all([jobs.depth(), deadLetters.depth()]);
-    if (waiting.visible + waiting.hidden + waiting.delayed === 0) await forgetUnsent();
     const oldest = waiting.visible > 0 ? await browser.oldestDueAt(now()) : undefined;
     return {
       ready: waiting.visible,
@@ -93,6 +98,7 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
         taken.push(...some);
         if (some.length === messages.length || claimsFail) break;
       }
+      if (taken.length === 0) await forgetUnsent().catch(() => {});
       return taken;
     },
 
