@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { newSecret, readSecret, SECRET, secretDigest } from "./api-key.ts";
+import { newSecret, readSecret, secretDigest } from "./api-key.ts";
 
 test("a secret is recognised by its form and checksum, and found by its id", () => {
   const made = Array.from({ length: 200 }, newSecret);
   for (const { id, secret, digest } of made) {
-    assert.match(secret, SECRET);
+    assert.match(secret, /^lz_[a-z2-7]{8}_[0-9A-Za-z]{38}$/);
     assert.deepEqual(readSecret(secret), { kind: "ours", id });
     assert.equal(secretDigest(secret), digest);
   }

@@ -8,7 +8,7 @@ import { crc32 } from "node:zlib";
  *
  * The id finds the key; the checksum tells a mistyped secret, or a text in somebody's repository, from one of ours.
  */
-export const SECRET: RegExp = /^lz_([a-z2-7]{8})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+const SECRET = /^lz_([a-z2-7]{8})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
 const ID = "abcdefghijklmnopqrstuvwxyz234567";
 const TEXT = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -29,7 +29,7 @@ export interface AuditEntry {
   details?: Readonly<Record<string, string | number | boolean>>;
 }
 
-export interface AuditQuery {
+interface AuditQuery {
   limit: number;
   /** Milliseconds since 1970: from then on, and until before then. */
   since?: number;
@@ -38,7 +38,7 @@ export interface AuditQuery {
   after?: string;
 }
 
-export interface AuditPage {
+interface AuditPage {
   entries: AuditEntry[];
   next: string | undefined;
 }

@@ -124,7 +124,7 @@ export async function followAccess(store: AccessStore, options: FollowOptions): 
 }
 
 /** Whether a pattern with `*` for anything fits all of a text. */
-export function fitsPattern(pattern: string, text: string): boolean {
+function fitsPattern(pattern: string, text: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   if (rest.length === 0) return text === first;
   if (!text.startsWith(first)) return false;
