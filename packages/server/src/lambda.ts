@@ -55,8 +55,8 @@ export async function startAsyncApi(
   undo.defer(() => objects.close());
   const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
-  const keys = undo.use(await startKeys(settings, log));
-  undo.use(await keys.follow(platform, false));
+  const keys = undo.use(await startKeys(settings, log, { now }));
+  const access = undo.use(await keys.follow(platform, false));
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
   const routes = routesOf(settings, {
@@ -74,9 +74,11 @@ export async function startAsyncApi(
   const handle = api({ routes, auth: keys.auth, limiter: limits.limiter });
   const disposing = undo.move();
   return {
+    // Timers stand still with the function: what they do elsewhere is done with a request.
     async handle(request) {
+      await access.fresh();
       const answer = await handle(request);
-      // Timers stand still with the function. Where nobody is limited nothing is written.
+      // Where nobody is limited nothing is written.
       if (limits.limiter.own() !== undefined) await Promise.all([limits.exchange(), usage.write()]);
       return answer;
     },

@@ -16,7 +16,9 @@ type FoundKey =
   | { kind: "accepted"; key: StoredKey; tenant: Tenant }
   | { kind: "ended"; key: StoredKey }
   | { kind: "mistyped" }
-  | { kind: "unknown" };
+  | { kind: "unknown" }
+  /** Keys could not be read yet. */
+  | { kind: "unread" };
 
 export interface ChangingKeys extends KnownKeys {
   change(access: Access): void;
@@ -25,7 +27,7 @@ export interface ChangingKeys extends KnownKeys {
 }
 
 export function knownKeys(now: () => number): ChangingKeys {
-  let keys = new Map<string, { key: StoredKey; digest: Buffer }>();
+  let keys: Map<string, { key: StoredKey; digest: Buffer }> | undefined;
   let tenants = new Map<string, Tenant>();
   let used = new Map<string, number>();
   let weights = new Map<string, number>();
@@ -41,6 +43,7 @@ export function knownKeys(now: () => number): ChangingKeys {
     find(secret) {
       const read = readSecret(secret);
       if (read.kind !== "ours") return read.kind === "mistyped" ? { kind: "mistyped" } : { kind: "unknown" };
+      if (!keys) return { kind: "unread" };
       const found = keys.get(read.id);
       // An id is public. What is compared is the digest, so that the time shows nothing of the secret.
       if (!found || !timingSafeEqual(found.digest, Buffer.from(secretDigest(secret), "hex")))
@@ -71,7 +74,7 @@ export function knownKeys(now: () => number): ChangingKeys {
 export function noteUsed(
   keys: ChangingKeys,
   store: AccessStore,
-  { everyMs, onFailure }: Omit<FollowOptions, "onChange">,
+  { everyMs, onFailure }: Pick<FollowOptions, "everyMs" | "onFailure">,
 ): Disposable {
   const timer = setInterval(() => void store.used(keys.takeUsed()).catch(onFailure), everyMs);
   timer.unref();
@@ -89,6 +92,8 @@ export function together(stored: Access, declared: Access): Access {
 }
 
 export interface FollowOptions {
+  /** Milliseconds since 1970. */
+  now(): number;
   everyMs: number;
   /** Called with what is new. */
   onChange(access: Access): void;
@@ -96,31 +101,43 @@ export interface FollowOptions {
   onFailure(error: Error): void;
 }
 
-/** Reads keys and tenants, and again when they have changed. Throws `QueueUnavailable` when they cannot be read at the start. */
-export async function followAccess(store: AccessStore, options: FollowOptions): Promise<Disposable> {
+export interface Following extends Disposable {
+  /** Looks now, if that was not done for `everyMs`: for who stands still between requests, and its timers with it. Never throws. */
+  fresh(): Promise<void>;
+}
+
+/** Reads keys and tenants when they have changed, every so often, and first of all when it is asked for something `fresh`. */
+export function followAccess(store: Pick<AccessStore, "version" | "read">, options: FollowOptions): Following {
+  const { now, everyMs, onChange, onFailure } = options;
   let version: string | undefined;
-  let looking = false;
+  let lookedAt: number | undefined;
+  let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
-    const now = await store.version();
-    if (now === version) return;
-    options.onChange(await store.read());
-    // As it was before reading: what changed meanwhile is read again.
-    version = now;
+    const current = await store.version();
+    if (current !== version) {
+      onChange(await store.read());
+      // As it was before reading: what changed meanwhile is read again.
+      version = current;
+    }
+    lookedAt = now();
   }
 
-  await look();
-  const timer = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    void look()
-      .catch(options.onFailure)
+  function lookNow(): Promise<void> {
+    looking ??= look()
+      .catch(onFailure)
       .finally(() => {
-        looking = false;
+        looking = undefined;
       });
-  }, options.everyMs);
+    return looking;
+  }
+
+  const timer = setInterval(() => void lookNow(), everyMs);
   timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return {
+    fresh: async () => (lookedAt !== undefined && Math.abs(now() - lookedAt) < everyMs ? undefined : lookNow()),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }
 
 /** Whether a pattern with `*` for anything fits all of a text. */

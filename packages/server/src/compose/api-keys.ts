@@ -1,5 +1,5 @@
 import type { Access } from "../access/access-store.ts";
-import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
+import { type Following, followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Log } from "../log.ts";
 import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -17,9 +17,10 @@ export interface Keys extends Disposable {
   weights(): ReadonlyMap<string, number>;
   /**
    * Accepts the keys that were made in the platform's store and declared in LAZARET_TENANTS_FILE as well, and follows their changes.
-   * `first` of several processes of a service. Throws `QueueUnavailable`, and `CannotStart` for mistakes in the file.
+   * `first` of several processes of a service. While the store was never read, those who come with such a key are told to try again.
+   * Throws `CannotStart` for mistakes in the file.
    */
-  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Disposable>;
+  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Following>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -38,10 +39,11 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights"> => ({
     weights: made.weights,
     async follow({ access, audit }, first = true) {
-      let stored = NOTHING;
+      let kept: Access | undefined;
       let declared = NOTHING;
       const change = (): void => {
-        made.change(together(stored, declared));
+        // Those in the file alone would make strangers of all others.
+        if (kept) made.change(together(kept, declared));
         auth.forget();
       };
       const onFailure = (error: Error): void => log.error("api_keys", { error: error.message });
@@ -54,12 +56,13 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         undo.use(await startTenantsFile(settings.tenantsFile, { audit, log, now, first, onChange }));
       }
       const onChange = (access: Access): void => {
-        stored = access;
+        kept = access;
         change();
       };
-      undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
+      const stored = undo.use(followAccess(access, { now, everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
       undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure }));
-      return undo.move();
+      const all = undo.move();
+      return { fresh: stored.fresh, [Symbol.dispose]: () => all.dispose() };
     },
   });
   const short = (keys: readonly string[]): string | undefined => {

@@ -35,6 +35,8 @@ test("a job without optional parts has a card without them", () => {
     "failedRuns",
     "failedScans",
     "failedTrials",
+    "key",
     "source",
+    "tenant",
   ]);
 });

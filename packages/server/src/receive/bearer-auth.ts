@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { SCOPES } from "../access/access-store.ts";
 import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
+import { QueueUnavailable } from "../model/faults.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
 import type { KeyHolder } from "./route.ts";
@@ -13,7 +14,7 @@ import type { KeyHolder } from "./route.ts";
 export interface BearerAuth {
   /**
    * Whose the secret is that the request carries: as `Authorization: Bearer`, or as `x-api-key` in the other dialect. Throws the
-   * 401 problem when it carries none that is accepted.
+   * 401 problem when it carries none that is accepted, and `QueueUnavailable` while nobody knows.
    */
   check(headers: Readonly<Record<string, string | undefined>>): KeyHolder;
   /** From now on these are the keys of the settings. */
@@ -45,6 +46,7 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
   function madeHolder(secret: string): KeyHolder | undefined {
     const found = made.find(secret);
     if (found.kind === "unknown") return undefined;
+    if (found.kind === "unread") throw new QueueUnavailable("keys and tenants could not be read yet");
     if (found.kind === "mistyped") {
       throw unauthorized("the secret looks like one of lazaret keys create, and has a wrong or a missing character");
     }

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
+import { awsOperatorStore } from "../../src/compose/platform.ts";
 import { startAsyncApi } from "../../src/lambda.ts";
 import { log } from "../../src/log.ts";
 import { type LambdaEvent, type LambdaResult, lambdaHandler } from "../../src/receive/lambda-handler.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
+import type { Settings } from "../../src/settings.ts";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
+import { tenantKey } from "../support/tenant-key.ts";
 import { until } from "../support/until.ts";
 
 const key = "key-of-the-function";
@@ -15,6 +18,7 @@ let installation: AwsInstallation;
 let files: FileServer;
 let handler: (event: LambdaEvent) => Promise<LambdaResult>;
 let proxy: FaultyProxy;
+let settings: Settings;
 const lines: Record<string, unknown>[] = [];
 const close = new AsyncDisposableStack();
 before(async () => {
@@ -23,7 +27,7 @@ before(async () => {
   const read = readSettings({ flags: {}, env: {}, file: {} });
   if (read.kind !== "ok") throw new Error("the defaults do not parse");
   proxy = close.use(await faultyProxy(installation.aws.endpoint));
-  const settings = {
+  settings = {
     ...read.settings,
     ...installation.settings,
     awsEndpoint: proxy.endpoint,
@@ -192,6 +196,21 @@ test("while the table is away a poll is refused in its own words, and a submissi
   } finally {
     proxy.fault = () => undefined;
   }
+});
+
+test("a key that an operator makes or takes away is so with the next request, however long the function stood still", async () => {
+  await using operator = await awsOperatorStore(settings);
+  const shop = tenantKey("shop");
+  const asked = async (): Promise<number> => {
+    await installation.aws.sqs.advance(3);
+    const headers = { authorization: `Bearer ${shop.secret}` };
+    return (await handler(httpApi({ path: "/v1/whoami", headers }))).statusCode;
+  };
+  assert.equal(await asked(), 401);
+  await operator.access.addKey(shop.stored);
+  assert.equal(await asked(), 200);
+  await operator.access.removeKey(shop.stored.id);
+  assert.equal(await asked(), 401);
 });
 
 test("the function has the asynchronous endpoints and no others", async () => {

@@ -20,7 +20,12 @@ const counts: Request = { name: "counts", args: { now: 1 } };
 
 test("requests are answered in their order, and reading sees what was written with it", () => {
   const { run } = inMemory();
-  const outcomes = run([counts, add("a"), { name: "untilDue", args: { now: 5, held: [], perShare: 1 } }, add("b")]);
+  const outcomes = run([
+    counts,
+    add("a"),
+    { name: "untilDue", args: { now: 5, held: [], perShare: 1, weights: [] } },
+    add("b"),
+  ]);
   assert.deepEqual(outcomes, [
     { kind: "value", value: { ready: 2, delayed: 0, leased: 0, oldestSeconds: 0 } },
     { kind: "value", value: undefined },
