@@ -190,7 +190,7 @@ export const settingsTable = {
     default: "0",
   }),
   workers: setting({
-    doc: "Queued jobs of one API key fetched and scanned at once; a quarter more is kept for the other keys. 0 takes the same number as concurrency.",
+    doc: "Queued jobs of one tenant fetched and scanned at once; a quarter more is kept for the other tenants. 0 takes the same number as concurrency.",
     parse: wholeNumber(0, 1024),
     default: "0",
   }),
@@ -297,7 +297,7 @@ export const settingsTable = {
     default: "lazaret",
   }),
   monthlyQuota: setting({
-    doc: "Told as the quota by GET /v1/usage, for clients that show it; nothing is refused beyond it.",
+    doc: "Told as the quota by GET /v1/usage to tenants that have no limit of files per month; nothing is refused beyond it.",
     parse: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     default: "1000000000",
   }),
