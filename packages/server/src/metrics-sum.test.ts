@@ -52,13 +52,16 @@ test("tenants of all processes together have no more labels than those of one, a
   const ofTenants = async (from: number): Promise<string> => {
     const measured = metrics();
     const say = measured.counted(silent);
-    for (let tenant = from; tenant < from + 220; tenant += 1) say("request", { status: 200, tenant: `t-${tenant}` });
+    for (let tenant = from; tenant < from + 220; tenant += 1)
+      say("request", { status: 200, tenant: `t-${tenant}`, key: "web" });
     return measured.text("own");
   };
   const { open, tenants } = parted(addUp([await ofTenants(0), await ofTenants(150)]));
   assert.match(open, /^lazaret_requests_total\{status="200"\} 440$/m);
   assert.doesNotMatch(open, /tenant/);
-  const values = [...tenants.matchAll(/^lazaret_tenant_requests_total\{tenant="([^"]*)",status="200"\} (\d+)$/gm)];
+  const values = [
+    ...tenants.matchAll(/^lazaret_tenant_requests_total\{tenant="([^"]*)",key="[^"]*",status="200"\} (\d+)$/gm),
+  ];
   assert.equal(values.length, 201);
   assert.deepEqual(values.find(([, tenant]) => tenant === "t-199")?.[2], "2");
   assert.equal(values.find(([, tenant]) => tenant === "other")?.[2], String(440 - 250));

@@ -1,4 +1,4 @@
-import { MOST_TENANTS, OTHER_TENANTS } from "./metrics.ts";
+import { boundedOwners } from "./metrics.ts";
 
 /** A metric in Prometheus's text: its two lines of comment, and its values by labels. */
 interface Family {
@@ -17,7 +17,7 @@ export function addUp(texts: readonly string[]): string {
       else for (const [key, value] of family.values) add(sums, key, value);
     }
   }
-  for (const family of all.values()) boundTenants(family);
+  for (const family of all.values()) boundOwners(family);
   return textOf(all.values());
 }
 
@@ -25,20 +25,21 @@ function add({ values }: Family, key: string, value: number): void {
   values.set(key, (values.get(key) ?? 0) + value);
 }
 
-/** Each process has as many tenants with a label as there may be in the sum, and perhaps others than the next. */
-function boundTenants(family: Family): void {
-  const labelled = new Set<string>();
-  for (const [key, value] of [...family.values]) {
-    const tenant = TENANT_LABEL.exec(key)?.[1];
-    if (tenant === undefined || tenant === OTHER_TENANTS) continue;
-    if (labelled.size < MOST_TENANTS) labelled.add(tenant);
-    if (labelled.has(tenant)) continue;
-    family.values.delete(key);
-    add(family, key.replace(TENANT_LABEL, `{tenant="${OTHER_TENANTS}"`), value);
+/** Each process has as many tenants and keys with a label as there may be in the sum, and perhaps others than the next. */
+function boundOwners(family: Family): void {
+  const bounded = boundedOwners();
+  for (const [labels, value] of [...family.values]) {
+    const [, tenant, key] = OWNER.exec(labels) ?? [];
+    if (tenant === undefined) continue;
+    const owner = bounded({ tenant, key });
+    if (owner.tenant === tenant && owner.key === key) continue;
+    family.values.delete(labels);
+    const label = owner.key === undefined ? "" : `,key="${owner.key}"`;
+    add(family, labels.replace(OWNER, `{tenant="${owner.tenant}"${label}`), value);
   }
 }
 
-const TENANT_LABEL = /\{tenant="([^"]*)"/;
+const OWNER = /\{tenant="([^"]*)"(?:,key="([^"]*)")?/;
 const OF_TENANTS = /^lazaret_tenant_/;
 
 /** What anybody may read, and what is told to an operator: which tenants there are is nobody else's business. */

@@ -36,6 +36,17 @@ test("a client's own words become no label", async () => {
   assert.deepEqual(lines, ['lazaret_requests_total{method="other",status="405"} 3']);
 });
 
+test("1,000 keys have a label of their own, and the rest are one for each tenant", async () => {
+  const lines = await counted((say) => {
+    for (let key = 0; key < 1100; key += 1) say("request", { status: 200, tenant: `t-${key % 10}`, key: `k-${key}` });
+    say("request", { status: 200, tenant: "t-3", key: "k-3" });
+  });
+  const requests = lines.filter((line) => line.startsWith("lazaret_tenant_requests_total"));
+  assert.equal(requests.length, 1010);
+  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="t-3",key="k-3",status="200"} 2'));
+  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="t-3",key="other",status="200"} 10'));
+});
+
 test("200 tenants have a label of their own, in metrics of their own, and the rest are one", async () => {
   const lines = await counted((say) => {
     for (let times = 0; times < 2; times += 1)
@@ -47,14 +58,14 @@ test("200 tenants have a label of their own, in metrics of their own, and the re
   });
   const requests = lines.filter((line) => line.startsWith("lazaret_tenant_requests_total"));
   assert.equal(requests.length, 201);
-  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="t-199",status="200"} 2'));
-  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="other",status="200"} 100'));
+  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="t-199",key="web",status="200"} 2'));
+  assert.ok(requests.includes('lazaret_tenant_requests_total{tenant="other",key="other",status="200"} 100'));
   assert.deepEqual(lines.filter((line) => !requests.includes(line)).sort(), [
     'lazaret_callbacks_total{status="204"} 1',
     'lazaret_job_runs_total{settlement="done"} 1',
     'lazaret_requests_total{status="200"} 500',
     'lazaret_requests_total{status="401"} 1',
     'lazaret_tenant_callbacks_total{tenant="other",delivered="true"} 1',
-    'lazaret_tenant_job_runs_total{tenant="t-7",settlement="done"} 1',
+    'lazaret_tenant_job_runs_total{tenant="t-7",key="web",settlement="done"} 1',
   ]);
 });

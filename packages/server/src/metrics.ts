@@ -43,7 +43,7 @@ const counters = {
   },
 } as const;
 
-/** The same by tenant, in metrics of their own: not everybody may know whose there are, see metrics-sum.ts. */
+/** The same by tenant and key, in metrics of their own: not everybody may know whose there are, see metrics-sum.ts. */
 const tenantCounters = {
   request: { name: "lazaret_tenant_requests_total", help: "Requests with a key, by its tenant.", labels: ["status"] },
   job: { name: "lazaret_tenant_job_runs_total", help: "Runs of a tenant's jobs.", labels: ["settlement", "verdict"] },
@@ -51,21 +51,37 @@ const tenantCounters = {
 } as const;
 
 const METHODS = ["GET", "HEAD", "POST"];
-/** So many tenants have a label of their own; a time series for each of any number would be too much for Prometheus. */
-export const MOST_TENANTS = 200;
-export const OTHER_TENANTS = "other";
+/** So many have a label of their own; a time series for each of any number would be too much for Prometheus. */
+const MOST_TENANTS = 200;
+const MOST_KEYS = 1000;
+const OTHERS = "other";
+
+interface Owner {
+  tenant: string;
+  /** Of what nobody with a key asked for there is none. */
+  key: string | undefined;
+}
+
+/** Tenants and keys as labels: those that came first by their names, and the rest as one. */
+export function boundedOwners(): (owner: Owner) => Owner {
+  const tenants = new Set<string>([OTHERS]);
+  const keys = new Set<string>();
+  const known = (names: Set<string>, name: string, most: number): boolean => {
+    if (names.size < most) names.add(name);
+    return names.has(name);
+  };
+  return ({ tenant, key }) => {
+    if (!known(tenants, tenant, MOST_TENANTS + 1)) return { tenant: OTHERS, key: key && OTHERS };
+    return { tenant, key: key && !known(keys, `${tenant} ${key}`, MOST_KEYS) ? OTHERS : key };
+  };
+}
 
 export function metrics(): Metrics {
   const gauges: Gauge[] = [];
   const counts = new Map(Object.keys(counters).map((event) => [event, nothingCounted()]));
 
-  const tenants = new Set<string>();
+  const boundedOwner = boundedOwners();
   const tenantCounts = new Map(Object.keys(tenantCounters).map((event) => [event, nothingCounted()]));
-
-  function labelOf(tenant: string): string {
-    if (tenants.size < MOST_TENANTS) tenants.add(tenant);
-    return tenants.has(tenant) ? tenant : OTHER_TENANTS;
-  }
 
   function count(event: string, fields: LogFields = {}): void {
     const all = counts.get(event);
@@ -73,8 +89,9 @@ export function metrics(): Metrics {
     step(all, counters[event as keyof typeof counters].labels, fields);
     const ofTenants = fields.tenant === undefined ? undefined : tenantCounts.get(event);
     if (!ofTenants) return;
-    const ofOne = next(ofTenants, labelOf(String(fields.tenant)));
-    step(ofOne, tenantCounters[event as keyof typeof tenantCounters].labels, fields);
+    const asked = fields.key === undefined ? undefined : String(fields.key);
+    const { tenant, key } = boundedOwner({ tenant: String(fields.tenant), key: asked });
+    step(next(next(ofTenants, tenant), key), tenantCounters[event as keyof typeof tenantCounters].labels, fields);
   }
 
   function step(counted: Counted, labels: readonly string[], fields: LogFields): void {
@@ -105,7 +122,7 @@ export function metrics(): Metrics {
       const blocks = [
         ...Object.entries(counters).map(([event, counter]) => counterBlock(counter, counts.get(event))),
         ...Object.entries(tenantCounters).map(([event, counter]) =>
-          counterBlock({ ...counter, labels: ["tenant", ...counter.labels] }, tenantCounts.get(event)),
+          counterBlock({ ...counter, labels: ["tenant", "key", ...counter.labels] }, tenantCounts.get(event)),
         ),
       ];
       const asked = await Promise.all(

@@ -72,7 +72,7 @@ export const serviceEndpoints: Record<ServiceEndpoint, Endpoint> = {
     doc: {
       group: "Service",
       summary: "Counters by tenant, as Prometheus reads them",
-      description: "200 tenants have a label of their own; the rest are `other`.",
+      description: "200 tenants and 1,000 keys have a label of their own; the rest are `other`.",
       success: { status: 200, description: "The metrics.", contentType: METRICS },
       errors: { 401: ["invalid_api_key"] },
       example: 'curl -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/metrics/tenants',
