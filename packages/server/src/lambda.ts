@@ -55,8 +55,8 @@ export async function startAsyncApi(
   undo.defer(() => objects.close());
   const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
-  const keys = undo.use(await startKeys(settings, log));
-  undo.use(await keys.follow(platform, false));
+  const keys = undo.use(await startKeys(settings, log, { now }));
+  const following = undo.use(await keys.follow(platform, false));
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
   const routes = routesOf(settings, {
@@ -75,8 +75,10 @@ export async function startAsyncApi(
   const disposing = undo.move();
   return {
     async handle(request) {
+      // Timers stand still with the function: a key that was revoked meanwhile must not be accepted once more.
+      await Promise.all([keys.catchUp(), following.catchUp()]);
       const answer = await handle(request);
-      // Timers stand still with the function. Where nobody is limited nothing is written.
+      // For the same reason. Where nobody is limited nothing is written.
       if (limits.limiter.own() !== undefined) await Promise.all([limits.exchange(), usage.write()]);
       return answer;
     },

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import type { Access, AccessStore, StoredKey, Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
 
@@ -68,14 +69,8 @@ export function knownKeys(now: () => number): ChangingKeys {
 }
 
 /** Writes down every so often when keys were used. */
-export function noteUsed(
-  keys: ChangingKeys,
-  store: AccessStore,
-  { everyMs, onFailure }: Omit<FollowOptions, "onChange">,
-): Disposable {
-  const timer = setInterval(() => void store.used(keys.takeUsed()).catch(onFailure), everyMs);
-  timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+export function noteUsed(keys: ChangingKeys, store: AccessStore, options: RepeatedOptions): Repeated {
+  return repeated(() => store.used(keys.takeUsed()), options);
 }
 
 /** What is declared in a file stands before what was made by commands. */
@@ -88,18 +83,14 @@ export function together(stored: Access, declared: Access): Access {
   };
 }
 
-export interface FollowOptions {
-  everyMs: number;
-  /** Called with what is new. */
+export interface FollowOptions extends RepeatedOptions {
+  /** Called with what is new. What was known before holds while that cannot be read. */
   onChange(access: Access): void;
-  /** What was known before holds meanwhile. */
-  onFailure(error: Error): void;
 }
 
 /** Reads keys and tenants, and again when they have changed. Throws `QueueUnavailable` when they cannot be read at the start. */
-export async function followAccess(store: AccessStore, options: FollowOptions): Promise<Disposable> {
+export async function followAccess(store: AccessStore, options: FollowOptions): Promise<Repeated> {
   let version: string | undefined;
-  let looking = false;
 
   async function look(): Promise<void> {
     const now = await store.version();
@@ -110,17 +101,7 @@ export async function followAccess(store: AccessStore, options: FollowOptions): 
   }
 
   await look();
-  const timer = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    void look()
-      .catch(options.onFailure)
-      .finally(() => {
-        looking = false;
-      });
-  }, options.everyMs);
-  timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return repeated(look, options);
 }
 
 /** Whether a pattern with `*` for anything fits all of a text. */

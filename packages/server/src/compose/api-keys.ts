@@ -1,5 +1,6 @@
 import type { Access } from "../access/access-store.ts";
 import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
+import type { Repeated } from "../flow/repeated.ts";
 import type { Log } from "../log.ts";
 import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -11,7 +12,8 @@ import { startTenantsFile } from "./tenants-file.ts";
 
 const NOTHING: Access = { keys: [], tenants: [] };
 
-export interface Keys extends Disposable {
+/** Catches up with a secret that is read again and again. */
+export interface Keys extends Repeated {
   auth: BearerAuth;
   /** Of the tenants that have another weight than 1, as far as they are followed. */
   weights(): ReadonlyMap<string, number>;
@@ -19,7 +21,7 @@ export interface Keys extends Disposable {
    * Accepts the keys that were made in the platform's store and declared in LAZARET_TENANTS_FILE as well, and follows their changes.
    * `first` of several processes of a service. Throws `QueueUnavailable`, and `CannotStart` for mistakes in the file.
    */
-  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Disposable>;
+  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Repeated>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -57,9 +59,15 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         stored = access;
         change();
       };
-      undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
-      undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure }));
-      return undo.move();
+      const stores = undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure, now }));
+      const uses = undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure, now }));
+      const all = undo.move();
+      return {
+        async catchUp() {
+          await Promise.all([stores.catchUp(), uses.catchUp()]);
+        },
+        [Symbol.dispose]: () => all.dispose(),
+      };
     },
   });
   const short = (keys: readonly string[]): string | undefined => {
@@ -92,6 +100,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
 
   const reloaded = await reloadedAuth(read, {
     everyMs: reloadEveryMs,
+    now,
     made,
     onFailure: (error) => log.error("api_keys", { error: error.message }),
   }).catch((error: Error) => {
@@ -102,6 +111,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     auth: reloaded.auth,
     ...following(reloaded.auth),
     change: reloaded.reload,
+    catchUp: reloaded.catchUp,
     [Symbol.dispose]() {
       reloaded[Symbol.dispose]();
       secret.close();
@@ -119,6 +129,7 @@ function keysOf(
       auth.change(check(apiKeys));
       return apiKeys.length;
     },
+    async catchUp() {},
     [Symbol.dispose]() {},
   };
 }
