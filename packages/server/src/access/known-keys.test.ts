@@ -34,6 +34,19 @@ test("a tenant that nobody declared has no limits and the weight of one", () => 
   assert.deepEqual(knownKeys(() => 0).tenant("shop"), { name: "shop", weight: 1, limits: {} });
 });
 
+test("jobs of a tenant are limited by a limit of its own, or of any key of it", () => {
+  const keys = knownKeys(() => 0);
+  const limits = { jobsWaiting: 0 };
+  keys.change({
+    keys: [made({ tenant: "one" }).key, made({ tenant: "two" }).key, made({ tenant: "two", limits }).key],
+    tenants: [{ name: "three", weight: 1, limits }],
+  });
+  assert.deepEqual(
+    ["one", "two", "three"].map((name) => keys.limitsJobs(name)),
+    [false, true, true],
+  );
+});
+
 test("what changes while it is read is read again; what fails changes nothing", async () => {
   const { key } = made();
   let [version, fails] = [1, false];

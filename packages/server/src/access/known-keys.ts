@@ -11,6 +11,8 @@ export interface KnownKeys {
   tenant(name: string): Tenant;
   /** Of the tenants that have another weight than 1. */
   weights(): ReadonlyMap<string, number>;
+  /** Whether a tenant, or any of its keys, has a limit of jobs waiting. */
+  limitsJobs(tenant: string): boolean;
 }
 
 type FoundKey =
@@ -30,6 +32,7 @@ export function knownKeys(now: () => number): ChangingKeys {
   let tenants = new Map<string, Tenant>();
   let used = new Map<string, number>();
   let weights = new Map<string, number>();
+  let limitedInJobs = new Set<string>();
 
   function tenant(name: string): Tenant {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
@@ -38,6 +41,7 @@ export function knownKeys(now: () => number): ChangingKeys {
   return {
     tenant,
     weights: () => weights,
+    limitsJobs: (name) => limitedInJobs.has(name),
 
     find(secret) {
       const read = readSecret(secret);
@@ -64,6 +68,8 @@ export function knownKeys(now: () => number): ChangingKeys {
       // One that makes no sense, in a row that was changed by hand, must not stop all others.
       const weighed = access.tenants.filter(({ weight }) => weight !== 1 && weight > 0 && Number.isFinite(weight));
       weights = new Map(weighed.map(({ name, weight }) => [name, weight]));
+      const named = [...access.tenants, ...access.keys.map(({ tenant: name, limits }) => ({ name, limits }))];
+      limitedInJobs = new Set(named.filter(({ limits }) => limits.jobsWaiting !== undefined).map(({ name }) => name));
     },
   };
 }

@@ -40,7 +40,8 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     for (const [index, key] of accepted.entries()) found = timingSafeEqual(key, offered) ? index + 1 : found;
     if (found === 0) return undefined;
     const tenant = made.tenant(DEFAULT_TENANT);
-    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {} };
+    const limitsJobs = made.limitsJobs(tenant.name);
+    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {}, limitsJobs };
   }
 
   function madeHolder(secret: string): KeyHolder | undefined {
@@ -53,7 +54,13 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     if (found.kind === "ended") {
       throw unauthorized(`the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`);
     }
-    return { account: { tenant, key: name }, scopes, tenant: found.tenant, limits };
+    return {
+      account: { tenant, key: name },
+      scopes,
+      tenant: found.tenant,
+      limits,
+      limitsJobs: made.limitsJobs(tenant),
+    };
   }
 
   return {

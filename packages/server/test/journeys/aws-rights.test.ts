@@ -5,7 +5,7 @@ import { newSecret } from "../../src/access/api-key.ts";
 import { startAsyncApi } from "../../src/lambda.ts";
 import { log } from "../../src/log.ts";
 import { type JobStore, openJobStore } from "../../src/platforms/aws/platform.ts";
-import type { ApiRequest } from "../../src/receive/request-answer.ts";
+import type { Answer, ApiRequest } from "../../src/receive/request-answer.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
@@ -62,7 +62,7 @@ function operator({ aws, settings }: AwsInstallation): JobStore & AsyncDisposabl
 
 async function limitedKey({ access }: JobStore): Promise<{ id: string; secret: string }> {
   const { id, digest, secret } = newSecret();
-  const limits = { requestsPerSecond: 1000, filesPerMonth: 1000, scansAtOnce: 10, jobsWaiting: 10 };
+  const limits = { requestsPerSecond: 1000, filesPerMonth: 1000, scansAtOnce: 10, jobsWaiting: 1 };
   await access.putTenant({ name: "shop", weight: 2, limits });
   await access.addKey({ id, digest, name: "web", tenant: "shop", scopes: ["scan", "read"], madeAt: 0, limits });
   return { id, secret };
@@ -97,13 +97,15 @@ test("the synchronous fleet does all it has to with the rights it has, and a job
   );
 });
 
-test("the function does all it has to with the rights it has, and knows of a revoked key when it wakes", async () => {
+test("function and workers do all they have to with the rights they have; a revoked key is known when the function wakes", async () => {
   await using installation = await awsInstallation();
   await using store = operator(installation);
   await using files = await fileServer();
   await using proxy = await faultyProxy(installation.aws.endpoint);
   const { id, secret } = await limitedKey(store);
   const denied = guarded(proxy, "the function of async-api");
+  await using workersProxy = await faultyProxy(installation.aws.endpoint);
+  const deniedToWorkers = guarded(workersProxy, "workers");
   const read = readSettings({ flags: {}, env: {}, file: {} });
   if (read.kind !== "ok") throw new Error("the defaults do not parse");
   const own = { awsEndpoint: proxy.endpoint, apiKeys: ["key-of-the-function"], allowNetworks: ["127.0.0.0/8"] };
@@ -115,7 +117,13 @@ test("the function does all it has to with the rights it has, and knows of a rev
   const headers = { host: "api", authorization: `Bearer ${secret}`, "content-type": "application/json" };
 
   const body = JSON.stringify({ download_url: `${files.origin}/clean`, trace_id: "t" });
-  assert.equal((await api.handle(requestOf("/api/v1/scan/async/download", headers, body))).status, 201);
+  const submit = (): Promise<Answer> => api.handle(requestOf("/api/v1/scan/async/download", headers, body));
+  assert.equal((await submit()).status, 201);
+  const refused = await submit();
+  assert.deepEqual([refused.status, (refused.json as { code: string }).code], [429, "jobs_waiting"]);
+  const worker = await installation.service({ role: "worker", apiKeys: [], awsEndpoint: workersProxy.endpoint });
+  await until("the job is done, and the next accepted", async () => (await submit()).status === 201);
+  await worker[Symbol.asyncDispose]();
   // As long as the function stood still no timer of it ran.
   await advance(60);
   assert.equal((await api.handle(requestOf("/v1/usage", headers))).status, 200);
@@ -124,7 +132,7 @@ test("the function does all it has to with the rights it has, and knows of a rev
   await store.access.removeKey(id);
   await advance(3);
   assert.equal((await api.handle(requestOf("/v1/usage", headers))).status, 401);
-  assert.deepEqual([denied, lines], [[], []]);
+  assert.deepEqual([denied, deniedToWorkers, lines], [[], [], []]);
 });
 
 function itemsOf({ aws, settings }: AwsInstallation): ReturnType<typeof aws.dynamodb.items> {
