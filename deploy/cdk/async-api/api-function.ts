@@ -20,8 +20,17 @@ export interface ApiFunctionOptions {
   code: string;
 }
 
-/** A job is put in, and taken back if the queue will not have it; results, usage and failed callbacks are looked up. */
-const TABLE_ACTIONS = ["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:DeleteItem", "dynamodb:Query"];
+/**
+ * A job is put in, and taken back if the queue will not have it; results, usage, keys and failed callbacks are looked up; when a key was
+ * used, and what limits count, is written.
+ */
+const TABLE_ACTIONS = [
+  "dynamodb:GetItem",
+  "dynamodb:PutItem",
+  "dynamodb:UpdateItem",
+  "dynamodb:DeleteItem",
+  "dynamodb:Query",
+];
 /** What Lambda does with network interfaces of functions inside a network. They have no names before they are made. */
 const NETWORK_INTERFACES = [
   "ec2:CreateNetworkInterface",

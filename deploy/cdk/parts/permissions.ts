@@ -8,6 +8,17 @@ export function allow(sid: string, actions: readonly string[], resources: readon
   return { Sid: sid, Effect: "Allow", Action: actions, Resource: resources };
 }
 
+/** The same for items of these partitions of a table only. */
+export function allowPartitions(sid: string, actions: readonly string[], { table, partitions }: Partitions): Statement {
+  const inside = { "ForAllValues:StringEquals": { "dynamodb:LeadingKeys": partitions } };
+  return { ...allow(sid, actions, [table]), Condition: inside };
+}
+
+export interface Partitions {
+  table: string;
+  partitions: readonly string[];
+}
+
 /** A statement that is there only when the condition holds. */
 export function when(condition: CfnCondition, statement: Statement): Statement {
   return Fn.conditionIf(condition.logicalId, statement, Aws.NO_VALUE);

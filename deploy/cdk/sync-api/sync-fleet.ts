@@ -4,7 +4,7 @@ import { type CfnService, Cluster, Compatibility, ContainerInsights, FargateServ
 import { ManagedPolicy, Role } from "aws-cdk-lib/aws-iam";
 import type { Secret } from "aws-cdk-lib/aws-secretsmanager";
 import type { AddOnParameters } from "../parts/add-on-parameters.ts";
-import { allow, mayDo, tasksOfThisAccount } from "../parts/permissions.ts";
+import { allow, allowPartitions, mayDo, tasksOfThisAccount } from "../parts/permissions.ts";
 import { PORT, scanningTask } from "../parts/scanning-task.ts";
 import { capacity } from "./capacity.ts";
 import type { LoadBalancer } from "./load-balancer.ts";
@@ -76,6 +76,9 @@ export function syncFleet(stack: Stack, addOn: AddOnParameters, { vpc, keys, fro
   service.node.addDependency(joined);
 }
 
+/** Keys (when they were used), the audit log, what processes count for limits, and this month's scans. Not jobs, nor results. */
+const WRITTEN_PARTITIONS = ["access", "audit", "counts", "usage"];
+
 /** The fleet scans objects and tells of them, but takes in no jobs: of the queue it only asks how it is. */
 function fleetRole(stack: Stack, { told }: AddOnParameters, keys: Secret): Role {
   const role = new Role(stack, "FleetRole", {
@@ -84,7 +87,11 @@ function fleetRole(stack: Stack, { told }: AddOnParameters, keys: Secret): Role 
   });
   mayDo(role, [
     allow("CountJobs", ["sqs:GetQueueAttributes"], [told("QueueArn"), told("DeadLettersArn")]),
-    allow("CountScans", ["dynamodb:Query", "dynamodb:GetItem", "dynamodb:UpdateItem"], [told("TableArn")]),
+    allow("ReadTable", ["dynamodb:Query", "dynamodb:GetItem"], [told("TableArn")]),
+    allowPartitions("CountScans", ["dynamodb:PutItem", "dynamodb:UpdateItem"], {
+      table: told("TableArn"),
+      partitions: WRITTEN_PARTITIONS,
+    }),
     allow("ReadApiKeys", ["secretsmanager:GetSecretValue"], [keys.secretArn]),
   ]);
   return role;

@@ -98,7 +98,7 @@ test("the function adds jobs, finds results and reads its keys and the public on
   assert.match(log, /^logs:CreateLogStream logs:PutLogEvents on FunctionLogs\w+\.Arn$/);
   assert.deepEqual(lines.slice(0, 2), [
     `sqs:SendMessage on ${told("QueueArn")}`,
-    `dynamodb:GetItem dynamodb:PutItem dynamodb:DeleteItem dynamodb:Query on ${told("TableArn")}`,
+    `dynamodb:GetItem dynamodb:PutItem dynamodb:UpdateItem dynamodb:DeleteItem dynamodb:Query on ${told("TableArn")}`,
   ]);
   const parameters = "arn:aws:ssm:eu-west-1:123456789012:parameter/scanner/lazaret";
   assert.equal(lines[4], `ssm:GetParameter on ${parameters}/PublicKeyPEMPKCS1 ${parameters}/PublicKeyPEMX509`);

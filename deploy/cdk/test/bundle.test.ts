@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { temporaryFolder } from "../../../packages/server/test/support/leftovers.ts";
+import { httpServer } from "../../../packages/server/test/support/loopback-server.ts";
 import { bundleFunction, HANDLER } from "../bundle-function.ts";
 
 const event = {
@@ -14,9 +16,11 @@ const event = {
   requestContext: { stage: "$default", http: { method: "GET" } },
 };
 
-/** Asks for nothing that is not in the folder: a test of the key needs no service of AWS. */
+/** Asks for nothing that is not in the folder, and of AWS only for the keys in its table. */
 const env = {
   AWS_REGION: "eu-west-1",
+  AWS_ACCESS_KEY_ID: "AKIDOFTHETESTS",
+  AWS_SECRET_ACCESS_KEY: "secret-of-the-tests",
   LAZARET_API_KEYS: "a-good-key-to-try",
   LAZARET_AWS_QUEUE_URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/jobs",
   LAZARET_AWS_DEAD_LETTERS_URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/dead-letters",
@@ -33,6 +37,12 @@ test("the API's function becomes a folder that runs with no packages beside it",
   const script = `const { ${name} } = await import(${JSON.stringify(address)});
     const { statusCode } = await ${name}(${JSON.stringify(event)});
     process.stdout.write(String(statusCode), () => process.exit());`;
-  const args = ["--input-type=module", "-e", script];
-  assert.equal(execFileSync(process.execPath, args, { encoding: "utf8", env, cwd: folder.path }), "204");
+  await using table = await httpServer((_, response) => {
+    response.writeHead(200, { "content-type": "application/x-amz-json-1.0" }).end("{}");
+  });
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+    env: { ...env, LAZARET_AWS_ENDPOINT: `http://127.0.0.1:${table.port}` },
+    cwd: folder.path,
+  });
+  assert.equal(stdout, "204");
 });

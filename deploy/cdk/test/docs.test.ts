@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Template } from "./support/deployment.ts";
-import { templates } from "./support/templates.ts";
+import { statements } from "./support/reading.ts";
+import { asyncApiOf, scannerOf, syncApiOf, templates } from "./support/templates.ts";
 
-const { scanner, asyncApi, syncApi } = templates();
+const all = templates();
+const { scanner, asyncApi, syncApi } = all;
 const page = (name: string): string => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8");
 
 /** The rows of the table below a heading: name and default. */
@@ -25,6 +27,26 @@ function declared({ Parameters = {} }: Template): Record<string, string> {
 for (const [heading, template] of Object.entries({ scanner, "async-api": asyncApi, "sync-api": syncApi })) {
   test(`docs/run-on-aws.md has every parameter of ${heading}, with its default`, () => {
     assert.deepEqual(documented(heading), declared(template));
+  });
+}
+
+for (const [who, policy] of [
+  ["workers", scannerOf(all).one("AWS::IAM::Policy", "WorkerRole")],
+  ["the function of async-api", asyncApiOf(all).one("AWS::IAM::Policy")],
+  ["the fleet of sync-api", syncApiOf(all).one("AWS::IAM::Policy", "FleetRole")],
+] as const) {
+  test(`docs/run-on-aws.md says what ${who} may do to the table`, () => {
+    const [, row = ""] = page("run-on-aws.md").split(`\n| ${who} |`);
+    const [line = ""] = row.split("\n");
+    const actions = statements(policy)
+      .flatMap(({ Action }) => Action)
+      .filter((action) => action.startsWith("dynamodb:"));
+    const written = [...line.matchAll(/`([A-Z]\w+)`/g)].map(([, name]) => `dynamodb:${name}`);
+    assert.deepEqual(written.sort(), actions.sort());
+    for (const { Condition } of statements(policy)) {
+      const partitions = JSON.stringify(Condition ?? "").match(/(?<=")[a-z]+(?=")/g) ?? [];
+      for (const name of partitions) assert.match(line, new RegExp(`\`${name}\``));
+    }
   });
 }
 

@@ -173,16 +173,17 @@ test("the fleet is told what the scanner is set to", () => {
   });
 });
 
-test("the fleet scans objects as the workers do, takes in no jobs, and may read its keys", () => {
+test("the fleet scans objects as the workers do, takes in no jobs, writes no results, and may read its keys", () => {
   const api = syncApiOf(all);
   assert.deepEqual(api.one("AWS::IAM::Role", "FleetRole").ManagedPolicyArns, [told("ObjectScansPolicyArn")]);
   const lines = allowed(api.one("AWS::IAM::Policy", "FleetRole"));
-  assert.deepEqual(lines.slice(0, 2), [
+  assert.deepEqual(lines.slice(0, 3), [
     `sqs:GetQueueAttributes on ${told("QueueArn")} ${told("DeadLettersArn")}`,
-    `dynamodb:Query dynamodb:GetItem dynamodb:UpdateItem on ${told("TableArn")}`,
+    `dynamodb:Query dynamodb:GetItem on ${told("TableArn")}`,
+    `dynamodb:PutItem dynamodb:UpdateItem on ${told("TableArn")}: access audit counts usage`,
   ]);
-  assert.match(lines[2] ?? "", /^secretsmanager:GetSecretValue on Keys\w+$/);
-  assert.equal(lines.length, 3);
+  assert.match(lines[3] ?? "", /^secretsmanager:GetSecretValue on Keys\w+$/);
+  assert.equal(lines.length, 4);
   // Knows no resources.
   assert.deepEqual(wildcards(api), ["ecr:GetAuthorizationToken on *"]);
 });

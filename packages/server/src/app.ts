@@ -83,7 +83,7 @@ export async function startService(
   const { platform } = scanning;
   const { among, metricsOfOthers = async () => [] } = options;
   const elsewhere = among !== undefined && among.number !== 1;
-  await undo.use(await keys.follow(platform, !elsewhere)).fresh();
+  undo.use(await keys.follow(platform, !elsewhere));
   if (!elsewhere) {
     const { facts = settingsFacts(settings) } = options;
     await recordStart(platform.audit, { log, at: now(), settings, facts });

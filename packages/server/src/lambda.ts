@@ -56,7 +56,7 @@ export async function startAsyncApi(
   const platform = await openPlatform(settings, log, { guard, callbackGuard, objects, now });
   undo.defer(() => platform.close());
   const keys = undo.use(await startKeys(settings, log, { now }));
-  const access = undo.use(await keys.follow(platform, false));
+  const following = undo.use(await keys.follow(platform, false));
   const usage = usageCount(platform.usage);
   undo.defer(() => usage.close());
   const routes = routesOf(settings, {
@@ -74,11 +74,11 @@ export async function startAsyncApi(
   const handle = api({ routes, auth: keys.auth, limiter: limits.limiter });
   const disposing = undo.move();
   return {
-    // Timers stand still with the function: what they do elsewhere is done with a request.
     async handle(request) {
-      await access.fresh();
+      // Timers stand still with the function: a key that was revoked meanwhile must not be accepted once more.
+      await Promise.all([keys.catchUp(), following.catchUp()]);
       const answer = await handle(request);
-      // Where nobody is limited nothing is written.
+      // For the same reason. Where nobody is limited nothing is written.
       if (limits.limiter.own() !== undefined) await Promise.all([limits.exchange(), usage.write()]);
       return answer;
     },

@@ -66,7 +66,7 @@ const mayImport: Record<string, readonly string[]> = {
   queue: ["model", "flow", "log.ts"],
   fetch: ["model", "net", "flow"],
   scan: ["model", "flow"],
-  access: ["model"],
+  access: ["model", "flow"],
   deliver: ["model", "net", "flow", "log.ts"],
   unpack: ["model"],
   engines: ["model", "flow", "scan", "unpack", "log.ts"],
@@ -92,6 +92,7 @@ const mayImport: Record<string, readonly string[]> = {
   guard: ["model", "flow", "fetch", "pipeline"],
   compose: [
     "access",
+    "flow",
     "model",
     "net",
     ...stages,

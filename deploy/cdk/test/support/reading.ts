@@ -11,16 +11,22 @@ interface Statement {
   Condition?: unknown;
 }
 
-/** The statements of a policy, as lines to compare: `sqs:SendMessage on <queue>`. */
+/** The statements of a policy, as lines to compare: `sqs:SendMessage on <queue>`; with the partitions of a table that it is held to. */
 export function allowed(policy: Properties): string[] {
   return statements(policy)
     .filter(({ Effect }) => Effect === "Allow")
-    .map(({ Action, Resource }) => `${[Action].flat().join(" ")} on ${[Resource].flat().join(" ")}`);
+    .map(({ Action, Resource, Condition }) => {
+      const line = `${[Action].flat().join(" ")} on ${[Resource].flat().join(" ")}`;
+      const partitions = (Condition as PartitionCondition)?.["ForAllValues:StringEquals"]?.["dynamodb:LeadingKeys"];
+      return partitions ? `${line}: ${partitions.join(" ")}` : line;
+    });
 }
 
 export function statements(policy: Properties): Statement[] {
   return (policy.PolicyDocument as { Statement: Statement[] }).Statement;
 }
+
+type PartitionCondition = { "ForAllValues:StringEquals"?: { "dynamodb:LeadingKeys"?: string[] } } | undefined;
 
 /** All that roles may do to more than a named thing. */
 export function wildcards(deployed: Deployment): string[] {

@@ -30,32 +30,6 @@ test("a key is found by its whole secret, until it ends or is taken away", () =>
   assert.equal(keys.find(one.secret).kind, "unknown");
 });
 
-test("who stands still has what is new with the next request, and asks no more often than others", async () => {
-  const clock = { now: 0 };
-  let [looks, away] = [0, false];
-  const store = {
-    async version() {
-      looks += 1;
-      if (away) throw new Error("away");
-      return String(clock.now);
-    },
-    read: async () => ({ keys: [], tenants: [] }),
-  };
-  const [changes, failures]: [Access[], Error[]] = [[], []];
-  const onChange = (access: Access): void => void changes.push(access);
-  const onFailure = (error: Error): void => void failures.push(error);
-  using following = followAccess(store, { now: () => clock.now, everyMs: 60_000, onChange, onFailure });
-  await Promise.all([following.fresh(), following.fresh()]);
-  await following.fresh();
-  assert.deepEqual([looks, changes.length], [1, 1]);
-  clock.now = 60_000;
-  away = true;
-  await following.fresh();
-  away = false;
-  await following.fresh();
-  assert.deepEqual([looks, changes.length, failures.length], [3, 2, 1], "what failed is tried again with the next");
-});
-
 test("before keys were read nobody is a stranger", () => {
   const keys = knownKeys(() => 0);
   assert.equal(keys.find(newSecret().secret).kind, "unread");
@@ -65,6 +39,19 @@ test("before keys were read nobody is a stranger", () => {
 
 test("a tenant that nobody declared has no limits and the weight of one", () => {
   assert.deepEqual(knownKeys(() => 0).tenant("shop"), { name: "shop", weight: 1, limits: {} });
+});
+
+test("jobs of a tenant are limited by a limit of its own, or of any key of it", () => {
+  const keys = knownKeys(() => 0);
+  const limits = { jobsWaiting: 0 };
+  keys.change({
+    keys: [made({ tenant: "one" }).key, made({ tenant: "two" }).key, made({ tenant: "two", limits }).key],
+    tenants: [{ name: "three", weight: 1, limits }],
+  });
+  assert.deepEqual(
+    ["one", "two", "three"].map((name) => keys.limitsJobs(name)),
+    [false, true, true],
+  );
 });
 
 test("what changes while it is read is read again; what fails changes nothing", async () => {
@@ -89,13 +76,11 @@ test("what changes while it is read is read again; what fails changes nothing", 
     for (let times = 0; !is() && times < 2000; times += 1) await new Promise((resolve) => setTimeout(resolve, 1));
     assert.ok(is());
   };
-  using following = followAccess(store, {
-    now: Date.now,
+  using _following = await followAccess(store, {
     everyMs: 1,
     onChange: (access) => void seen.push(access),
     onFailure: (error) => void failures.push(error.message),
   });
-  await following.fresh();
   assert.equal(seen.length, 1);
   await until(() => seen.length === 2);
   fails = true;

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import type { Access, AccessStore, StoredKey, Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
 
@@ -10,6 +11,8 @@ export interface KnownKeys {
   tenant(name: string): Tenant;
   /** Of the tenants that have another weight than 1. */
   weights(): ReadonlyMap<string, number>;
+  /** Whether a tenant, or any of its keys, has a limit of jobs waiting. */
+  limitsJobs(tenant: string): boolean;
 }
 
 type FoundKey =
@@ -31,6 +34,7 @@ export function knownKeys(now: () => number): ChangingKeys {
   let tenants = new Map<string, Tenant>();
   let used = new Map<string, number>();
   let weights = new Map<string, number>();
+  let limitedInJobs = new Set<string>();
 
   function tenant(name: string): Tenant {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
@@ -39,6 +43,7 @@ export function knownKeys(now: () => number): ChangingKeys {
   return {
     tenant,
     weights: () => weights,
+    limitsJobs: (name) => limitedInJobs.has(name),
 
     find(secret) {
       const read = readSecret(secret);
@@ -66,19 +71,15 @@ export function knownKeys(now: () => number): ChangingKeys {
       // One that makes no sense, in a row that was changed by hand, must not stop all others.
       const weighed = access.tenants.filter(({ weight }) => weight !== 1 && weight > 0 && Number.isFinite(weight));
       weights = new Map(weighed.map(({ name, weight }) => [name, weight]));
+      const named = [...access.tenants, ...access.keys.map(({ tenant: name, limits }) => ({ name, limits }))];
+      limitedInJobs = new Set(named.filter(({ limits }) => limits.jobsWaiting !== undefined).map(({ name }) => name));
     },
   };
 }
 
 /** Writes down every so often when keys were used. */
-export function noteUsed(
-  keys: ChangingKeys,
-  store: AccessStore,
-  { everyMs, onFailure }: Pick<FollowOptions, "everyMs" | "onFailure">,
-): Disposable {
-  const timer = setInterval(() => void store.used(keys.takeUsed()).catch(onFailure), everyMs);
-  timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+export function noteUsed(keys: ChangingKeys, store: AccessStore, options: RepeatedOptions): Repeated {
+  return repeated(() => store.used(keys.takeUsed()), options);
 }
 
 /** What is declared in a file stands before what was made by commands. */
@@ -91,53 +92,28 @@ export function together(stored: Access, declared: Access): Access {
   };
 }
 
-export interface FollowOptions {
-  /** Milliseconds since 1970. */
-  now(): number;
-  everyMs: number;
-  /** Called with what is new. */
+export interface FollowOptions extends RepeatedOptions {
+  /** Called with what is new. What was known before holds while that cannot be read. */
   onChange(access: Access): void;
-  /** What was known before holds meanwhile. */
-  onFailure(error: Error): void;
 }
 
-export interface Following extends Disposable {
-  /** Looks now, if that was not done for `everyMs`: for who stands still between requests, and its timers with it. Never throws. */
-  fresh(): Promise<void>;
-}
-
-/** Reads keys and tenants when they have changed, every so often, and first of all when it is asked for something `fresh`. */
-export function followAccess(store: Pick<AccessStore, "version" | "read">, options: FollowOptions): Following {
-  const { now, everyMs, onChange, onFailure } = options;
+/** Reads keys and tenants, and again when they have changed. */
+export async function followAccess(
+  store: Pick<AccessStore, "version" | "read">,
+  options: FollowOptions,
+): Promise<Repeated> {
   let version: string | undefined;
-  let lookedAt: number | undefined;
-  let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
-    const current = await store.version();
-    if (current !== version) {
-      onChange(await store.read());
-      // As it was before reading: what changed meanwhile is read again.
-      version = current;
-    }
-    lookedAt = now();
+    const now = await store.version();
+    if (now === version) return;
+    options.onChange(await store.read());
+    // As it was before reading: what changed meanwhile is read again.
+    version = now;
   }
 
-  function lookNow(): Promise<void> {
-    looking ??= look()
-      .catch(onFailure)
-      .finally(() => {
-        looking = undefined;
-      });
-    return looking;
-  }
-
-  const timer = setInterval(() => void lookNow(), everyMs);
-  timer.unref();
-  return {
-    fresh: async () => (lookedAt !== undefined && Math.abs(now() - lookedAt) < everyMs ? undefined : lookNow()),
-    [Symbol.dispose]: () => clearInterval(timer),
-  };
+  await look().catch(options.onFailure);
+  return repeated(look, options);
 }
 
 /** Whether a pattern with `*` for anything fits all of a text. */

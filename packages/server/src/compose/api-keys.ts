@@ -1,5 +1,6 @@
 import type { Access } from "../access/access-store.ts";
-import { type Following, followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
+import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
+import type { Repeated } from "../flow/repeated.ts";
 import type { Log } from "../log.ts";
 import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -11,7 +12,8 @@ import { startTenantsFile } from "./tenants-file.ts";
 
 const NOTHING: Access = { keys: [], tenants: [] };
 
-export interface Keys extends Disposable {
+/** Catches up with a secret that is read again and again. */
+export interface Keys extends Repeated {
   auth: BearerAuth;
   /** Of the tenants that have another weight than 1, as far as they are followed. */
   weights(): ReadonlyMap<string, number>;
@@ -20,7 +22,7 @@ export interface Keys extends Disposable {
    * `first` of several processes of a service. While the store was never read, those who come with such a key are told to try again.
    * Throws `CannotStart` for mistakes in the file.
    */
-  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Following>;
+  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Repeated>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -39,11 +41,11 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights"> => ({
     weights: made.weights,
     async follow({ access, audit }, first = true) {
-      let kept: Access | undefined;
+      let stored: Access | undefined;
       let declared = NOTHING;
       const change = (): void => {
         // Those in the file alone would make strangers of all others.
-        if (kept) made.change(together(kept, declared));
+        if (stored) made.change(together(stored, declared));
         auth.forget();
       };
       const onFailure = (error: Error): void => log.error("api_keys", { error: error.message });
@@ -56,13 +58,18 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         undo.use(await startTenantsFile(settings.tenantsFile, { audit, log, now, first, onChange }));
       }
       const onChange = (access: Access): void => {
-        kept = access;
+        stored = access;
         change();
       };
-      const stored = undo.use(followAccess(access, { now, everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
-      undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure }));
+      const stores = undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure, now }));
+      const uses = undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure, now }));
       const all = undo.move();
-      return { fresh: stored.fresh, [Symbol.dispose]: () => all.dispose() };
+      return {
+        async catchUp() {
+          await Promise.all([stores.catchUp(), uses.catchUp()]);
+        },
+        [Symbol.dispose]: () => all.dispose(),
+      };
     },
   });
   const short = (keys: readonly string[]): string | undefined => {
@@ -95,6 +102,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
 
   const reloaded = await reloadedAuth(read, {
     everyMs: reloadEveryMs,
+    now,
     made,
     onFailure: (error) => log.error("api_keys", { error: error.message }),
   }).catch((error: Error) => {
@@ -105,6 +113,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     auth: reloaded.auth,
     ...following(reloaded.auth),
     change: reloaded.reload,
+    catchUp: reloaded.catchUp,
     [Symbol.dispose]() {
       reloaded[Symbol.dispose]();
       secret.close();
@@ -122,6 +131,7 @@ function keysOf(
       auth.change(check(apiKeys));
       return apiKeys.length;
     },
+    async catchUp() {},
     [Symbol.dispose]() {},
   };
 }

@@ -21,6 +21,8 @@ export interface Job extends Account {
   callback?: Callback;
   /** What is larger is not scanned: a limit of its key or tenant when it was submitted. */
   maxBytes?: number;
+  /** Its tenant's waiting jobs were limited when it was submitted: where they cannot be counted otherwise, they are as long as they wait. */
+  counted?: true;
   /** Set once the file was scanned: what is left to do is to deliver. */
   report?: Report;
   /** What was done to the object that was scanned. */
@@ -49,7 +51,10 @@ export interface Job extends Account {
 export type ScannedJob = Job & { report: Report };
 
 /** What was asked for, and by whom. */
-export type Submission = Pick<Job, "source" | keyof Account | "traceId" | "customData" | "callback" | "maxBytes">;
+export type Submission = Pick<
+  Job,
+  "source" | keyof Account | "traceId" | "customData" | "callback" | "maxBytes" | "counted"
+>;
 
 /** A job as it begins. */
 export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {

@@ -46,8 +46,8 @@ export interface JobQueue {
   counts(): Promise<QueueCounts>;
 
   /**
-   * Jobs of a share that are neither done nor buried, counted up to a limit and not beyond, for who may submit more. Undefined on a
-   * platform that cannot count by share. Throws `QueueUnavailable`.
+   * Jobs of a share that are neither done nor buried, counted up to a limit and not beyond, for who may submit more. A platform may
+   * leave out those that were not added as `counted`; undefined on one that cannot count by share. Throws `QueueUnavailable`.
    */
   unfinished(share: string, upTo: number): Promise<number | undefined>;
 }

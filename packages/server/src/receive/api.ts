@@ -19,6 +19,7 @@ const nobody: KeyHolder = {
   scopes: [],
   tenant: { name: "", weight: 1, limits: {} },
   limits: {},
+  limitsJobs: false,
 };
 const STORE_AWAY = { message: "the store of this installation cannot be reached", hint: "try again" };
 

@@ -130,7 +130,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       requireFeatures({ endpoint: "download", body }, options.installation);
       const source = urlSource(body, options.checkDestination);
       const reply = replyOptions(body, options, caller);
-      const job = await options.submit({ source, ...caller.account, ...reply, ...sizeLimit(caller) });
+      const job = await options.submit({ source, ...caller.account, ...reply, ...limitsOf(caller) });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -140,7 +140,7 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const source = objectSource(body, options.checkObject, caller.tenant);
       const reply = replyOptions(body, options, caller);
       if (reply.callback) source.address = await options.objectAddress(source);
-      const job = await options.submit({ source, ...caller.account, ...reply, ...sizeLimit(caller) });
+      const job = await options.submit({ source, ...caller.account, ...reply, ...limitsOf(caller) });
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -157,9 +157,9 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
 }
 
 /** As it was when the job was submitted: workers need not know keys. */
-function sizeLimit(caller: Caller): Pick<Submission, "maxBytes"> {
+function limitsOf(caller: Caller): Pick<Submission, "maxBytes" | "counted"> {
   const maxBytes = largestFile(caller);
-  return maxBytes === undefined ? {} : { maxBytes };
+  return { ...(maxBytes !== undefined && { maxBytes }), ...(caller.limitsJobs && { counted: true }) };
 }
 
 function accepted({ callback, traceId }: ReplyOptions, dialect: Dialect): Answer {

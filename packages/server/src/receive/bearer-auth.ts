@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { SCOPES } from "../access/access-store.ts";
 import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
+import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import { QueueUnavailable } from "../model/faults.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
@@ -40,7 +41,8 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     for (const [index, key] of accepted.entries()) found = timingSafeEqual(key, offered) ? index + 1 : found;
     if (found === 0) return undefined;
     const tenant = made.tenant(DEFAULT_TENANT);
-    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {} };
+    const limitsJobs = made.limitsJobs(tenant.name);
+    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {}, limitsJobs };
   }
 
   function madeHolder(secret: string): KeyHolder | undefined {
@@ -54,7 +56,13 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     if (found.kind === "ended") {
       throw unauthorized(`the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`);
     }
-    return { account: { tenant, key: name }, scopes, tenant: found.tenant, limits };
+    return {
+      account: { tenant, key: name },
+      scopes,
+      tenant: found.tenant,
+      limits,
+      limitsJobs: made.limitsJobs(tenant),
+    };
   }
 
   return {
@@ -86,7 +94,7 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
   };
 }
 
-export interface ReloadedAuth extends Disposable {
+export interface ReloadedAuth extends Repeated {
   auth: BearerAuth;
   /** Reads them now. Answers how many there are; the old ones stay when it throws. */
   reload(): Promise<number>;
@@ -95,20 +103,15 @@ export interface ReloadedAuth extends Disposable {
 /** Accepts the keys that `read` answers, and reads them again every so often. Those that it has still hold when that fails. */
 export async function reloadedAuth(
   read: () => Promise<readonly string[]>,
-  { everyMs, onFailure, made }: { everyMs: number; onFailure(error: Error): void; made?: KnownKeys },
+  { made, ...options }: RepeatedOptions & { made?: KnownKeys },
 ): Promise<ReloadedAuth> {
   const auth = bearerAuth(await read(), made);
-  const timer = setInterval(() => void read().then(auth.change, onFailure), everyMs);
-  timer.unref();
-  return {
-    auth,
-    async reload() {
-      const keys = await read();
-      auth.change(keys);
-      return keys.length;
-    },
-    [Symbol.dispose]: () => clearInterval(timer),
-  };
+  async function reload(): Promise<number> {
+    const keys = await read();
+    auth.change(keys);
+    return keys.length;
+  }
+  return { auth, reload, ...repeated(reload, options) };
 }
 
 function digest(key: string): Buffer {

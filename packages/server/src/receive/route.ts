@@ -50,6 +50,8 @@ export interface KeyHolder {
   tenant: Tenant;
   /** Of the key alone. */
   limits: Limits;
+  /** Whether its tenant, or any key of it, has a limit of jobs waiting. */
+  limitsJobs: boolean;
 }
 
 /** In bytes; undefined where neither its key nor its tenant has such a limit. */

@@ -233,6 +233,30 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       assert.deepEqual(await counted(stores), { ready: 3, delayed: 1, leased: 0, buried: 1 });
     });
 
+    test("counts the jobs of a share that are not done, up to a limit: leased, put back and redriven ones as well, dead letters not", async () => {
+      await using stores = await make();
+      const unfinished = (share: string, upTo = 100): Promise<number | undefined> =>
+        stores.queue.unfinished(share, upTo);
+      assert.equal(await unfinished("shop"), 0);
+      for (let count = 0; count < 4; count += 1) await added(stores, { tenant: "shop", counted: true });
+      await added(stores, { tenant: "shop-2", counted: true });
+      assert.deepEqual([await unfinished("shop"), await unfinished("shop-2"), await unfinished("sho")], [4, 1, 0]);
+      assert.deepEqual([await unfinished("shop", 3), await unfinished("shop", 0)], [3, 0]);
+      const leases = (await stores.queue.take(9)).filter(({ job }) => job.tenant === "shop");
+      assert.equal(await unfinished("shop"), 4);
+      const [done, again, buried, other] = leases as [Lease, Lease, Lease, Lease];
+      await done.settle({ kind: "done" });
+      await again.settle({ kind: "again", afterSeconds: 60, job: again.job });
+      await buried.settle({ kind: "buried", reason: "enough", job: buried.job });
+      assert.equal(await unfinished("shop"), 2);
+      await other.settle({ kind: "buried", reason: "enough", job: other.job });
+      assert.equal(await unfinished("shop"), 1);
+      assert.equal(await stores.deadLetters.redrive([other.job.id]), 1);
+      assert.equal(await unfinished("shop"), 2);
+      assert.equal(await stores.deadLetters.purge([buried.job.id]), 1);
+      assert.equal(await unfinished("shop"), 2);
+    });
+
     if (!ordered) return;
 
     test("takes from the shares in turn, whoever has more jobs waiting, and inside a share by age", async () => {
@@ -309,24 +333,6 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       await waiting;
       await stores.queue.wait(new AbortController().signal, full);
       assert.equal((await stores.queue.take(9, full)).length, 1);
-    });
-
-    test("counts the jobs of a share that are not done, up to a limit: leased and put back ones as well, dead letters not", async () => {
-      await using stores = await make();
-      const unfinished = (share: string, upTo = 100): Promise<number | undefined> =>
-        stores.queue.unfinished(share, upTo);
-      assert.equal(await unfinished("shop"), 0);
-      for (let count = 0; count < 4; count += 1) await added(stores, { tenant: "shop" });
-      await added(stores, { tenant: "shop-2" });
-      assert.deepEqual([await unfinished("shop"), await unfinished("shop-2"), await unfinished("sho")], [4, 1, 0]);
-      assert.deepEqual([await unfinished("shop", 3), await unfinished("shop", 0)], [3, 0]);
-      const leases = (await stores.queue.take(9)).filter(({ job }) => job.tenant === "shop");
-      assert.equal(await unfinished("shop"), 4);
-      const [done, again, buried] = leases as [Lease, Lease, Lease];
-      await done.settle({ kind: "done" });
-      await again.settle({ kind: "again", afterSeconds: 60, job: again.job });
-      await buried.settle({ kind: "buried", reason: "enough", job: buried.job });
-      assert.equal(await unfinished("shop"), 2);
     });
 
     test("takes the jobs that have been due longest first", async () => {

@@ -56,7 +56,7 @@ export async function claimMessage(
   async function buryPoison(): Promise<undefined> {
     const at = now();
     const letter = { submittedAt: job.submittedAt, card: jobCard(job), reason: POISON, at, now: at };
-    await items.buryUnheld(key, letter);
+    if (await items.buryUnheld(key, letter)) await parts.waiting.remove(key, job);
     const item = await items.get(key);
     return item && stepBack(item);
   }

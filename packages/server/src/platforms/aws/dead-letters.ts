@@ -17,7 +17,7 @@ import { readRawMessage } from "./raw-messages.ts";
  * asks for them.
  */
 export function sqsDeadLetters(parts: StoreParts): DeadLetters {
-  const { deadLetters, jobs, items, browser, alarm, now } = parts;
+  const { deadLetters, jobs, items, waiting, browser, alarm, now } = parts;
 
   /** All that the table knows of, after those that only the queue knew of have got their items. */
   async function allLetters(): Promise<JobItem[]> {
@@ -34,7 +34,10 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       await deadLetters.remove(letter.message.receipt);
       return "gone";
     }
-    if (item?.buriedAt === undefined) await items.buryUnheld(letter.key, unheldLetter(letter, item, parts));
+    if (item?.buriedAt === undefined) {
+      const buried = await items.buryUnheld(letter.key, unheldLetter(letter, item, parts));
+      if (buried && letter.job) await waiting.remove(letter.key, letter.job);
+    }
     return "kept";
   }
 
@@ -79,6 +82,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       body: messages.writeOr(message.body, key.added, again),
       group: messages.groupOf(again),
     });
+    await waiting.add(key, again);
     return true;
   }
 

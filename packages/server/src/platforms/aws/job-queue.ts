@@ -112,8 +112,7 @@ export function sqsQueue(parts: StoreParts): SqsQueue {
       return { ...(await counting) };
     },
 
-    // SQS counts all of its messages, and the table has no index by share.
-    unfinished: async () => undefined,
+    unfinished: parts.waiting.count,
 
     close: buffer.close,
   };

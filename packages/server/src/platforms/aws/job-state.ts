@@ -72,7 +72,7 @@ export function jobItem(attributes: Attributes): JobItem {
     const digits = attributes[name]?.N;
     return digits === undefined ? undefined : Number(digits);
   };
-  const [added = "", id = ""] = split(text("sk") ?? "");
+  const { id, added } = keyAt(text("sk") ?? "");
   const [dueAt, token, buriedAt, reason] = [number("due_at"), text("lease_token"), number("buried_at"), text("reason")];
   const [card, changes, messageId] = [text("card"), text("changes"), text("message_id")];
   return {
@@ -91,9 +91,10 @@ export function jobItem(attributes: Attributes): JobItem {
   };
 }
 
-function split(place: string): [added: string, id: string] {
+/** What `placeOf` was made of. */
+export function keyAt(place: string): JobKey {
   const at = place.indexOf("#");
-  return [place.slice(0, at), place.slice(at + 1)];
+  return { added: place.slice(0, at), id: place.slice(at + 1) };
 }
 
 /** Hands out what `added` is, never the same twice, and never earlier than before. */

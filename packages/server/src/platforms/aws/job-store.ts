@@ -6,12 +6,14 @@ import type { JobMessages } from "./job-message.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import type { RawChecks } from "./raw-messages.ts";
 import type { Expectations } from "./results.ts";
+import type { WaitingJobs } from "./waiting-jobs.ts";
 
 /** What the adapters on queue and table are made of. */
 export interface StoreParts {
   jobs: MessageQueue;
   deadLetters: MessageQueue;
   items: JobItems;
+  waiting: WaitingJobs;
   /** Throws `QueueUnavailable` while the key that seals them cannot be had. */
   messages(): Promise<JobMessages>;
   browser: ItemBrowser;
@@ -47,4 +49,5 @@ export async function addJob(job: Job, added: string, parts: StoreParts): Promis
     throw error;
   }
   alarm.ring();
+  await parts.waiting.add(key, job);
 }

@@ -20,7 +20,7 @@ export function sqsLease(
   attempt: number,
   { parts, messages, leases }: { parts: StoreParts; messages: JobMessages; leases: HeldLeases },
 ): Lease {
-  const { jobs, deadLetters, items, alarm, now, leaseSeconds } = parts;
+  const { jobs, deadLetters, items, waiting, alarm, now, leaseSeconds } = parts;
   let over = false;
   leases.add(held);
 
@@ -51,7 +51,7 @@ export function sqsLease(
   async function finish(): Promise<boolean> {
     const note = held.hiddenUntil <= now();
     if (await items.finish(held, { note, now: now() })) {
-      const removed = await removeMessage();
+      const [removed] = await Promise.all([removeMessage(), waiting.remove(held.key, held.base)]);
       if (!removed && !note) await succeeds(items.noteDone(held.key, now()));
       return true;
     }
@@ -76,7 +76,8 @@ export function sqsLease(
   async function bury(job: Job, reason: string): Promise<boolean> {
     const at = now();
     if (!(await items.bury(held, { ...progressTo(job), reason, now: at }))) return false;
-    await deadLetters.send({ body: bodyOf(job), mark: burialMark({ ...held.key, at, reason }) });
+    const letter = { body: bodyOf(job), mark: burialMark({ ...held.key, at, reason }) };
+    await Promise.all([deadLetters.send(letter), waiting.remove(held.key, held.base)]);
     await removeMessage();
     return true;
   }

@@ -33,6 +33,7 @@ import { tableCounts } from "./shared-counts.ts";
 import { secretKeys } from "./signing-keys.ts";
 import { table } from "./table.ts";
 import { tableUsage } from "./usage.ts";
+import { waitingJobs } from "./waiting-jobs.ts";
 
 export interface AwsPlatformOptions extends AwsOptions {
   stackName: string;
@@ -129,6 +130,7 @@ export function openJobStore(options: JobStoreOptions): JobStore {
   const sqs = new SQSClient(queueConfig({ region, requestTimeoutMs, endpoint: endpoints.sqs }));
   const dynamodb = new DynamoDBClient(tableConfig({ region, requestTimeoutMs, endpoint: endpoints.dynamodb }));
   const items = table(dynamodb, tableName);
+  const ofJobs = jobItems(items);
   const { results, expectations } = tableResults(items, now);
   let made: { sealer: Sealer; messages: JobMessages } | undefined;
   const messages = async (): Promise<JobMessages> => {
@@ -139,7 +141,8 @@ export function openJobStore(options: JobStoreOptions): JobStore {
   const parts: StoreParts = {
     jobs: messageQueue(sqs, queueUrl, "job queue"),
     deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
-    items: jobItems(items),
+    items: ofJobs,
+    waiting: waitingJobs({ table: items, items: ofJobs, now }),
     messages,
     browser: itemBrowser(items),
     expectations,

@@ -28,6 +28,8 @@ export interface Table {
   remove(key: Attributes, condition: Condition): Promise<boolean | "perhaps">;
   /** As it is now, whoever wrote it. */
   get(key: Attributes): Promise<Attributes | undefined>;
+  /** How many items a partition has; stops where the limit is reached. */
+  count(counted: { pk: string; upTo: number; consistent: boolean }): Promise<number>;
   /** One page of a partition. */
   query(query: TableQuery): Promise<{ items: Attributes[]; next: Attributes | undefined }>;
 }
@@ -130,6 +132,26 @@ export function table(client: DynamoDBClient, tableName: string): Table {
     },
 
     get,
+
+    async count({ pk, upTo, consistent }) {
+      let counted = 0;
+      let after: Attributes | undefined;
+      do {
+        const command = new QueryCommand({
+          TableName: tableName,
+          KeyConditionExpression: "pk = :pk",
+          ExpressionAttributeValues: { ":pk": { S: pk } },
+          Select: "COUNT",
+          ConsistentRead: consistent,
+          Limit: upTo - counted,
+          ...(after && { ExclusiveStartKey: after }),
+        });
+        const answer = await attempted("read the table", client.send(command));
+        counted += answer?.Count ?? 0;
+        after = answer?.LastEvaluatedKey;
+      } while (after && counted < upTo);
+      return counted;
+    },
 
     async query({ pk, newestFirst, before, filter, limit, after, consistent }) {
       const command = new QueryCommand({
