@@ -1,4 +1,5 @@
-import { MOST_TENANTS, OTHER_TENANTS } from "./metrics.ts";
+import { MOST_TENANTS } from "./metrics.ts";
+import { OTHER_TENANTS } from "./model/tenant.ts";
 
 /** A metric in Prometheus's text: its two lines of comment, and its values by labels. */
 interface Family {

@@ -1,4 +1,5 @@
 import type { Log, LogEvent, LogFields } from "./log.ts";
+import { OTHER_TENANTS } from "./model/tenant.ts";
 
 /**
  * Counts the lines of the log: each request, job run, callback try and failed action is one, and one step of a counter.
@@ -53,7 +54,6 @@ const tenantCounters = {
 const METHODS = ["GET", "HEAD", "POST"];
 /** So many tenants have a label of their own; a time series for each of any number would be too much for Prometheus. */
 export const MOST_TENANTS = 200;
-export const OTHER_TENANTS = "other";
 
 export function metrics(): Metrics {
   const gauges: Gauge[] = [];

@@ -91,6 +91,7 @@ test("a file declares tenants, limits, buckets and keys, in YAML or JSON", () =>
 test("every mistake is named with its place, and one refuses the whole file", () => {
   const text = `tenants:
   Shop: {}
+  other: {}
   shop:
     wieght: 2
     weight: 1001
@@ -107,24 +108,25 @@ test("every mistake is named with its place, and one refuses the whole file", ()
   assert.deepEqual(
     problemsOf(text).map((each) => each.replace(/\/.*\//, "…/")),
     [
-      "line 2: tenants.Shop is no name: a-z, 0-9 and -, at most 63",
-      "line 4: tenants.shop.wieght is not known here: weight, limits, buckets, keys",
-      "line 5: tenants.shop.weight must be a whole number from 1 to 1000",
-      "line 7: tenants.shop.buckets.0 must be the name of a bucket, in which * stands for anything",
-      "line 7: tenants.shop.buckets.1 must be a text",
-      "line 6: tenants.shop.limits.filesPerMonth must be a whole number from 1 on",
-      "line 6: tenants.shop.limits.requestsPerSecond must be a whole number from 1 on",
-      "line 6: tenants.shop.limits.largestFile must be a size, such as 4096, 500KB or 10GB",
-      "line 9: tenants.shop.keys.web.scopes.1 must be of scan, objects, read, admin, viewer",
-      "line 9: tenants.shop.keys.web.digest must be what lazaret keys digest prints",
-      "line 10: tenants.shop.keys.app must have one of digest and secretFile",
-      "line 10: tenants.shop.keys.app.expires must be a date, such as 2027-01-31",
-      "line 11: tenants.shop.keys.cli must have scopes",
-      "line 13: tenants.shop.keys.two.secretFile cannot read …/nowhere.key: ENOENT",
-      "line 14: tenants.shop.keys.three must be names with what belongs to them",
-      "line 14: tenants.shop.keys.three must have one of digest and secretFile",
-      "line 14: tenants.shop.keys.three must have scopes",
-      "line 12: tenants.shop.keys.one has a digest that another key has, too",
+      "line 2: tenants.Shop must be a name of a-z, 0-9 and -, at most 63, with no - at its beginning or end",
+      "line 3: tenants.other must not be other, which metrics call all that have no label",
+      "line 5: tenants.shop.wieght is not known here: weight, limits, buckets, keys",
+      "line 6: tenants.shop.weight must be a whole number from 1 to 1000",
+      "line 8: tenants.shop.buckets.0 must be the name of a bucket, in which * stands for anything",
+      "line 8: tenants.shop.buckets.1 must be a text",
+      "line 7: tenants.shop.limits.filesPerMonth must be a whole number from 1 on",
+      "line 7: tenants.shop.limits.requestsPerSecond must be a whole number from 1 on",
+      "line 7: tenants.shop.limits.largestFile must be a size, such as 4096, 500KB or 10GB",
+      "line 10: tenants.shop.keys.web.scopes.1 must be of scan, objects, read, admin, viewer",
+      "line 10: tenants.shop.keys.web.digest must be what lazaret keys digest prints",
+      "line 11: tenants.shop.keys.app must have one of digest and secretFile",
+      "line 11: tenants.shop.keys.app.expires must be a date, such as 2027-01-31",
+      "line 12: tenants.shop.keys.cli must have scopes",
+      "line 14: tenants.shop.keys.two.secretFile cannot read …/nowhere.key: ENOENT",
+      "line 15: tenants.shop.keys.three must be names with what belongs to them",
+      "line 15: tenants.shop.keys.three must have one of digest and secretFile",
+      "line 15: tenants.shop.keys.three must have scopes",
+      "line 13: tenants.shop.keys.one has a digest that another key has, too",
     ],
   );
 });

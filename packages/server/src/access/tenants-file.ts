@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import { TENANT } from "../model/tenant.ts";
+import { keyNameProblem, tenantProblem } from "../model/tenant.ts";
 import { type Access, type Limits, SCOPES, type Scope, type StoredKey, type Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
 import { bucketProblem, LIMIT_NAMES, parseLimit, parseWeight } from "./limits.ts";
@@ -75,8 +75,9 @@ export function readTenantsFile(path: string): TenantsFile {
 
   function readTenant(name: string, value: unknown): void {
     const at = ["tenants", name];
-    if (!TENANT.test(name)) {
-      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+    const wrong = tenantProblem(name);
+    if (wrong !== undefined) {
+      problem(at, wrong);
       return;
     }
     const { weight = 1, limits, buckets, keys: own } = fields(value ?? {}, at, ["weight", "limits", "buckets", "keys"]);
@@ -96,8 +97,9 @@ export function readTenantsFile(path: string): TenantsFile {
 
   function readKey(name: string, value: unknown, { tenant, at: parent }: { tenant: string; at: Path }): void {
     const at = [...parent, "keys", name];
-    if (!TENANT.test(name)) {
-      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+    const wrong = keyNameProblem(name, tenant);
+    if (wrong !== undefined) {
+      problem(at, wrong);
       return;
     }
     const known = ["digest", "secretFile", "scopes", "expires", "limits"] as const;

@@ -78,7 +78,7 @@ test("what a tenants file declares is followed; with a mistake the state before 
   const other = newSecret();
   writeFileSync(tenantsFile, `${declaring(other)}  Shop: {}\n  mail: { weight: 0 }\n`);
   await service.says(
-    /"event":"tenants_file","error":"line 5: tenants.Shop is no name[^"]*; line 6: tenants.mail.weight/,
+    /"event":"tenants_file","error":"line 5: tenants.Shop must be a name[^"]*; line 6: tenants.mail.weight/,
   );
   assert.deepEqual([await status(declared.secret), await status(other.secret)], [200, 401]);
   writeFileSync(tenantsFile, declaring(other));
