@@ -1,7 +1,8 @@
 import { type Access, type AccessStore, NEVER_CHANGED } from "../access/access-store.ts";
+import { sweepEndedKeys } from "../access/ended-keys.ts";
 import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Log } from "../log.ts";
-import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
+import { ACCESS_EVERY_MS, ENDED_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
@@ -58,7 +59,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         change();
       };
       undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure }));
-      if (first) await checkSomebodyMayAsk(settings, access);
+      if (first) {
+        await checkSomebodyMayAsk(settings, access);
+        undo.use(await sweepEndedKeys({ access, audit }, { now, everyMs: ENDED_EVERY_MS, onFailure }));
+      }
       undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure }));
       return undo.move();
     },
