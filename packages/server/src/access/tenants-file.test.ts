@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
@@ -202,4 +202,50 @@ test("a change is taken up when it stands still, whether written, exchanged or i
   await expecting([2, 3, "refused", "refused", "refused"]);
   writeFileSync(join(folder.path, "secrets/web"), secret);
   await expecting([2, 3, "refused", "refused", "refused", 4]);
+});
+
+test("a folder that is exchanged behind a link is followed, as Kubernetes does it", async () => {
+  using folder = temporaryFolder();
+  const at = (name: string): string => join(folder.path, name);
+  for (const weight of [1, 2]) {
+    mkdirSync(at(`..v${weight}`));
+    writeFileSync(at(`..v${weight}/tenants.yaml`), `tenants: { shop: { weight: ${weight} } }`);
+  }
+  symlinkSync("..v1", at("..data"));
+  symlinkSync("..data/tenants.yaml", at("tenants.yaml"));
+  const first = readTenantsFile(at("tenants.yaml"));
+  const seen: unknown[] = [];
+  const onChange = (read: TenantsFile): unknown =>
+    seen.push(read.kind === "read" ? read.access.tenants[0]?.weight : read.problems);
+  using _following = followTenantsFile(at("tenants.yaml"), first, { everyMs: 5, onChange });
+  symlinkSync("..v2", at("..new"));
+  renameSync(at("..new"), at("..data"));
+  await until("the new one is read", () => seen.length > 0);
+  assert.deepEqual(seen, [2]);
+});
+
+test("what would hold up the service is refused: files that are too large or none, too many secrets, mistakes without end", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  const problems = (): readonly string[] => {
+    const read = readTenantsFile(path);
+    return read.kind === "refused" ? read.problems : [];
+  };
+  writeFileSync(path, `tenants: {}\n#${" ".repeat(8 * 1024 * 1024)}`);
+  assert.match(problems().join(), /cannot read .* it has more than 8388608 bytes/);
+  writeFileSync(path, `tenants:\n${Array.from({ length: 500 }, (_, n) => `  T${n}: {}\n`).join("")}`);
+  assert.equal(problems().length, 100);
+  writeFileSync(path, "tenants: { shop: { keys: { web: { secretFile: secret, scopes: scan } } } }");
+  writeFileSync(join(folder.path, "secret"), `${secret}${" ".repeat(4096)}`);
+  assert.match(problems().join(), /secretFile cannot read .* it has more than 4096 bytes/);
+  const keys = Array.from({ length: 1001 }, (_, n) => `k${n}: { secretFile: "s${n}", scopes: scan }`);
+  for (let n = 0; n < 1001; n += 1) writeFileSync(join(folder.path, `s${n}`), newSecret().secret);
+  writeFileSync(path, `tenants: { shop: { keys: { ${keys.slice(1).join(", ")} } } }`);
+  assert.deepEqual(problems(), []);
+  writeFileSync(path, `tenants: { shop: { keys: { ${keys.join(", ")} } } }`);
+  assert.deepEqual(problems(), [
+    "line 1: tenants.shop.keys.k1000.secretFile is one of more than 1000 files: write digests instead",
+  ]);
+  const device = readTenantsFile("/dev/null");
+  assert.deepEqual(device.kind === "refused" && device.problems, ["cannot read /dev/null: it is no file"]);
 });

@@ -225,7 +225,9 @@ async function rotateKey(asked: string, flags: Flags): Promise<void> {
   const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
   show(await addKey(store, parts, { what: "keys.rotate", details: ending }));
   for (const { id } of found) await store.access.endKey(id, until);
-  say(`the secret of before is good until ${ending.goodUntil}; lazaret keys revoke ${(found.at(-1) ?? one).id} ends it sooner\n`);
+  say(
+    `the secret of before is good until ${ending.goodUntil}; lazaret keys revoke ${(found.at(-1) ?? one).id} ends it sooner\n`,
+  );
 }
 
 /** Those of that name, of which there are several while one is exchanged, or the one of that id. */
