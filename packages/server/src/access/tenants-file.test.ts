@@ -249,3 +249,27 @@ test("what would hold up the service is refused: files that are too large or non
   const device = readTenantsFile("/dev/null");
   assert.deepEqual(device.kind === "refused" && device.problems, ["cannot read /dev/null: it is no file"]);
 });
+
+test("a file that somebody is writing is not read before it stands still", async (context) => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  const write = (weight: number): void =>
+    writeFileSync(path, `tenants: { shop: { weight: ${weight} } }\n#${"x".repeat(weight)}`);
+  write(1);
+  const first = readTenantsFile(path);
+  const seen: unknown[] = [];
+  const onChange = (read: TenantsFile): unknown => seen.push(read.kind === "read" && read.access.tenants[0]?.weight);
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  using _following = followTenantsFile(path, first, { everyMs: 1, onChange });
+  const look = async (): Promise<void> => {
+    context.mock.timers.tick(1);
+    await new Promise(setImmediate);
+  };
+  for (const weight of [2, 3, 4]) {
+    write(weight);
+    await look();
+  }
+  await look();
+  await until("it is read", () => seen.length > 0);
+  assert.deepEqual(seen, [4]);
+});
