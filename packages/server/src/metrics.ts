@@ -1,4 +1,5 @@
 import type { Log, LogEvent, LogFields } from "./log.ts";
+import { OTHER_TENANTS } from "./model/tenant.ts";
 
 /**
  * Counts the lines of the log: each request, job run, callback try and failed action is one, and one step of a counter.
@@ -54,7 +55,6 @@ const METHODS = ["GET", "HEAD", "POST"];
 /** So many have a label of their own; a time series for each of any number would be too much for Prometheus. */
 const MOST_TENANTS = 200;
 const MOST_KEYS = 1000;
-const OTHERS = "other";
 
 interface Owner {
   tenant: string;
@@ -64,15 +64,15 @@ interface Owner {
 
 /** Tenants and keys as labels: those that came first by their names, and the rest as one. */
 export function boundedOwners(): (owner: Owner) => Owner {
-  const tenants = new Set<string>([OTHERS]);
+  const tenants = new Set<string>([OTHER_TENANTS]);
   const keys = new Set<string>();
   const known = (names: Set<string>, name: string, most: number): boolean => {
     if (names.size < most) names.add(name);
     return names.has(name);
   };
   return ({ tenant, key }) => {
-    if (!known(tenants, tenant, MOST_TENANTS + 1)) return { tenant: OTHERS, key: key && OTHERS };
-    return { tenant, key: key && !known(keys, `${tenant} ${key}`, MOST_KEYS) ? OTHERS : key };
+    if (!known(tenants, tenant, MOST_TENANTS + 1)) return { tenant: OTHER_TENANTS, key: key && OTHER_TENANTS };
+    return { tenant, key: key && !known(keys, `${tenant} ${key}`, MOST_KEYS) ? OTHER_TENANTS : key };
   };
 }
 

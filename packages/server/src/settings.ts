@@ -19,7 +19,7 @@ const keyList = list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a
  */
 export const settingsTable = {
   apiKeys: setting({
-    doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs at least one, or a tenantsFile, and 16 characters in each. Read again within 10 seconds when they are in a file.",
+    doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs one of them, of `lazaret keys create` or of the tenantsFile; each has 16 characters at least. Read again within 10 seconds when they are in a file.",
     parse: (value) => keyList(value.replaceAll(/[\r\n]+/g, ",")),
     default: "",
     secret: true,

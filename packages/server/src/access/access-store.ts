@@ -3,7 +3,7 @@
  * test/contracts/access-store.ts. All of it throws `QueueUnavailable`; what writes is durable when it resolves.
  */
 export interface AccessStore {
-  /** Another after each change that `read` shows. Asked every few seconds by every process. */
+  /** `NEVER_CHANGED` to begin with, and another after each change that `read` shows. Asked every few seconds by every process. */
   version(): Promise<string>;
   /** Keys in the order in which they were made, tenants by name. */
   read(): Promise<Access>;
@@ -13,13 +13,15 @@ export interface AccessStore {
   endKey(id: string, at: number): Promise<boolean>;
   /** False when there is none. */
   removeKey(id: string): Promise<boolean>;
-  /** Makes it, or replaces what was declared of it. */
-  putTenant(tenant: Tenant): Promise<void>;
+  /** In place of what was declared of it `before`, if anything was. False, and nothing is written, when that is another by now. */
+  putTenant(tenant: Tenant, before: Tenant | undefined): Promise<boolean>;
   /** What was declared of it: its keys, jobs and results stay. False when there is none. */
   removeTenant(name: string): Promise<boolean>;
   /** When keys were last used, by id, in milliseconds since 1970: for people. Later times win; does not change the version. */
   used(at: ReadonlyMap<string, number>): Promise<void>;
 }
+
+export const NEVER_CHANGED = "0";
 
 export interface Access {
   keys: readonly StoredKey[];

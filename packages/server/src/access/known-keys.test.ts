@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Access, AccessStore, StoredKey } from "./access-store.ts";
+import { until } from "../../test/support/until.ts";
+import type { Access, AccessStore, StoredKey, Tenant } from "./access-store.ts";
 import { newSecret } from "./api-key.ts";
-import { followAccess, knownKeys, mayUseBucket } from "./known-keys.ts";
+import { followAccess, knownKeys, mayUseBucket, noteUsed, together } from "./known-keys.ts";
 
 function made(parts: Partial<StoredKey> = {}): { key: StoredKey; secret: string } {
   const { id, digest, secret } = newSecret();
@@ -22,7 +23,8 @@ test("a key is found by its whole secret, until it ends or is taken away", () =>
   assert.equal(keys.find(ending.secret).kind, "accepted");
   clock.now = 2000;
   assert.deepEqual(keys.find(ending.secret), { kind: "ended", key: ending.key });
-  for (const text of [newSecret().secret, "some other key", ""]) assert.equal(keys.find(text).kind, "unknown");
+  assert.equal(keys.find(newSecret().secret).kind, "unknown");
+  for (const text of ["some other key", ""]) assert.equal(keys.find(text).kind, "other");
   assert.equal(keys.find(`${one.secret.slice(0, -1)}!`).kind, "mistyped");
   const forged = newSecret();
   keys.change({ keys: [{ ...one.key, id: forged.id }], tenants: [] });
@@ -54,6 +56,49 @@ test("jobs of a tenant are limited by a limit of its own, or of any key of it", 
   );
 });
 
+test("what a file declares stands before what was made by commands; the rest of both holds", () => {
+  const [mine, theirs] = [made({ name: "mine" }), made({ name: "theirs" })];
+  const tenant = (name: string, weight: number): Tenant => ({ name, weight, limits: {} });
+  const stored = {
+    keys: [mine.key, { ...theirs.key, tenant: "thieves" }],
+    tenants: [tenant("shop", 2), tenant("bank", 3)],
+  };
+  const declared = { keys: [theirs.key], tenants: [tenant("shop", 9)] };
+  const keys = knownKeys(() => 0);
+  keys.change(together(stored, declared));
+  const tenantOf = (secret: string): string | undefined => {
+    const found = keys.find(secret);
+    return found.kind === "accepted" ? found.key.tenant : undefined;
+  };
+  assert.deepEqual([tenantOf(mine.secret), tenantOf(theirs.secret)], ["shop", "shop"]);
+  assert.deepEqual([...keys.weights()].toSorted(), [
+    ["bank", 3],
+    ["shop", 9],
+  ]);
+});
+
+test("a weight that makes no sense is one", () => {
+  const keys = knownKeys(() => 0);
+  const weights = [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1, 2];
+  keys.change({ keys: [], tenants: weights.map((weight, n) => ({ name: `t${n}`, weight, limits: {} })) });
+  assert.deepEqual([...keys.weights()], [["t5", 2]]);
+});
+
+test("when keys were used is written down every so often, of those that were accepted", async () => {
+  const clock = { now: 5 };
+  const keys = knownKeys(() => clock.now);
+  const [one, ended] = [made(), made({ expiresAt: 1 })];
+  keys.change({ keys: [one.key, ended.key], tenants: [] });
+  const written: [string, number][][] = [];
+  const used = async (at: ReadonlyMap<string, number>): Promise<void> => void written.push([...at]);
+  using _noting = noteUsed(keys, { used } as AccessStore, { everyMs: 1, onFailure: assert.fail });
+  for (const { secret } of [one, ended, made()]) keys.find(secret);
+  clock.now = 7;
+  keys.find(one.secret);
+  await until("it is written twice", () => written.length >= 2);
+  assert.deepEqual(written.slice(0, 2), [[[one.key.id, 7]], []]);
+});
+
 test("what changes while it is read is read again; what fails changes nothing", async () => {
   const { key } = made();
   let [version, fails] = [1, false];
@@ -72,22 +117,18 @@ test("what changes while it is read is read again; what fails changes nothing", 
   };
   const seen: Access[] = [];
   const failures: string[] = [];
-  const until = async (is: () => boolean): Promise<void> => {
-    for (let times = 0; !is() && times < 2000; times += 1) await new Promise((resolve) => setTimeout(resolve, 1));
-    assert.ok(is());
-  };
   using _following = await followAccess(store, {
     everyMs: 1,
     onChange: (access) => void seen.push(access),
     onFailure: (error) => void failures.push(error.message),
   });
   assert.equal(seen.length, 1);
-  await until(() => seen.length === 2);
+  await until("it is read again", () => seen.length === 2);
   fails = true;
-  await until(() => failures.length > 1);
+  await until("it fails", () => failures.length > 1);
   fails = false;
   version = 3;
-  await until(() => seen.length === 3);
+  await until("it is read once more", () => seen.length === 3);
   assert.deepEqual(
     seen.map(({ keys }) => keys.length),
     [1, 2, 3],

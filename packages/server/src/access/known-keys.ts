@@ -5,7 +5,7 @@ import { readSecret, secretDigest } from "./api-key.ts";
 
 /** Keys and tenants as this process knows them. */
 export interface KnownKeys {
-  /** `ended` is for who has the whole secret of a key that is accepted no more. */
+  /** `ended` is for who has the whole secret of a key that is accepted no more; `other` is no secret of a key that was made. */
   find(secret: string): FoundKey;
   /** One that nobody declared has a weight of 1 and no limits. */
   tenant(name: string): Tenant;
@@ -18,6 +18,7 @@ export interface KnownKeys {
 type FoundKey =
   | { kind: "accepted"; key: StoredKey; tenant: Tenant }
   | { kind: "ended"; key: StoredKey }
+  | { kind: "other" }
   | { kind: "mistyped" }
   | { kind: "unknown" }
   /** Keys could not be read yet. */
@@ -47,12 +48,12 @@ export function knownKeys(now: () => number): ChangingKeys {
 
     find(secret) {
       const read = readSecret(secret);
-      if (read.kind !== "ours") return read.kind === "mistyped" ? { kind: "mistyped" } : { kind: "unknown" };
+      if (read.kind !== "ours") return { kind: read.kind };
       if (!keys) return { kind: "unread" };
+      const offered = Buffer.from(secretDigest(secret), "hex");
       const found = keys.get(read.id);
       // An id is public. What is compared is the digest, so that the time shows nothing of the secret.
-      if (!found || !timingSafeEqual(found.digest, Buffer.from(secretDigest(secret), "hex")))
-        return { kind: "unknown" };
+      if (!found || !timingSafeEqual(found.digest, offered)) return { kind: "unknown" };
       const { key } = found;
       if (key.expiresAt !== undefined && key.expiresAt <= now()) return { kind: "ended", key };
       used.set(key.id, now());

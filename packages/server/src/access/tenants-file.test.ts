@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
@@ -91,6 +91,7 @@ test("a file declares tenants, limits, buckets and keys, in YAML or JSON", () =>
 test("every mistake is named with its place, and one refuses the whole file", () => {
   const text = `tenants:
   Shop: {}
+  other: {}
   shop:
     wieght: 2
     weight: 1001
@@ -107,24 +108,25 @@ test("every mistake is named with its place, and one refuses the whole file", ()
   assert.deepEqual(
     problemsOf(text).map((each) => each.replace(/\/.*\//, "…/")),
     [
-      "line 2: tenants.Shop is no name: a-z, 0-9 and -, at most 63",
-      "line 4: tenants.shop.wieght is not known here: weight, limits, buckets, keys",
-      "line 5: tenants.shop.weight must be a whole number from 1 to 1000",
-      "line 7: tenants.shop.buckets.0 must be the name of a bucket, in which * stands for anything",
-      "line 7: tenants.shop.buckets.1 must be a text",
-      "line 6: tenants.shop.limits.filesPerMonth must be a whole number from 1 on",
-      "line 6: tenants.shop.limits.requestsPerSecond must be a whole number from 1 on",
-      "line 6: tenants.shop.limits.largestFile must be a size, such as 4096, 500KB or 10GB",
-      "line 9: tenants.shop.keys.web.scopes.1 must be of scan, objects, read, admin, viewer",
-      "line 9: tenants.shop.keys.web.digest must be what lazaret keys digest prints",
-      "line 10: tenants.shop.keys.app must have one of digest and secretFile",
-      "line 10: tenants.shop.keys.app.expires must be a date, such as 2027-01-31",
-      "line 11: tenants.shop.keys.cli must have scopes",
-      "line 13: tenants.shop.keys.two.secretFile cannot read …/nowhere.key: ENOENT",
-      "line 14: tenants.shop.keys.three must be names with what belongs to them",
-      "line 14: tenants.shop.keys.three must have one of digest and secretFile",
-      "line 14: tenants.shop.keys.three must have scopes",
-      "line 12: tenants.shop.keys.one has a digest that another key has, too",
+      "line 2: tenants.Shop must be a name of a-z, 0-9 and -, at most 63, with no - at its beginning or end",
+      "line 3: tenants.other must not be other, which metrics call all that have no label",
+      "line 5: tenants.shop.wieght is not known here: weight, limits, buckets, keys",
+      "line 6: tenants.shop.weight must be a whole number from 1 to 1000",
+      "line 8: tenants.shop.buckets.0 must be the name of a bucket, in which * stands for anything",
+      "line 8: tenants.shop.buckets.1 must be a text",
+      "line 7: tenants.shop.limits.filesPerMonth must be a whole number from 1 on",
+      "line 7: tenants.shop.limits.requestsPerSecond must be a whole number from 1 on",
+      "line 7: tenants.shop.limits.largestFile must be a size, such as 4096, 500KB or 10GB",
+      "line 10: tenants.shop.keys.web.scopes.1 must be of scan, objects, read, admin, viewer",
+      "line 10: tenants.shop.keys.web.digest must be what lazaret keys digest prints",
+      "line 11: tenants.shop.keys.app must have one of digest and secretFile",
+      "line 11: tenants.shop.keys.app.expires must be a date, such as 2027-01-31",
+      "line 12: tenants.shop.keys.cli must have scopes",
+      "line 14: tenants.shop.keys.two.secretFile cannot read …/nowhere.key: ENOENT",
+      "line 15: tenants.shop.keys.three must be names with what belongs to them",
+      "line 15: tenants.shop.keys.three must have one of digest and secretFile",
+      "line 15: tenants.shop.keys.three must have scopes",
+      "line 13: tenants.shop.keys.one has a digest that another key has, too",
     ],
   );
 });
@@ -200,4 +202,74 @@ test("a change is taken up when it stands still, whether written, exchanged or i
   await expecting([2, 3, "refused", "refused", "refused"]);
   writeFileSync(join(folder.path, "secrets/web"), secret);
   await expecting([2, 3, "refused", "refused", "refused", 4]);
+});
+
+test("a folder that is exchanged behind a link is followed, as Kubernetes does it", async () => {
+  using folder = temporaryFolder();
+  const at = (name: string): string => join(folder.path, name);
+  for (const weight of [1, 2]) {
+    mkdirSync(at(`..v${weight}`));
+    writeFileSync(at(`..v${weight}/tenants.yaml`), `tenants: { shop: { weight: ${weight} } }`);
+  }
+  symlinkSync("..v1", at("..data"));
+  symlinkSync("..data/tenants.yaml", at("tenants.yaml"));
+  const first = readTenantsFile(at("tenants.yaml"));
+  const seen: unknown[] = [];
+  const onChange = (read: TenantsFile): unknown =>
+    seen.push(read.kind === "read" ? read.access.tenants[0]?.weight : read.problems);
+  using _following = followTenantsFile(at("tenants.yaml"), first, { everyMs: 5, onChange });
+  symlinkSync("..v2", at("..new"));
+  renameSync(at("..new"), at("..data"));
+  await until("the new one is read", () => seen.length > 0);
+  assert.deepEqual(seen, [2]);
+});
+
+test("what would hold up the service is refused: files that are too large or none, too many secrets, mistakes without end", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  const problems = (): readonly string[] => {
+    const read = readTenantsFile(path);
+    return read.kind === "refused" ? read.problems : [];
+  };
+  writeFileSync(path, `tenants: {}\n#${" ".repeat(8 * 1024 * 1024)}`);
+  assert.match(problems().join(), /cannot read .* it has more than 8388608 bytes/);
+  writeFileSync(path, `tenants:\n${Array.from({ length: 500 }, (_, n) => `  T${n}: {}\n`).join("")}`);
+  assert.equal(problems().length, 100);
+  writeFileSync(path, "tenants: { shop: { keys: { web: { secretFile: secret, scopes: scan } } } }");
+  writeFileSync(join(folder.path, "secret"), `${secret}${" ".repeat(4096)}`);
+  assert.match(problems().join(), /secretFile cannot read .* it has more than 4096 bytes/);
+  const keys = Array.from({ length: 1001 }, (_, n) => `k${n}: { secretFile: "s${n}", scopes: scan }`);
+  for (let n = 0; n < 1001; n += 1) writeFileSync(join(folder.path, `s${n}`), newSecret().secret);
+  writeFileSync(path, `tenants: { shop: { keys: { ${keys.slice(1).join(", ")} } } }`);
+  assert.deepEqual(problems(), []);
+  writeFileSync(path, `tenants: { shop: { keys: { ${keys.join(", ")} } } }`);
+  assert.deepEqual(problems(), [
+    "line 1: tenants.shop.keys.k1000.secretFile is one of more than 1000 files: write digests instead",
+  ]);
+  const device = readTenantsFile("/dev/null");
+  assert.deepEqual(device.kind === "refused" && device.problems, ["cannot read /dev/null: it is no file"]);
+});
+
+test("a file that somebody is writing is not read before it stands still", async (context) => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "tenants.yaml");
+  const write = (weight: number): void =>
+    writeFileSync(path, `tenants: { shop: { weight: ${weight} } }\n#${"x".repeat(weight)}`);
+  write(1);
+  const first = readTenantsFile(path);
+  const seen: unknown[] = [];
+  const onChange = (read: TenantsFile): unknown => seen.push(read.kind === "read" && read.access.tenants[0]?.weight);
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  using _following = followTenantsFile(path, first, { everyMs: 1, onChange });
+  const look = async (): Promise<void> => {
+    context.mock.timers.tick(1);
+    await new Promise(setImmediate);
+  };
+  for (const weight of [2, 3, 4]) {
+    write(weight);
+    await look();
+  }
+  await look();
+  await until("it is read", () => seen.length > 0);
+  assert.deepEqual(seen, [4]);
 });

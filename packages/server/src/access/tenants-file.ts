@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { Worker } from "node:worker_threads";
 import { type Document, LineCounter, parseDocument } from "yaml";
-import { TENANT } from "../model/tenant.ts";
+import { keyNameProblem, tenantProblem } from "../model/tenant.ts";
 import { type Access, type Limits, SCOPES, type Scope, type StoredKey, type Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
 import { bucketProblem, LIMIT_NAMES, parseLimit, parseWeight } from "./limits.ts";
@@ -29,9 +30,18 @@ type Looked = ReadonlyMap<string, string>;
 
 type Path = readonly string[];
 
+/** Some 60,000 keys, which take seconds to read. */
+const LARGEST_FILE = 8 * 1024 * 1024;
+const LARGEST_SECRET = 4096;
+/** Each is looked at every second. */
+const MOST_SECRET_FILES = 1000;
+/** More than anybody mends at once, and than a line of the log should hold. */
+const MOST_PROBLEMS = 100;
+const READ_WITHIN_MS = 30_000;
+
 export function readTenantsFile(path: string): TenantsFile {
   const looked = new Map([[path, stateOf(path)]]);
-  const text = readText(path);
+  const text = readText(path, LARGEST_FILE);
   if (typeof text !== "string") return { kind: "refused", problems: [text.problem], looked };
 
   const lines = new LineCounter();
@@ -43,10 +53,12 @@ export function readTenantsFile(path: string): TenantsFile {
   const keys: StoredKey[] = [];
   const tenants: Tenant[] = [];
   if (problems.length === 0) readAll();
-  if (problems.length > 0) return { kind: "refused", problems, looked };
+  if (problems.length > 0) return { kind: "refused", problems: problems.slice(0, MOST_PROBLEMS), looked };
   return { kind: "read", access: { keys, tenants }, digest: hash("sha256", text), looked };
 
   function problem(at: Path, what: string): void {
+    // To find a line takes longer the longer the file is.
+    if (problems.length >= MOST_PROBLEMS) return;
     const shown = at.map((word) => (word.startsWith("lz_") ? "lz_…" : word)).join(".");
     problems.push(`line ${lineOf(document, lines, at)}: ${shown}${shown === "" ? "" : " "}${what}`);
   }
@@ -75,8 +87,9 @@ export function readTenantsFile(path: string): TenantsFile {
 
   function readTenant(name: string, value: unknown): void {
     const at = ["tenants", name];
-    if (!TENANT.test(name)) {
-      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+    const wrong = tenantProblem(name);
+    if (wrong !== undefined) {
+      problem(at, wrong);
       return;
     }
     const { weight = 1, limits, buckets, keys: own } = fields(value ?? {}, at, ["weight", "limits", "buckets", "keys"]);
@@ -96,8 +109,9 @@ export function readTenantsFile(path: string): TenantsFile {
 
   function readKey(name: string, value: unknown, { tenant, at: parent }: { tenant: string; at: Path }): void {
     const at = [...parent, "keys", name];
-    if (!TENANT.test(name)) {
-      problem(at, "is no name: a-z, 0-9 and -, at most 63");
+    const wrong = keyNameProblem(name, tenant);
+    if (wrong !== undefined) {
+      problem(at, wrong);
       return;
     }
     const known = ["digest", "secretFile", "scopes", "expires", "limits"] as const;
@@ -132,9 +146,13 @@ export function readTenantsFile(path: string): TenantsFile {
       problem(at, "must be the path of a file");
       return;
     }
+    if (looked.size > MOST_SECRET_FILES) {
+      problem(at, `is one of more than ${MOST_SECRET_FILES} files: write digests instead`);
+      return;
+    }
     const secretPath = resolve(dirname(path), value);
     looked.set(secretPath, stateOf(secretPath));
-    const content = readText(secretPath);
+    const content = readText(secretPath, LARGEST_SECRET);
     if (typeof content !== "string") {
       problem(at, content.problem);
       return;
@@ -194,8 +212,12 @@ export function readTenantsFile(path: string): TenantsFile {
   }
 }
 
-function readText(path: string): string | { problem: string } {
+function readText(path: string, largest: number): string | { problem: string } {
   try {
+    const found = statSync(path);
+    // A pipe might never end.
+    if (!found.isFile()) return { problem: `cannot read ${path}: it is no file` };
+    if (found.size > largest) return { problem: `cannot read ${path}: it has more than ${largest} bytes` };
     return readFileSync(path, "utf8");
   } catch (error) {
     return { problem: `cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? "unreadable"}` };
@@ -212,6 +234,28 @@ function lineOf(document: Document, lines: LineCounter, at: Path): number {
   return 1;
 }
 
+/** The same beside the event loop, within a bounded time. */
+function readInThread(path: string): Promise<TenantsFile> {
+  const looked = new Map([[path, stateOf(path)]]);
+  const thread = new Worker(new URL("./tenants-file-thread.ts", import.meta.url), { workerData: path });
+  thread.unref();
+  return new Promise((settle) => {
+    const refuse = (why: string): void =>
+      settle({ kind: "refused", problems: [`cannot read ${path}: ${why}`], looked });
+    const late = setTimeout(() => {
+      refuse(`it takes longer than ${READ_WITHIN_MS / 1000} s`);
+      void thread.terminate();
+    }, READ_WITHIN_MS);
+    late.unref();
+    thread.once("message", settle);
+    thread.once("error", (error) => refuse(error.name));
+    thread.once("exit", () => {
+      clearTimeout(late);
+      refuse("it was not read to its end");
+    });
+  });
+}
+
 export interface FollowFileOptions {
   everyMs: number;
   /** The file as it is now, when it has changed. Called for mistakes too: then the state before holds. */
@@ -224,25 +268,36 @@ export interface FollowFileOptions {
 export function followTenantsFile(path: string, first: TenantsFile, options: FollowFileOptions): Disposable {
   let taken = first.looked;
   let before = taken;
+  let reading = false;
+  let ended = false;
 
-  function look(): void {
+  async function look(): Promise<void> {
     const now = new Map([...taken.keys()].map((file) => [file, stateOf(file)]));
     // One that is being written may be whole by chance, with half of its keys.
     const isStill = isSame(now, before);
     before = now;
     if (isSame(now, taken) || !isStill) return;
-    const read = readTenantsFile(path);
+    const read = await readInThread(path);
     taken = read.looked;
     before = taken;
-    options.onChange(read);
+    if (!ended) options.onChange(read);
   }
 
   const timer = setInterval(() => {
-    look();
     options.onLook?.();
+    if (reading) return;
+    reading = true;
+    void look().finally(() => {
+      reading = false;
+    });
   }, options.everyMs);
   timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return {
+    [Symbol.dispose]() {
+      ended = true;
+      clearInterval(timer);
+    },
+  };
 }
 
 function isSame(one: Looked, other: Looked): boolean {

@@ -2,18 +2,12 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Access, Limits } from "../access/access-store.ts";
 import { LIMIT_NAMES, LIMITS, parseLimit } from "../access/limits.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { TENANT } from "../model/tenant.ts";
 import { loadSettings } from "./load-settings.ts";
 
-// What `lazaret keys` and `lazaret tenants` share: names, limits, and what a file has declared already.
+// What `lazaret keys` and `lazaret tenants` share: limits, and what a file has declared already.
 
 /** `none` takes a limit away. */
 export type LimitFlags = { [Name in keyof Limits]?: number | "none" };
-
-export function nameArgument(text: string): string {
-  if (TENANT.test(text)) return text;
-  throw new InvalidArgumentError("It must be of a-z, 0-9 and -, at most 63, with no - at its beginning or end.");
-}
 
 export function addLimitFlags(command: Command): Command {
   for (const name of LIMIT_NAMES) {

@@ -21,7 +21,7 @@ type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
 
 /**
  * The jobs, keys and acts of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform.
- * With `make` a data folder need not have been used before.
+ * With `make` a data folder need not have been used before: keys may be made before the service starts for the first time.
  */
 export async function localStore(flags: { dataDir?: string }, { make = false } = {}): Promise<OperatorStore> {
   const { settings } = loadSettings({ dataDir: flags.dataDir }, {});
@@ -33,7 +33,7 @@ export async function localStore(flags: { dataDir?: string }, { make = false } =
     const { postgresOperatorStore } = await import("../compose/platform.ts");
     return postgresOperatorStore(settings);
   }
-  if (make) checkAccess(settings.dataDir, ["jobs.db", "secret.key"]);
+  if (make) checkNewFolder(settings.dataDir);
   else databaseIn(settings.dataDir);
   const { openJobStore } = await import("../platforms/embedded/job-store.ts");
   const store = await openJobStore(settings.dataDir);
@@ -66,6 +66,21 @@ function databaseIn(dataDir: string): string {
     `there are no jobs in ${dataDir}`,
     "name the server's data folder with --data-dir or LAZARET_DATA_DIR",
   );
+}
+
+/** One that was not used yet is said, as it may be another than the server's. Throws if what is made there would be nothing that the server may use. */
+function checkNewFolder(dataDir: string): void {
+  checkAccess(dataDir, ["jobs.db", "secret.key"]);
+  if (existsSync(join(dataDir, "jobs.db"))) return;
+  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
+  const user = process.getuid?.();
+  if (owner !== undefined && user !== undefined && owner !== user) {
+    throw new CannotStart(
+      `${dataDir} belongs to another user, and nothing was kept there yet`,
+      `run it as the user that the server runs as: sudo -u '#${owner}' …`,
+    );
+  }
+  say(`${dataDir} is new: a server that runs already has another, which --data-dir or LAZARET_DATA_DIR names\n`);
 }
 
 export interface ListFlags {

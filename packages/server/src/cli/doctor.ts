@@ -4,6 +4,7 @@ import type { Check } from "./doctor/check.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
 import { postgresChecks } from "./doctor/postgres-checks.ts";
 import { meaningChecks, processesCheck, readingChecks, serverCheck } from "./doctor/service-checks.ts";
+import { tenantsChecks } from "./doctor/tenants-checks.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, readSettingsFile } from "./load-settings.ts";
 import { addServerFlags, type ServerFlags, serverUrl } from "./server-connection.ts";
@@ -19,7 +20,7 @@ const EXIT_FAILED = 1;
 export function doctorCommand(): Command {
   const command = new Command("doctor")
     .description(
-      "look at settings, clamd and its limits, signatures, disk, database, clock and permissions, and say what to mend",
+      "look at settings, tenants, clamd and its limits, signatures, disk, database, clock and permissions, and say what to mend",
     )
     .option("--clamd-conf <path>", "clamd's configuration, if it is not found by itself")
     .option("--json", "as JSON");
@@ -61,6 +62,7 @@ async function runChecks(
   return [
     ...reading,
     ...meaningChecks(settings),
+    ...(await tenantsChecks(settings.tenantsFile)),
     processesCheck(settings),
     ...(await clamdChecks({ settings, confPath: clamdConf, now })),
     await diskCheck(dataDir),

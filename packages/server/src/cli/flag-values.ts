@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import { TENANT } from "../model/tenant.ts";
+import { tenantProblem } from "../model/tenant.ts";
 
 // Parsers of flag values. Commander shows the message of an InvalidArgumentError behind the flag and its value.
 
@@ -34,8 +34,9 @@ export function wholeNumber(text: string): number {
 }
 
 export function tenantName(text: string): string {
-  if (TENANT.test(text)) return text;
-  throw new InvalidArgumentError("A tenant has a-z, 0-9 and - in its name, at most 63 characters, no - at its ends.");
+  const problem = tenantProblem(text);
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(`It ${problem}.`);
 }
 
 export function pageLimit(text: string): number {

@@ -4,13 +4,13 @@ import { type Limits, SCOPES, type Scope, type StoredKey } from "../access/acces
 import { newSecret, readSecret, secretDigest } from "../access/api-key.ts";
 import type { AuditEntry } from "../access/audit-log.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { DEFAULT_TENANT } from "../model/tenant.ts";
-import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags, nameArgument } from "./access-flags.ts";
+import { DEFAULT_TENANT, keyNameProblem } from "../model/tenant.ts";
+import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags } from "./access-flags.ts";
 import { record } from "./audit.ts";
 import { DATA_DIR, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { wrongUsage } from "./exit-codes.ts";
-import { later, timeOption } from "./flag-values.ts";
+import { later, tenantName, timeOption } from "./flag-values.ts";
 import { bitsOption, type KeyPairFlags, rotateKeyPair, showKeyPair, showPublicKey } from "./signing-keys.ts";
 import { ago, out, print, say, table } from "./terminal/output.ts";
 
@@ -33,8 +33,8 @@ export function keysCommand(): Command {
     .command("create")
     .description("make a key, and print its secret this once")
     .option(...DATA_DIR)
-    .option("--name <name>", "what it is called in logs and lists", nameArgument)
-    .option("--tenant <tenant>", "whose it is", nameArgument, DEFAULT_TENANT)
+    .option("--name <name>", "what it is called in logs and lists")
+    .option("--tenant <tenant>", "whose it is", tenantName, DEFAULT_TENANT)
     .option("--scope <scopes>", `what it may do, comma-separated: ${SCOPES.join(", ")}`, scopes)
     .option("--expires <time>", "when it ends: after 90d, 12h, or at a date", (text) => later(text))
     .option("--digest-only", "keep nothing: for a digest in LAZARET_TENANTS_FILE");
@@ -43,7 +43,7 @@ export function keysCommand(): Command {
     .command("list")
     .description("name, tenant, scopes, when it was made and last used, when it ends")
     .option(...DATA_DIR)
-    .option("--tenant <tenant>", "those of one tenant", nameArgument)
+    .option("--tenant <tenant>", "those of one tenant", tenantName)
     .option("--json", "as JSON")
     .action(listKeys);
   command
@@ -126,11 +126,15 @@ async function createKey(flags: Flags): Promise<void> {
       "lazaret keys create --name web --tenant shop --scope scan",
     );
   }
-  await using store = await localStore(flags);
-  const { keys } = await store.access.read();
+  const wrong = keyNameProblem(name, tenant);
+  if (wrong !== undefined) throw wrongUsage(`--name ${wrong}`, "lazaret keys create --help shows how it is used");
   const declared = await inTenantsFile(flags);
-  const taken = [...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key));
-  if (taken) {
+  await using store = await localStore(flags, { make: true });
+  const isTaken = async (own = ""): Promise<boolean> =>
+    [...(await store.access.read()).keys, ...declared.keys].some(
+      (key) => key.tenant === tenant && key.name === name && !hasEnded(key) && key.id !== own,
+    );
+  if (await isTaken()) {
     throw new CannotStart(
       `there is a key ${tenant}/${name} already`,
       `lazaret keys rotate ${tenant}/${name} makes a new secret for it, lazaret keys revoke takes it away`,
@@ -138,21 +142,39 @@ async function createKey(flags: Flags): Promise<void> {
   }
   const limits = chosenLimits(flags, {});
   const parts = { name, tenant, scopes: scope, limits, ...(expires !== undefined && { expiresAt: expires }) };
-  await addKey(store, parts, { what: "keys.create" });
+  const made = await addKey(store, parts, { what: "keys.create" });
+  // Of several who looked at the same moment, who now sees another steps back; perhaps all of them do, but never none.
+  if (await isTaken(made.key.id)) {
+    await store.access.removeKey(made.key.id);
+    throw new CannotStart(
+      `somebody else made a key ${tenant}/${name} at this moment`,
+      "see lazaret keys list, then try once more",
+    );
+  }
+  show(made);
 }
 
 type Store = Awaited<ReturnType<typeof localStore>>;
 
-/** Makes a secret for such a key, and prints it when the key is kept. */
+interface MadeKey {
+  key: StoredKey;
+  secret: string;
+}
+
+/** Makes a secret for such a key, and keeps the key. */
 async function addKey(
   { access, audit }: Store,
   parts: Omit<StoredKey, "id" | "digest" | "madeAt">,
   { what, details = {} }: Pick<AuditEntry, "what" | "details">,
-): Promise<void> {
+): Promise<MadeKey> {
   const { id, secret, digest } = newSecret();
   const key: StoredKey = { ...parts, id, digest, madeAt: Date.now() };
   await record(audit, { what, on: called(key), details: { ...factsOf(key), ...details } });
   if (!(await access.addKey(key))) throw new CannotStart("this id is taken already, by chance", "try once more");
+  return { key, secret };
+}
+
+function show({ key, secret }: MadeKey): void {
   const end = key.expiresAt === undefined ? "" : `, until ${new Date(key.expiresAt).toISOString()}`;
   say(`${called(key)}: ${key.scopes.join(", ")}${end}; accepted within 10 seconds, and shown this once\n`);
   out(`${secret}\n`);
@@ -201,9 +223,11 @@ async function rotateKey(asked: string, flags: Flags): Promise<void> {
   const ending = { before: found.map(({ id }) => id).join(" "), goodUntil: new Date(until).toISOString() };
   // First the new one: whatever happens in between, nobody is locked out.
   const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
-  await addKey(store, parts, { what: "keys.rotate", details: ending });
+  show(await addKey(store, parts, { what: "keys.rotate", details: ending }));
   for (const { id } of found) await store.access.endKey(id, until);
-  say(`the secret of before is good until ${ending.goodUntil}\n`);
+  say(
+    `the secret of before is good until ${ending.goodUntil}; lazaret keys revoke ${(found.at(-1) ?? one).id} ends it sooner\n`,
+  );
 }
 
 /** Those of that name, of which there are several while one is exchanged, or the one of that id. */

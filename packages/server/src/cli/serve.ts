@@ -13,11 +13,13 @@ import type { Up } from "./serving-process.ts";
 export function serveCommand(): Command {
   const command = new Command("serve");
   withExamples(command, [
-    ["serve", "with LAZARET_API_KEYS and further settings in the environment"],
+    ["serve", "with keys that lazaret keys create made, or LAZARET_API_KEYS in the environment"],
     ["serve --role api --port 8080", "takes requests, and leaves jobs to a worker"],
   ]);
   return addSettingFlags(command)
-    .description("run the service in production: keys from LAZARET_API_KEYS, JSON log lines, every interface")
+    .description(
+      "run the service in production: keys that were made or set in LAZARET_API_KEYS, JSON log lines, every interface",
+    )
     .action(async (flags: Record<string, string>) => {
       const settings = goodSettings(flags);
       const logger = log({
@@ -27,8 +29,12 @@ export function serveCommand(): Command {
       });
       const until = stopSignal();
       const signals = hangUps();
-      const readKeys = (): readonly string[] => goodSettings(flags).apiKeys;
       const { apiKeys: startKeys, drainSeconds } = settings;
+      const readKeys = (): readonly string[] => {
+        const { apiKeys } = goodSettings(flags);
+        if (apiKeys.length > 0 || startKeys.length === 0) return apiKeys;
+        throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
+      };
       const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
@@ -60,13 +66,6 @@ function announce(log: Log, { settings, port, checks, processes }: Listening): v
 /** What `serve` needs of its settings, at the start and at each SIGHUP. */
 function goodSettings(flags: Record<string, string>): Settings {
   const { settings } = loadSettings(flags, {});
-  const { apiKeys, awsApiKeysSecret, tenantsFile, role } = settings;
-  if (apiKeys.length === 0 && awsApiKeysSecret === "" && tenantsFile === "" && role !== "worker") {
-    throw new CannotStart(
-      "no API key is set",
-      "set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one), or use lazaret dev",
-    );
-  }
   if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
     throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
   }

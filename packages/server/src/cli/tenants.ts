@@ -2,11 +2,14 @@ import { Command, InvalidArgumentError } from "commander";
 import type { AccessStore, Limits, Tenant } from "../access/access-store.ts";
 import { bucketProblem, parseWeight } from "../access/limits.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
-import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags, nameArgument } from "./access-flags.ts";
+import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags } from "./access-flags.ts";
 import { record } from "./audit.ts";
 import { DATA_DIR, found, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
+import { tenantName } from "./flag-values.ts";
 import { print, say, table } from "./terminal/output.ts";
+
+const MOST_TRIES = 20;
 
 interface Flags extends LimitFlags {
   dataDir?: string;
@@ -25,13 +28,13 @@ export function tenantsCommand(): Command {
     .action(listTenants);
   command
     .command("show")
-    .argument("<tenant>", "its name", nameArgument)
+    .argument("<tenant>", "its name", tenantName)
     .description("one tenant as JSON, with the names of its keys")
     .option(...DATA_DIR)
     .action(showTenant);
   const set = command
     .command("set")
-    .argument("<tenant>", "its name", nameArgument)
+    .argument("<tenant>", "its name", tenantName)
     .description("declare a tenant, or change what is named here; the rest stays")
     .option(...DATA_DIR)
     .option("--weight <number>", "its part beside others, of what all of them wait for", weight)
@@ -39,7 +42,7 @@ export function tenantsCommand(): Command {
   addLimitFlags(set).action(setTenant);
   command
     .command("remove")
-    .argument("<tenant>", "its name", nameArgument)
+    .argument("<tenant>", "its name", tenantName)
     .description("forget its share, limits and buckets; its keys, jobs and results stay")
     .option(...DATA_DIR)
     .action(removeTenant);
@@ -109,21 +112,30 @@ async function showTenant(name: string, flags: Flags): Promise<void> {
 async function setTenant(name: string, flags: Flags): Promise<void> {
   const file = await inTenantsFile(flags);
   if (file.tenants.some((tenant) => tenant.name === name)) throw file.cannotChange(`the tenant ${name}`);
-  await using store = await localStore(flags);
-  const { tenants } = await store.access.read();
-  const before = tenants.find((tenant) => tenant.name === name) ?? { name, weight: 1, limits: {} };
-  const { buckets: bucketsBefore, ...rest } = before;
-  const chosen = flags.buckets ?? bucketsBefore;
-  const tenant: Tenant = {
-    ...rest,
-    weight: flags.weight ?? before.weight,
-    limits: chosenLimits(flags, before.limits),
-    ...(chosen && chosen.length > 0 && { buckets: chosen }),
+  await using store = await localStore(flags, { make: true });
+  // Another operator may change other things of it at this moment: what they did stays.
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const before = (await store.access.read()).tenants.find((tenant) => tenant.name === name);
+    const tenant = changed(before ?? { name, weight: 1, limits: {} }, flags);
+    const details = { weight: tenant.weight, buckets: tenant.buckets?.join(",") ?? "all", ...plain(tenant.limits) };
+    await record(store.audit, { what: "tenants.set", on: name, details });
+    if (!(await store.access.putTenant(tenant, before))) continue;
+    return say(
+      `${name}: weight ${tenant.weight}, ${inWords(tenant.limits) || "no limits"}, buckets ${details.buckets}\n`,
+    );
+  }
+  throw new CannotStart(`others change the tenant ${name} all the time`, "try once more");
+}
+
+/** What the flags name is changed, the rest stays. */
+function changed({ buckets: before, ...tenant }: Tenant, flags: Flags): Tenant {
+  const buckets = flags.buckets ?? before;
+  return {
+    ...tenant,
+    weight: flags.weight ?? tenant.weight,
+    limits: chosenLimits(flags, tenant.limits),
+    ...(buckets && buckets.length > 0 && { buckets }),
   };
-  const details = { weight: tenant.weight, buckets: tenant.buckets?.join(",") ?? "all", ...plain(tenant.limits) };
-  await record(store.audit, { what: "tenants.set", on: name, details });
-  await store.access.putTenant(tenant);
-  say(`${name}: weight ${tenant.weight}, ${inWords(tenant.limits) || "no limits"}, buckets ${details.buckets}\n`);
 }
 
 async function removeTenant(name: string, flags: Flags): Promise<void> {

@@ -1,8 +1,9 @@
-import type { Access } from "../access/access-store.ts";
+import { type Access, type AccessStore, NEVER_CHANGED } from "../access/access-store.ts";
+import { sweepEndedKeys } from "../access/ended-keys.ts";
 import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Repeated } from "../flow/repeated.ts";
 import type { Log } from "../log.ts";
-import { ACCESS_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
+import { ACCESS_EVERY_MS, ENDED_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
 import { type Settings, settingsTable } from "../settings.ts";
@@ -62,6 +63,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         change();
       };
       const stores = undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure, now }));
+      if (first) {
+        await checkSomebodyMayAsk(settings, access);
+        undo.use(await sweepEndedKeys({ access, audit }, { now, everyMs: ENDED_EVERY_MS, onFailure }));
+      }
       const uses = undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure, now }));
       const all = undo.move();
       return {
@@ -119,6 +124,19 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
       secret.close();
     },
   };
+}
+
+/**
+ * Who forgot to set keys is told so. Where some were made, though none is left, the service starts: there may be jobs to work off.
+ */
+async function checkSomebodyMayAsk(settings: Settings, access: AccessStore): Promise<void> {
+  const { apiKeys, awsApiKeysSecret, tenantsFile, role } = settings;
+  if (apiKeys.length > 0 || awsApiKeysSecret !== "" || tenantsFile !== "" || role === "worker") return;
+  if ((await access.version()) !== NEVER_CHANGED) return;
+  throw new CannotStart(
+    "no API key is set, and none was made",
+    "lazaret keys create --name web --scope scan,read makes one, or set LAZARET_API_KEYS to one or more secrets (openssl rand -hex 24 makes a good one); lazaret dev needs neither",
+  );
 }
 
 function keysOf(

@@ -92,6 +92,8 @@ export const ACCESS_EVERY_MS = 3000;
 export const TENANTS_FILE_EVERY_MS = 1000;
 /** When a key was last used is written down this often. */
 export const USED_EVERY_MS = 60_000;
+/** Keys that ended so long ago are looked for this often, and taken away. */
+export const ENDED_EVERY_MS = 3_600_000;
 /** Keys in LAZARET_API_KEYS_FILE and lazaret.json that have changed must stay so for one look: they hold within 10 s. */
 export const KEY_FILES_EVERY_MS = 3000;
 /** What processes count for limits is known to the others after two of these at the latest. */

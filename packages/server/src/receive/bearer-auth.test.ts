@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { newSecret } from "../access/api-key.ts";
+import { knownKeys } from "../access/known-keys.ts";
 import { bearerAuth, wrongKeys } from "./bearer-auth.ts";
 import { Problem } from "./problem.ts";
 
@@ -113,4 +115,31 @@ test("however many spellings of a right key come, few are remembered, and all ar
   const auth = bearerAuth(["one-of-the-keys"]);
   for (let spaces = 1; spaces < 1000; spaces += 1)
     assert.ok(auth.check({ authorization: `Bearer${" ".repeat(spaces)}one-of-the-keys` }));
+});
+
+test("who holds a key that was made hears what is wrong with it, and who made one up hears nothing more", () => {
+  const [good, ended, gone, forged] = [newSecret(), newSecret(), newSecret(), newSecret()];
+  const parts = { name: "web", tenant: "shop", scopes: ["scan"], madeAt: 0, limits: {} } as const;
+  const made = knownKeys(() => 2000);
+  const keys = [{ ...good }, { ...ended, expiresAt: 1000 }, { ...forged, digest: good.digest }];
+  made.change({ keys: keys.map((key) => ({ ...parts, ...key })), tenants: [] });
+  const auth = bearerAuth(["one-of-the-keys-set"], made);
+  const said = (secret: string): string => {
+    try {
+      return `accepted ${auth.check({ authorization: `Bearer ${secret}` }).account.key}`;
+    } catch (error) {
+      assert.ok(error instanceof Problem);
+      assert.deepEqual([error.status, error.code], [401, "invalid_api_key"]);
+      return `${error.message}. ${error.hint}`;
+    }
+  };
+  assert.equal(said(good.secret), "accepted web");
+  assert.match(said(ended.secret), /^the key web of shop has ended, 1970-.*lazaret keys rotate shop\/web$/);
+  assert.match(said(good.secret.slice(0, -1)), /wrong or a missing character.*copy all of it/);
+  assert.match(said(gone.secret), /revoked, is another installation's.*within 10 seconds/);
+  assert.match(said("one-of-the-keys"), /none of this installation's API keys.*LAZARET_API_KEYS.*lazaret keys create/);
+  // An id is public: with a random part of one's own it is as unknown as any other.
+  assert.equal(said(forged.secret), said(gone.secret));
+  const both = { authorization: `Bearer ${gone.secret}`, "x-api-key": good.secret };
+  assert.equal(auth.check(both).account.key, "web", "the right one of two is found");
 });

@@ -4,7 +4,7 @@ import { SCOPES } from "../access/access-store.ts";
 import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
 import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import { QueueUnavailable } from "../model/faults.ts";
-import { DEFAULT_TENANT } from "../model/tenant.ts";
+import { DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
 import type { KeyHolder } from "./route.ts";
 
@@ -24,6 +24,9 @@ export interface BearerAuth {
   forget(): void;
 }
 
+const HINT =
+  "send the header Authorization: Bearer <API_KEY>, with a key of LAZARET_API_KEYS or one that lazaret keys create made";
+
 /** Headers that are remembered: one client writes its key in one way. */
 const MOST_REMEMBERED = 256;
 
@@ -42,19 +45,39 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     if (found === 0) return undefined;
     const tenant = made.tenant(DEFAULT_TENANT);
     const limitsJobs = made.limitsJobs(tenant.name);
-    return { account: { tenant: tenant.name, key: `key-${found}` }, scopes: SCOPES, tenant, limits: {}, limitsJobs };
+    return {
+      account: { tenant: tenant.name, key: flatKeyName(found) },
+      scopes: SCOPES,
+      tenant,
+      limits: {},
+      limitsJobs,
+    };
   }
 
-  function madeHolder(secret: string): KeyHolder | undefined {
+  /** Or why it is none, for who has a secret that looks like one of a key that was made. */
+  function madeHolder(secret: string): KeyHolder | Problem | undefined {
     const found = made.find(secret);
-    if (found.kind === "unknown") return undefined;
+    if (found.kind === "other") return undefined;
     if (found.kind === "unread") throw new QueueUnavailable("keys and tenants could not be read yet");
     if (found.kind === "mistyped") {
-      throw unauthorized("the secret looks like one of lazaret keys create, and has a wrong or a missing character");
+      return unauthorized(
+        "the secret looks like one of lazaret keys create, and has a wrong or a missing character",
+        "copy all of it: lz_, 8 characters, _ and 38 more",
+      );
+    }
+    // The same for every secret that is well formed: who makes one up learns nothing.
+    if (found.kind === "unknown") {
+      return unauthorized(
+        "the secret is none of this installation's API keys: it was revoked, is another installation's, or was made a moment ago",
+        "a new key is accepted within 10 seconds; an operator sees with lazaret keys list whether it is there",
+      );
     }
     const { name, tenant, scopes, limits, expiresAt = 0 } = found.key;
     if (found.kind === "ended") {
-      throw unauthorized(`the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`);
+      return unauthorized(
+        `the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`,
+        `an operator makes a new secret: lazaret keys rotate ${tenant}/${name}`,
+      );
     }
     return {
       account: { tenant, key: name },
@@ -77,11 +100,14 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
         if (holder && isBearer && remembered.size < MOST_REMEMBERED) remembered.set(authorization, holder);
         if (holder) return holder;
       }
+      let why: Problem | undefined;
       for (const secret of offered) {
-        const holder = madeHolder(secret);
-        if (holder) return holder;
+        const found = madeHolder(secret);
+        if (found instanceof Problem) why ??= found;
+        else if (found) return found;
       }
-      if (offered.length > 0) throw unauthorized("the bearer secret is not one of this installation's API keys");
+      if (why) throw why;
+      if (offered.length > 0) throw unauthorized("the secret is none of this installation's API keys");
       throw unauthorized(
         authorization === undefined ? "the Authorization header is missing" : "the Authorization header is malformed",
       );
@@ -118,10 +144,10 @@ function digest(key: string): Buffer {
   return hash("sha256", key, "buffer");
 }
 
-function unauthorized(message: string): Problem {
+function unauthorized(message: string, hint: string = HINT): Problem {
   return new Problem(401, "invalid_api_key", {
     message,
-    hint: "send the header Authorization: Bearer <API_KEY> with one of the keys in LAZARET_API_KEYS",
+    hint,
     headers: { "WWW-Authenticate": "Bearer" },
   });
 }
@@ -199,7 +225,7 @@ function groupOf(address: string): string {
 function tooManyWrongKeys(seconds: number): Problem {
   return new Problem(429, "too_many_wrong_keys", {
     message: "too many requests with wrong API keys came from this address",
-    hint: "send the header Authorization: Bearer <API_KEY> with one of the keys in LAZARET_API_KEYS",
+    hint: HINT,
     headers: { "Retry-After": String(seconds) },
   });
 }

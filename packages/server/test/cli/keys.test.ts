@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { promisify } from "node:util";
 import { newSecret } from "../../src/access/api-key.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type CliOutcome, type CliRun, cliOutcome, runCli } from "../support/run-cli.ts";
@@ -73,12 +75,37 @@ test("a key is accepted, exchanged and taken away by every process of a running 
   await everywhere(last.out, 401);
 });
 
+test("of two who make a key of one name at once never both have one, and what two set of a tenant stays", async () => {
+  // In one process, so that they meet every time.
+  const program = `
+    import { keysCommand } from ${JSON.stringify(new URL("../../src/cli/keys.ts", import.meta.url).href)};
+    import { tenantsCommand } from ${JSON.stringify(new URL("../../src/cli/tenants.ts", import.meta.url).href)};
+    const create = () => keysCommand().parseAsync(["create", "--name", "same", "--tenant", "twins", "--scope", "scan"], { from: "user" });
+    const set = (...flags) => tenantsCommand().parseAsync(["set", "twins", ...flags], { from: "user" });
+    const made = await Promise.allSettled([create(), create(), create()]);
+    const refused = made.filter(({ reason }) => /key twins\\/same (at this moment|already)/.test(reason?.message));
+    await Promise.all([set("--weight", "7"), set("--jobs-waiting", "8"), set("--buckets", "twins-*")]);
+    console.error("refused " + refused.length);
+  `;
+  const run = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+    cwd: folder.path,
+    env: { PATH: process.env.PATH, ...env },
+  });
+  const secrets = run.stdout.split("\n").filter((line) => line.startsWith("lz_"));
+  const kept = JSON.parse((await lazaret("keys", "list", "--tenant", "twins", "--json")).out);
+  assert.ok(secrets.length <= 1, run.stderr);
+  assert.equal(kept.length, secrets.length);
+  assert.match(run.stderr, new RegExp(`refused ${3 - secrets.length}\n`));
+  const { weight, limits, buckets } = JSON.parse((await lazaret("tenants", "show", "twins")).out);
+  assert.deepEqual([weight, limits, buckets], [7, { jobsWaiting: 8 }, ["twins-*"]]);
+});
+
 test("what a tenants file declares is followed; with a mistake the state before holds, and every mistake is named", async () => {
   await everywhere(declared.secret, 200);
   const other = newSecret();
   writeFileSync(tenantsFile, `${declaring(other)}  Shop: {}\n  mail: { weight: 0 }\n`);
   await service.says(
-    /"event":"tenants_file","error":"line 5: tenants.Shop is no name[^"]*; line 6: tenants.mail.weight/,
+    /"event":"tenants_file","error":"line 5: tenants.Shop must be a name[^"]*; line 6: tenants.mail.weight/,
   );
   assert.deepEqual([await status(declared.secret), await status(other.secret)], [200, 401]);
   writeFileSync(tenantsFile, declaring(other));
@@ -104,7 +131,8 @@ test("the audit log has the start of the service and all that was done, and no s
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-  const acts = entries.map(({ what }) => what).reverse();
+  const others = entries.filter(({ on }) => !on.startsWith("twins"));
+  const acts = others.map(({ what }) => what).reverse();
   assert.deepEqual(acts.slice(0, 2).toSorted(), ["service.start", "tenants-file.read"]);
   // Those that had ended are taken away with it.
   const revoked = Array<string>(3).fill("keys.revoke");

@@ -34,7 +34,26 @@ test("serve refuses to start without a key, and says how to make one", async () 
   const { LAZARET_API_KEYS: _, ...keyless } = env();
   const run = await cliOutcome(["serve"], { cwd: folder.path, env: keyless });
   assert.equal(run.code, 78);
-  assert.match(run.err, /^lazaret: no API key is set\nhint: set LAZARET_API_KEYS/);
+  assert.match(run.err, /^lazaret: no API key is set, and none was made\nhint: lazaret keys create .*LAZARET_API_KEYS/);
+});
+
+test("serve starts with a key that was made, before it ever ran, and when all are revoked: there may be jobs", async () => {
+  using folder = temporaryFolder();
+  const { LAZARET_API_KEYS: _, ...keyless } = env({ LAZARET_PROCESSES: "1" });
+  const place = { cwd: folder.path, env: keyless };
+  const create = ["keys", "create", "--name", "web", "--scope", "read"];
+  const { out: secret } = await cliOutcome(create, place);
+  {
+    await using run = runCli(["serve"], place);
+    const [, port] = await run.says(listening);
+    const headers = { Authorization: `Bearer ${secret.trim()}` };
+    assert.equal((await fetch(`http://127.0.0.1:${port}/v1/whoami`, { headers })).status, 200);
+    assert.equal(await run.stop(), 0);
+  }
+  assert.equal((await cliOutcome(["keys", "revoke", "default/web"], place)).code, 0);
+  await using run = runCli(["serve"], place);
+  await run.says(listening);
+  assert.equal(await run.stop(), 0);
 });
 
 test("serve refuses keys that can be guessed, and says how to make one; dev takes them", async () => {

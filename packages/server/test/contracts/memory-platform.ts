@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { AccessStore, StoredKey, Tenant } from "../../src/access/access-store.ts";
 import { AUDIT_KEPT_MS, type AuditEntry, type AuditLog } from "../../src/access/audit-log.ts";
@@ -152,10 +153,10 @@ function memoryAccess({ storage: { access }, write }: MemoryParts): AccessStore 
       write();
       return changed(keys.delete(id));
     },
-    async putTenant(tenant) {
+    async putTenant(tenant, before) {
       write();
-      tenants.set(tenant.name, tenant);
-      changed(true);
+      const now = tenants.get(tenant.name);
+      return changed(isDeepStrictEqual(now, before) && tenants.set(tenant.name, tenant) === tenants);
     },
     async removeTenant(name) {
       write();

@@ -13,6 +13,7 @@ import { lazaretProgram, type Place, root } from "./place.ts";
  * - `sh` is run; a `json` block below it is its answer, a `text` block all that it prints. "…" may be anything, and so may
  *   the seconds that something took. Exports hold for what comes after them.
  * - `ts` is run when a `text` block below shows what it prints; otherwise it is a part of one of the examples.
+ * - `yaml` is kept as the file that its first line names.
  * - `js` is shown for receivers without the client; journeys/callbacks.test.ts runs it.
  * - `console` is for what cannot be run as it stands. Of its commands those are started that stay there, on a free port
  *   instead of their own; without a command it is what the last of them says.
@@ -23,7 +24,7 @@ interface Block {
 }
 
 const patience = { limitMs: 60_000 };
-const kinds = ["sh", "json", "text", "ts", "js", "console", ""];
+const kinds = ["sh", "json", "text", "ts", "yaml", "js", "console", ""];
 
 /** Does what a page says, and fails where something else comes out of it. Answers how many commands there were. */
 export async function followPage(page: string, place: Place): Promise<number> {
@@ -54,6 +55,10 @@ export async function followPage(page: string, place: Place): Promise<number> {
         shown,
         `${page}: ${text}`,
       );
+    } else if (kind === "yaml") {
+      const [, name = ""] = /^# (\S+\.yaml)\n/.exec(text) ?? [];
+      assert.notEqual(name, "", `${page}: this file has no name\n${text}`);
+      writeFileSync(join(place.folder, name), text);
     } else if (kind === "ts") {
       assert.ok(place.examples.includes(text.trim()), `${page}: no example has\n${text}`);
     } else if (kind === "console") {

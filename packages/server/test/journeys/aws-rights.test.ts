@@ -63,7 +63,7 @@ function operator({ aws, settings }: AwsInstallation): JobStore & AsyncDisposabl
 async function limitedKey({ access }: JobStore): Promise<{ id: string; secret: string }> {
   const { id, digest, secret } = newSecret();
   const limits = { requestsPerSecond: 1000, filesPerMonth: 1000, scansAtOnce: 10, jobsWaiting: 1 };
-  await access.putTenant({ name: "shop", weight: 2, limits });
+  await access.putTenant({ name: "shop", weight: 2, limits }, undefined);
   await access.addKey({ id, digest, name: "web", tenant: "shop", scopes: ["scan", "read"], madeAt: 0, limits });
   return { id, secret };
 }

@@ -66,7 +66,7 @@ async function place(platform: string): Promise<Place> {
       madeAt: 0,
       limits: {},
     });
-    await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] });
+    await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] }, undefined);
   }
   const asked: string[] = [];
   const service = undo.use(

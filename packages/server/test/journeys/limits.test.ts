@@ -39,7 +39,8 @@ async function limited(
   const secrets: Record<string, string> = {};
   const change = async (limits: Limits): Promise<void> => {
     const store = await openJobStore(dataDir);
-    await store.access.putTenant({ name: "shop", weight: 1, limits });
+    const [before] = (await store.access.read()).tenants;
+    await store.access.putTenant({ name: "shop", weight: 1, limits }, before);
     await store.close();
   };
   await change(tenant);

@@ -23,10 +23,15 @@ export function readingChecks(read: ReadSettings): Check[] {
 /** What each setting allows and all of them together do not. */
 export function meaningChecks(settings: Settings): Check[] {
   const checks: Check[] = [];
-  const { apiKeys, awsApiKeysSecret, role, tlsCert, tlsKey, allowHttpCallbacks, signCallbackInvocations } = settings;
-  if (apiKeys.length === 0 && awsApiKeysSecret === "" && role !== "worker") {
+  const { apiKeys, awsApiKeysSecret, tenantsFile, role, tlsCert, tlsKey, allowHttpCallbacks, signCallbackInvocations } =
+    settings;
+  if (apiKeys.length === 0 && awsApiKeysSecret === "" && tenantsFile === "" && role !== "worker") {
     checks.push(
-      warn("api keys", "none is set: lazaret dev makes its own, lazaret serve does not start", "set LAZARET_API_KEYS"),
+      warn(
+        "api keys",
+        "none is set: lazaret dev makes its own, lazaret serve takes those that lazaret keys create made",
+        "lazaret keys list shows those; or set LAZARET_API_KEYS",
+      ),
     );
   }
   if (apiKeys.some((key) => key.length < SHORTEST_KEY)) {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { AccessStore } from "../../access/access-store.ts";
-import { keyContent, keyOf, tenantOf } from "../shared/access-rows.ts";
+import { type AccessStore, NEVER_CHANGED } from "../../access/access-store.ts";
+import { isDeclared, keyContent, keyOf, tenantOf } from "../shared/access-rows.ts";
 import type { Attributes, Table } from "./table.ts";
 
 const PARTITION = "access";
@@ -34,7 +34,7 @@ export function tableAccess(table: Table): AccessStore {
   }
 
   return {
-    version: async () => (await table.get(itemOf("version")))?.version?.S ?? "0",
+    version: async () => (await table.get(itemOf("version")))?.version?.S ?? NEVER_CHANGED,
 
     async read() {
       const all = await items();
@@ -73,8 +73,17 @@ export function tableAccess(table: Table): AccessStore {
 
     removeKey: (id) => changed(table.remove(keyItem(id), { if: THERE }).then((removed) => removed !== false)),
 
-    async putTenant(tenant) {
-      await changed(table.put({ ...tenantItem(tenant.name), content: { S: JSON.stringify(tenant) } }, { if: ANY }));
+    async putTenant(tenant, before) {
+      const now = JSON.stringify(tenant);
+      const there = (await table.get(tenantItem(tenant.name)))?.content?.S;
+      if (!isDeclared(there, before)) return false;
+      // As it was a moment ago; or as it is to be, when the answer to a first try was lost.
+      const condition =
+        there === undefined
+          ? { if: "attribute_not_exists(pk) OR content = :now", values: { ":now": { S: now } } }
+          : { if: "content = :there OR content = :now", values: { ":now": { S: now }, ":there": { S: there } } };
+      const put = table.put({ ...tenantItem(tenant.name), content: { S: now } }, condition);
+      return changed(put.then((done) => done !== undefined));
     },
 
     removeTenant: (name) => changed(table.remove(tenantItem(name), { if: THERE }).then((removed) => removed !== false)),

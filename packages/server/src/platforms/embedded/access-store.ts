@@ -12,7 +12,8 @@ export function sqliteAccess({ database }: Pick<StoreParts, "database">): Access
     addKey: (key) => database.run("addKey", { id: key.id, content: keyContent(key), expiresAt: key.expiresAt ?? null }),
     endKey: (id, at) => database.run("endKey", { id, at }),
     removeKey: (id) => database.run("removeKey", { id }),
-    putTenant: (tenant) => database.run("putTenant", { name: tenant.name, content: JSON.stringify(tenant) }),
+    putTenant: (tenant, before) =>
+      database.run("putTenant", { name: tenant.name, content: JSON.stringify(tenant), before: before ?? null }),
     removeTenant: (name) => database.run("removeTenant", { name }),
     async used(at) {
       if (at.size > 0) await database.run("usedKeys", { at: [...at] });

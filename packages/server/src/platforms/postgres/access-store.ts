@@ -6,6 +6,8 @@ import type { BulkWrite } from "./database/write-lane.ts";
 interface Change {
   sql: string;
   values: readonly unknown[];
+  /** Done once more it is done, and says so. */
+  again?: true;
 }
 
 export function postgresAccess({ connections, lane, schema: s }: StoreParts): AccessStore {
@@ -17,7 +19,7 @@ export function postgresAccess({ connections, lane, schema: s }: StoreParts): Ac
     durable: true,
     async run(query, all, { repeated }) {
       const outcomes: boolean[] = [];
-      for (const { sql, values } of all) {
+      for (const { sql, values, again } of all) {
         const [found] = await query<{ changed: boolean }>(
           `WITH changed AS (${sql} RETURNING 1), versions AS (
              UPDATE ${s}.access_version SET version = version + 1 WHERE EXISTS (SELECT FROM changed)
@@ -25,7 +27,7 @@ export function postgresAccess({ connections, lane, schema: s }: StoreParts): Ac
            SELECT EXISTS (SELECT FROM changed) AS changed`,
           values,
         );
-        outcomes.push(found?.changed === true || repeated);
+        outcomes.push(found?.changed === true || (repeated && !again));
       }
       return outcomes;
     },
@@ -67,13 +69,18 @@ export function postgresAccess({ connections, lane, schema: s }: StoreParts): Ac
     endKey: (id, at) =>
       write(`UPDATE ${s}.access_keys SET expires_at = least(expires_at, $2::bigint) WHERE id = $1`, id, at),
     removeKey: (id) => write(`DELETE FROM ${s}.access_keys WHERE id = $1`, id),
-    async putTenant(tenant) {
-      await write(
-        `INSERT INTO ${s}.tenants (name, content) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET content = excluded.content`,
-        tenant.name,
-        JSON.stringify(tenant),
-      );
+    putTenant(tenant, before) {
+      const [now, then] = [JSON.stringify(tenant), before && JSON.stringify(before)];
+      const sql =
+        then === undefined
+          ? `INSERT INTO ${s}.tenants AS known (name, content) VALUES ($1, $2)
+             ON CONFLICT (name) DO UPDATE SET content = $2 WHERE known.content::jsonb = $2::jsonb`
+          : `UPDATE ${s}.tenants SET content = $2 WHERE name = $1 AND content::jsonb IN ($2::jsonb, $3::jsonb)`;
+      return lane.write(change, {
+        sql,
+        values: [tenant.name, now, ...(then === undefined ? [] : [then])],
+        again: true,
+      });
     },
     removeTenant: (name) => write(`DELETE FROM ${s}.tenants WHERE name = $1`, name),
     async used(at) {

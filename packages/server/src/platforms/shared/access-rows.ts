@@ -19,6 +19,12 @@ export function keyOf({ content, expiresAt, lastUsedAt }: KeptKey): StoredKey {
   };
 }
 
+/** Whether a row, if there is one, says this of a tenant, in whatever way it was written. */
+export function isDeclared(content: string | undefined, tenant: Tenant | undefined): boolean {
+  if (content === undefined || tenant === undefined) return content === tenant;
+  return JSON.stringify(tenantOf(content)) === JSON.stringify(tenant);
+}
+
 export function tenantOf(content: string): Tenant {
   return JSON.parse(content) as Tenant;
 }

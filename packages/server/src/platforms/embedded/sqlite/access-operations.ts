@@ -1,6 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Tenant } from "../../../access/access-store.ts";
 import { AUDIT_KEPT_MS } from "../../../access/audit-log.ts";
 import { SILENT_MS } from "../../../access/shared-counts.ts";
+import { isDeclared } from "../../shared/access-rows.ts";
 import { FIRST, LAST } from "./job-operations.ts";
 import { operation, type Sweep } from "./transaction.ts";
 
@@ -27,6 +29,7 @@ export function accessOperations(db: DatabaseSync) {
   const putTenant = db.prepare(
     "INSERT INTO tenants (name, content) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content",
   );
+  const tenant = db.prepare("SELECT content FROM tenants WHERE name = ?");
   const removeTenant = db.prepare("DELETE FROM tenants WHERE name = ?");
   const used = db.prepare(
     `UPDATE access_keys SET last_used_at = max(?, coalesce(last_used_at, ${FIRST})) WHERE id = ?`,
@@ -67,8 +70,10 @@ export function accessOperations(db: DatabaseSync) {
 
     removeKey: operation("durable", ({ id }: { id: string }): boolean => writes(removeKey.run(id).changes)),
 
-    putTenant: operation("durable", ({ name, content }: { name: string; content: string }): void => {
-      writes(putTenant.run(name, content).changes);
+    putTenant: operation("durable", ({ name, content, before }: PutTenant): boolean => {
+      const now = tenant.get(name)?.content;
+      if (!isDeclared(now === undefined ? undefined : String(now), before ?? undefined)) return false;
+      return writes(putTenant.run(name, content).changes);
     }),
 
     removeTenant: operation("durable", ({ name }: { name: string }): boolean => writes(removeTenant.run(name).changes)),
@@ -93,6 +98,12 @@ export function accessOperations(db: DatabaseSync) {
       return audit.all({ before, since, until, limit }) as unknown as { seq: number; content: string }[];
     }),
   };
+}
+
+interface PutTenant {
+  name: string;
+  content: string;
+  before: Tenant | null;
 }
 
 interface SaidCounts {
