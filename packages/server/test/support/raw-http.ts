@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { PATIENCE_MS } from "./until.ts";
 
 export interface RawAnswer {
   status: number;
@@ -32,7 +33,7 @@ function receive(
 ): Promise<{ text: string; closed: boolean }> {
   return new Promise((resolve) => {
     let text = "";
-    const timer = setTimeout(() => resolve({ text, closed: false }), options.limitMs ?? 10_000);
+    const timer = setTimeout(() => resolve({ text, closed: false }), options.limitMs ?? PATIENCE_MS);
     const end = (closed: boolean): void => {
       clearTimeout(timer);
       resolve({ text, closed });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 
 /** On a machine that others keep busy everything takes longer; who waits for what never comes waits so long. */
-const PATIENCE_MS = 30_000;
+export const PATIENCE_MS = 30_000;
 
 /** Waits for a condition, not for a time; fails with its name when it does not come true within the limit. */
 export async function until(
