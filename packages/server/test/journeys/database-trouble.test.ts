@@ -20,7 +20,7 @@ interface Trouble {
   taken: Set<string>;
   /** Submits one, which is acknowledged or refused as it must be. Answers the status. */
   submit(): Promise<number>;
-  /** What is said about the queue, once the service is not ready. */
+  /** Waits until the service is not ready, and says so of the queue. */
   notReady(why: RegExp): Promise<void>;
   /** All that was acknowledged has its right result, and the service is ready. */
   allIsWell(): Promise<void>;
