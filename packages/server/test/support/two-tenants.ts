@@ -11,12 +11,12 @@ import type { Settings } from "../../src/settings.ts";
 import { awsInstallation } from "./aws/aws-service.ts";
 import { rawChecks } from "./aws/raw-checks.ts";
 import { type Buckets, bucketsIn } from "./buckets.ts";
-import { anyEngine, anyEngineInEnvironment } from "./clamd.ts";
+import { anyEngine } from "./clamd.ts";
 import { type FileServer, fileServer } from "./file-server.ts";
 import { fleetPlace } from "./fleet.ts";
 import { temporaryFolder } from "./leftovers.ts";
-import { runCli } from "./run-cli.ts";
 import { type TestService, testService } from "./service.ts";
+import { twoProcesses } from "./two-processes.ts";
 
 type Store = Pick<Platform, "access" | "callbackFailures" | "deadLetters" | "close">;
 
@@ -92,37 +92,14 @@ export const places: Record<string, (parts: Parts) => Promise<Storage>> = {
   async "two processes"({ folder, dataDir, undo }) {
     const buckets = bucketsIn(join(folder, "buckets"));
     const env = {
-      ...(await anyEngineInEnvironment()),
-      LAZARET_API_KEYS: "key-of-the-settings",
-      LAZARET_PROCESSES: "2",
-      LAZARET_HOST: "127.0.0.1",
-      LAZARET_PORT: "0",
-      LAZARET_DRAIN_SECONDS: "0",
       LAZARET_DATA_DIR: dataDir,
       LAZARET_BUCKETS_DIR: buckets.path,
-      LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
-      LAZARET_ALLOW_CALLBACK_NETWORKS: "127.0.0.0/8",
       LAZARET_ALLOW_HTTP_CALLBACKS: "true",
       LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
       LAZARET_MONTHLY_QUOTA: "5000",
     };
-    return {
-      store: await openFolder(dataDir),
-      buckets,
-      async start() {
-        const run = undo.use(runCli(["serve"], { cwd: folder, env }));
-        const [, port] = await run.says(/"event":"listening".*"port":(\d+).*"processes":2/);
-        return {
-          url: `http://127.0.0.1:${port}`,
-          get lines() {
-            return run.stdout
-              .split("\n")
-              .slice(0, -1)
-              .map((line) => JSON.parse(line));
-          },
-        };
-      },
-    };
+    const start = async (): Promise<TwoTenants["service"]> => undo.use(await twoProcesses(folder, env));
+    return { store: await openFolder(dataDir), buckets, start };
   },
 };
 
