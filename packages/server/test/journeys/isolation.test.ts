@@ -1,122 +1,17 @@
 import assert from "node:assert/strict";
 import { verify } from "node:crypto";
-import { join } from "node:path";
 import { test } from "node:test";
-import { SCOPES } from "../../src/access/access-store.ts";
-import { newSecret } from "../../src/access/api-key.ts";
-import { openPlatform } from "../../src/compose/platform.ts";
-import { openJobStore as openFolder } from "../../src/platforms/embedded/job-store.ts";
-import type { Platform } from "../../src/platforms/platform.ts";
-import { openJobStore as openSchema } from "../../src/platforms/postgres/job-store.ts";
-import type { Settings } from "../../src/settings.ts";
-import { type Buckets, bucketsIn } from "../support/buckets.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
-import { anyEngine } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
-import { type FileServer, fileServer } from "../support/file-server.ts";
-import { fleetPlace } from "../support/fleet.ts";
-import { temporaryFolder } from "../support/leftovers.ts";
-import { type TestService, testService } from "../support/service.ts";
+import { places, type TwoTenants, twoTenants } from "../support/two-tenants.ts";
 import { until } from "../support/until.ts";
 
 /** `PROBES=10000` for all of them; here as many as a test may take. */
-const PROBES = Number(process.env.PROBES ?? 200);
+const probesAt = (where: string): number =>
+  Number(process.env.PROBES ?? (["embedded", "postgres"].includes(where) ? 200 : 100));
 /** More than one page. */
 const FAILURES = 130;
 const OWN = 3;
-
-type Store = Pick<Platform, "access" | "callbackFailures" | "deadLetters" | "close">;
-
-interface Place extends AsyncDisposable {
-  service: TestService;
-  store: Store;
-  buckets: Buckets;
-  files: FileServer;
-  secretOf: Readonly<Record<"shop" | "bank", string>>;
-  /** What the store was asked since it was last emptied. */
-  asked: string[];
-}
-
-const platforms: Record<string, (dataDir: string) => Promise<{ settings: Partial<Settings>; store: Store }>> = {
-  embedded: async (dataDir) => ({ settings: { platform: "embedded" }, store: await openFolder(dataDir) }),
-  postgres: async (dataDir) => {
-    const { settings } = await fleetPlace(dataDir);
-    const { postgresUrl: url = "", postgresSchema: schema = "", secretKey = "" } = settings;
-    const options = { url, schema, pool: 2, secretKey: Buffer.from(secretKey, "hex"), migrate: false };
-    return { settings, store: await openSchema(options) };
-  },
-};
-
-async function place(platform: string): Promise<Place> {
-  await using undo = new AsyncDisposableStack();
-  const folder = undo.use(temporaryFolder());
-  const files = undo.use(await fileServer({ "/away": (_, response) => void response.writeHead(503).end() }));
-  const buckets = bucketsIn(join(folder.path, "buckets"));
-  const dataDir = join(folder.path, "data");
-  const { settings, store } = (await platforms[platform]?.(dataDir)) ?? assert.fail();
-  undo.defer(() => store.close());
-  const secrets = { shop: newSecret(), bank: newSecret() };
-  for (const [tenant, { id, digest }] of Object.entries(secrets)) {
-    await store.access.addKey({
-      id,
-      digest,
-      name: "web",
-      tenant,
-      scopes: tenant === "shop" ? ["scan", "objects", "read"] : SCOPES,
-      madeAt: 0,
-      limits: {},
-    });
-    await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] }, undefined);
-  }
-  const asked: string[] = [];
-  const service = undo.use(
-    await testService(
-      {
-        ...settings,
-        ...(await anyEngine()),
-        dataDir,
-        bucketsDir: buckets.path,
-        allowHttpCallbacks: true,
-        signCallbackInvocations: true,
-        monthlyQuota: 5000,
-      },
-      {},
-      { openPlatform: async (...parts) => noting(await openPlatform(...parts), asked) },
-    ),
-  );
-  const all = undo.move();
-  const secretOf = { shop: secrets.shop.secret, bank: secrets.bank.secret };
-  return { service, store, buckets, files, secretOf, asked, [Symbol.asyncDispose]: () => all.disposeAsync() };
-}
-
-/** Notes what is looked up, and for whom. */
-function noting(platform: Platform, asked: string[]): Platform {
-  const { results, callbackFailures, usage } = platform;
-  return {
-    ...platform,
-    results: {
-      ...results,
-      find(trace) {
-        asked.push(`result of ${trace.tenant}`);
-        return results.find(trace);
-      },
-    },
-    callbackFailures: {
-      ...callbackFailures,
-      list(query) {
-        asked.push(`failures of ${query.tenant}`);
-        return callbackFailures.list(query);
-      },
-    },
-    usage: {
-      ...usage,
-      thisMonth(tenant) {
-        asked.push(`usage of ${tenant}`);
-        return usage.thisMonth(tenant);
-      },
-    },
-  };
-}
 
 interface Ask {
   method?: string;
@@ -125,7 +20,7 @@ interface Ask {
 }
 
 async function ask(
-  here: Place,
+  here: TwoTenants,
   tenant: "shop" | "bank",
   { method, path, body }: Ask,
   xApiKey = false,
@@ -136,6 +31,8 @@ async function ask(
     headers: {
       ...(xApiKey ? { "x-api-key": secret } : { Authorization: `Bearer ${secret}` }),
       ...(body && { "Content-Type": "application/json" }),
+      // So that each process has some.
+      Connection: "close",
     },
     ...(body && { body: JSON.stringify(body) }),
   });
@@ -159,8 +56,9 @@ const result = (traceId: string): string => `scan/async/result?trace_id=${encode
 const failures = (query: string): string => `/v1/callback/failures${query}`;
 
 /** What bank has, and what nobody has: the same question about both. */
-function questions(here: Place, cursor: string): [what: string, theirs: Ask, nobodys: Ask][] {
-  const { files } = here;
+function questions(here: TwoTenants, cursor: string): [what: string, theirs: Ask, nobodys: Ask][] {
+  const { files, cursors } = here;
+  const [late, early] = cursors;
   const both = (what: string, of: (name: string) => Ask): [string, Ask, Ask] => [what, of("bank"), of("none")];
   const prefixes = ["/api/v1/", "/v1/"];
   const objects = prefixes.flatMap((prefix) => ["objstore", "s3"].map((word) => [prefix, word] as const));
@@ -177,11 +75,11 @@ function questions(here: Place, cursor: string): [what: string, theirs: Ask, nob
       ),
     ),
     both("failures of a URL", (name) => ({ path: failures(`?callback_url=http://${name}.example/0`) })),
-    ["failures from a cursor", { path: failures(`?cursor=${cursor}`) }, { path: failures("?cursor=999999999") }],
+    ["failures from a cursor", { path: failures(`?cursor=${cursor}`) }, { path: failures(`?cursor=${late}`) }],
     [
       "failures, of a cursor and URL",
       { path: failures(`?cursor=${cursor}&callback_url=http://bank.example/1`) },
-      { path: failures("?cursor=3&callback_url=http://none.example/1") },
+      { path: failures(`?cursor=${early}&callback_url=http://none.example/1`) },
     ],
     ...objects.flatMap(([prefix, word]) =>
       ["", "v1"].flatMap((version) => {
@@ -216,7 +114,7 @@ function questions(here: Place, cursor: string): [what: string, theirs: Ask, nob
 /** Names differ in the question, and so where an answer repeats them. */
 const unnamed = (text: string): string => text.replaceAll(/(bank|none)-(shadow|in)/g, "…-$2");
 
-async function bankAtWork(here: Place): Promise<string> {
+async function bankAtWork(here: TwoTenants): Promise<string> {
   const { buckets, files, service, store } = here;
   buckets.put("bank-in", "file.txt", eicar());
   buckets.put("shop-in", "file.txt", "clean file");
@@ -246,11 +144,11 @@ async function bankAtWork(here: Place): Promise<string> {
   );
   assert.equal(page.failures.length, 100);
   assert.ok(service.lines.every((line) => !JSON.stringify(line).includes(here.secretOf.bank)));
-  return page.next_cursor;
+  return encodeURIComponent(page.next_cursor);
 }
 
 /** What came of the jobs about an object in a closed bucket, and about one in a bucket that is not there. */
-async function jobsFindNothing(here: Place): Promise<void> {
+async function jobsFindNothing(here: TwoTenants): Promise<void> {
   await using receiver = await callbackReceiver(answering(204));
   const told: string[] = [];
   for (const name of ["bank", "none"]) {
@@ -267,7 +165,7 @@ async function jobsFindNothing(here: Place): Promise<void> {
   assert.deepEqual(await here.buckets.tagsOf("bank-in", "file.txt"), {}, "nothing was done to it");
 }
 
-async function onlyOperatorsCountTenants(here: Place): Promise<void> {
+async function onlyOperatorsCountTenants(here: TwoTenants): Promise<void> {
   const open = await (await fetch(`${here.service.url}/metrics`)).text();
   assert.match(open, /^lazaret_requests_total/m);
   assert.doesNotMatch(open, /bank|shop/);
@@ -282,9 +180,9 @@ async function onlyOperatorsCountTenants(here: Place): Promise<void> {
     );
 }
 
-for (const platform of Object.keys(platforms)) {
+for (const platform of Object.keys(places)) {
   test(`${platform}: what is another tenant's is answered as what is nowhere, after the same lookups`, async () => {
-    await using here = await place(platform);
+    await using here = await twoTenants(platform);
     const cursor = await bankAtWork(here);
     const all = questions(here, cursor);
     const credits = async (): Promise<number> =>
@@ -292,7 +190,7 @@ for (const platform of Object.keys(platforms)) {
     // Each try of the job that waits counts as a file.
     const tries = (): number => here.files.asked.filter((path) => path === "/away").length;
 
-    for (let probes = 0; probes < PROBES; ) {
+    for (let probes = 0; probes < probesAt(platform); ) {
       for (const [what, theirs, nobodys] of all) {
         const answers: string[] = [];
         for (const each of probes % 4 < 2 ? [theirs, nobodys] : [nobodys, theirs]) {
@@ -326,6 +224,8 @@ for (const platform of Object.keys(platforms)) {
       assert.ok(
         here.service.lines.some((line) => line.event === event && line.tenant === "shop" && line.key === "web"),
       );
+    const answered = new Set(here.service.lines.filter(({ event }) => event === "request").map((line) => line.process));
+    assert.equal(answered.size, platform === "two processes" ? 2 : 1, "each of them was asked");
     const own = { bucket: "bank-in", key: "file.txt" };
     const scanned = await json<{ status: string }>(await ask(here, "bank", { path: "/v1/scan/sync/s3", body: own }));
     assert.equal(scanned.status, "infected");
@@ -333,7 +233,7 @@ for (const platform of Object.keys(platforms)) {
   });
 
   test(`${platform}: callbacks of a tenant are signed over its own id`, async () => {
-    await using here = await place(platform);
+    await using here = await twoTenants(platform);
     await using receiver = await callbackReceiver(answering(204));
     const publicKey = await (await fetch(`${here.service.url}/.well-known/lazaret/callback-key.pem`)).text();
     const url = `${receiver.origin}/done`;
