@@ -70,6 +70,7 @@ test("a key is accepted, exchanged and taken away by every process of a running 
   const last = await lazaret("keys", "rotate", "shop/web", "--overlap", "0s");
   await everywhere(made.out, 401);
   await everywhere(next.out, 401);
+  await service.says(/"status":401,[^\n]*"tenant":"shop","key":"web"/);
   await everywhere(last.out, 200);
   assert.equal((await lazaret("keys", "revoke", "shop/web")).code, 0);
   await everywhere(last.out, 401);
