@@ -56,10 +56,10 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     }
   }
 
-  async function refused({ remote, signal, note }: ApiRequest, error: unknown): Promise<never> {
+  async function refused(request: ApiRequest, error: unknown): Promise<never> {
     // So that an operator sees whose program still has the old secret.
-    if (error instanceof EndedKey) note({ ...error.account });
-    await wrongKeys?.hold(remote, signal);
+    if (error instanceof EndedKey) request.note({ ...error.account });
+    await wrongKeys?.hold(request.remote, request.signal);
     throw error;
   }
 

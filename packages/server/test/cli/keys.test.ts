@@ -137,7 +137,15 @@ test("the audit log has the start of the service and all that was done, and no s
   assert.deepEqual(acts.slice(0, 2).toSorted(), ["service.start", "tenants-file.read"]);
   // Those that had ended are taken away with it.
   const revoked = Array<string>(3).fill("keys.revoke");
-  assert.deepEqual(acts.slice(2), ["keys.create", "keys.rotate", "keys.rotate", ...revoked, "tenants-file.read"]);
+  assert.deepEqual(acts.slice(2), [
+    "keys.create",
+    "keys.rotate",
+    "keys.rotate",
+    ...revoked,
+    "tenants-file.read",
+    "api-keys.read",
+    "api-keys.read",
+  ]);
   const start = entries.find(({ what }) => what === "service.start");
   assert.equal(start.details.platform, "embedded");
   assert.deepEqual(
