@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import type { AuditLog } from "./access/audit-log.ts";
+import type { AuditEntry } from "./access/audit-log.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { CannotStart } from "./compose/cannot-start.ts";
 import { startJobs } from "./compose/jobs.ts";
@@ -81,12 +81,21 @@ export async function startService(
     await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
   );
   const { platform } = scanning;
+  /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */
+  const record = async (what: string, details: AuditEntry["details"] = {}): Promise<void> => {
+    const act = { who: "service", tenant: "", what, on: settings.scannerStackName, from: hostname() };
+    await platform.audit
+      .add({ at: now(), ...act, details })
+      .catch((error: Error) => log.error("audit", { error: error.message }));
+  };
   const { among, metricsOfOthers = async () => [] } = options;
   const elsewhere = among !== undefined && among.number !== 1;
   undo.use(await keys.follow(platform, !elsewhere));
   if (!elsewhere) {
     const { facts = settingsFacts(settings) } = options;
-    await recordStart(platform.audit, { log, at: now(), settings, facts });
+    const { platform, role } = settings;
+    const details = { version, role, platform, settings: facts.changed, sha256: facts.sha256 };
+    await record("service.start", details);
   }
   const jobs = await startJobs({
     settings,
@@ -145,7 +154,12 @@ export async function startService(
   return {
     port: server.port,
     engine: scanning.engine,
-    changeKeys: keys.change,
+    async changeKeys(apiKeys) {
+      const count = await keys.change(apiKeys);
+      // In its own time: whoever asked waits for an answer of this process, not of the store.
+      if (!elsewhere) void record("api-keys.read", { keys: count });
+      return count;
+    },
     metrics: () => measured.text("own"),
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
@@ -155,18 +169,6 @@ export async function startService(
       await disposing.disposeAsync();
     },
   };
-}
-
-/** A store that takes no writes now must not keep the service from answering what it can. */
-async function recordStart(
-  audit: AuditLog,
-  { log, at, settings, facts }: { log: Log; at: number; settings: Settings; facts: SettingsFacts },
-): Promise<void> {
-  const { platform, role } = settings;
-  const act = { who: "service", tenant: "", what: "service.start", on: settings.scannerStackName, from: hostname() };
-  await audit
-    .add({ at, ...act, details: { version, role, platform, settings: facts.changed, sha256: facts.sha256 } })
-    .catch((error: Error) => log.error("audit", { error: error.message }));
 }
 
 function ownUrl(settings: Settings, port: number): string {

@@ -260,7 +260,9 @@ export interface FollowFileOptions {
   everyMs: number;
   /** The file as it is now, when it has changed. Called for mistakes too: then the state before holds. */
   onChange(read: TenantsFile): void;
-  /** After each look at the file. */
+  /** Instead of in a thread, for tests. */
+  read?(path: string): Promise<TenantsFile>;
+  /** At each look at the file. */
   onLook?(): void;
 }
 
@@ -277,7 +279,7 @@ export function followTenantsFile(path: string, first: TenantsFile, options: Fol
     const isStill = isSame(now, before);
     before = now;
     if (isSame(now, taken) || !isStill) return;
-    const read = await readInThread(path);
+    const read = await (options.read ?? readInThread)(path);
     taken = read.looked;
     before = taken;
     if (!ended) options.onChange(read);

@@ -20,7 +20,9 @@ const SHOWN = 50;
 
 export function auditCommand(): Command {
   const command = new Command("audit")
-    .description("who did what: keys, tenants, dead letters, signing keys, starts of the service")
+    .description(
+      "who did what: keys, tenants, dead letters, signing keys, files that were read again, starts of the service",
+    )
     .option(...DATA_DIR)
     .option("--since <time>", "from then on: 7d, 12h or a date", (text) => moment(text), 0)
     .option("--until <time>", "until before then", (text) => moment(text))

@@ -1,6 +1,7 @@
 import { text as readAll } from "node:stream/consumers";
 import { Command } from "commander";
 import { type Limits, SCOPES, type Scope, type StoredKey } from "../access/access-store.ts";
+import { addAlone } from "../access/add-alone.ts";
 import { newSecret, readSecret, secretDigest } from "../access/api-key.ts";
 import type { AuditEntry } from "../access/audit-log.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
@@ -130,11 +131,8 @@ async function createKey(flags: Flags): Promise<void> {
   if (wrong !== undefined) throw wrongUsage(`--name ${wrong}`, "lazaret keys create --help shows how it is used");
   const declared = await inTenantsFile(flags);
   await using store = await localStore(flags, { make: true });
-  const isTaken = async (own = ""): Promise<boolean> =>
-    [...(await store.access.read()).keys, ...declared.keys].some(
-      (key) => key.tenant === tenant && key.name === name && !hasEnded(key) && key.id !== own,
-    );
-  if (await isTaken()) {
+  const { keys } = await store.access.read();
+  if ([...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key))) {
     throw new CannotStart(
       `there is a key ${tenant}/${name} already`,
       `lazaret keys rotate ${tenant}/${name} makes a new secret for it, lazaret keys revoke takes it away`,
@@ -142,10 +140,8 @@ async function createKey(flags: Flags): Promise<void> {
   }
   const limits = chosenLimits(flags, {});
   const parts = { name, tenant, scopes: scope, limits, ...(expires !== undefined && { expiresAt: expires }) };
-  const made = await addKey(store, parts, { what: "keys.create" });
-  // Of several who looked at the same moment, who now sees another steps back; perhaps all of them do, but never none.
-  if (await isTaken(made.key.id)) {
-    await store.access.removeKey(made.key.id);
+  const made = await newKey(store, parts, { what: "keys.create" });
+  if (!(await addAlone(store.access, made.key, Date.now()))) {
     throw new CannotStart(
       `somebody else made a key ${tenant}/${name} at this moment`,
       "see lazaret keys list, then try once more",
@@ -161,16 +157,15 @@ interface MadeKey {
   secret: string;
 }
 
-/** Makes a secret for such a key, and keeps the key. */
-async function addKey(
-  { access, audit }: Store,
+/** A secret for such a key, with its entry in the audit log: to be kept next. */
+async function newKey(
+  { audit }: Store,
   parts: Omit<StoredKey, "id" | "digest" | "madeAt">,
   { what, details = {} }: Pick<AuditEntry, "what" | "details">,
 ): Promise<MadeKey> {
   const { id, secret, digest } = newSecret();
   const key: StoredKey = { ...parts, id, digest, madeAt: Date.now() };
   await record(audit, { what, on: called(key), details: { ...factsOf(key), ...details } });
-  if (!(await access.addKey(key))) throw new CannotStart("this id is taken already, by chance", "try once more");
   return { key, secret };
 }
 
@@ -223,7 +218,11 @@ async function rotateKey(asked: string, flags: Flags): Promise<void> {
   const ending = { before: found.map(({ id }) => id).join(" "), goodUntil: new Date(until).toISOString() };
   // First the new one: whatever happens in between, nobody is locked out.
   const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
-  show(await addKey(store, parts, { what: "keys.rotate", details: ending }));
+  const made = await newKey(store, parts, { what: "keys.rotate", details: ending });
+  if (!(await store.access.addKey(made.key))) {
+    throw new CannotStart("this id is taken already, by chance", "try once more");
+  }
+  show(made);
   for (const { id } of found) await store.access.endKey(id, until);
   say(
     `the secret of before is good until ${ending.goodUntil}; lazaret keys revoke ${(found.at(-1) ?? one).id} ends it sooner\n`,

@@ -148,6 +148,12 @@ test("a slot goes to the key that holds fewest for its weight, and to keys that 
   }
   assert.deepEqual(entered, ["new", "heavy", "light"]);
 
+  const weighed = gate({ slots: 4, weightOf: (key) => (key === "heavy" ? 4 : 1) });
+  const [leaving] = ["another", "heavy", "heavy", "light"].map((key) => weighed.tryEnter(key));
+  const first = Promise.race(["light", "heavy"].map((key) => weighed.enter(never, key).then(() => key)));
+  leaving?.();
+  assert.equal(await first, "heavy", "it holds two of four, the other one of one");
+
   const single = gate({ slots: 1 });
   const order: string[] = [];
   let leave = single.tryEnter("other");

@@ -13,6 +13,7 @@ import {
   type ObjectSteps,
   type ObjectStepsOptions,
   objectSteps,
+  onAccountOf,
 } from "./finish-object.ts";
 
 const object = { bucket: "uploads", key: "bad.exe" };
@@ -194,4 +195,22 @@ describe("an object of a job", () => {
     await finished(clean, tries, { stale: true });
     assert.deepEqual(tries.done, ["tag clean over clean", "keep tag", "announce clean tag"]);
   });
+});
+
+test("a tag or delete that fails is logged with the tenant and the key that asked", async () => {
+  const lines: string[] = [];
+  const steps = objectSteps({
+    objects: {
+      open: () => Promise.reject(new Error("not asked for")),
+      delete: () => Promise.reject(new Error("the store is away")),
+      tag: () => Promise.reject(new Error("not asked for")),
+    } as unknown as ObjectStepsOptions["objects"],
+    announcer: { objectScan: async () => {} },
+    policy: { tagFiles: false, deleteInfectedFiles: true } as ObjectStepsOptions["policy"],
+    log: log({ level: "error", format: "json", write: (line) => void lines.push(line) }),
+  });
+  const own = onAccountOf({ tenant: "shop", key: "web" }, steps);
+  await assert.rejects(own.act(object, infected, { stale: false }), /away/);
+  const { event, bucket, tenant, key } = JSON.parse(lines.join(""));
+  assert.deepEqual([event, bucket, tenant, key], ["object_action", "uploads", "shop", "web"]);
 });

@@ -18,6 +18,7 @@ import { QueueUnavailable } from "../model/faults.ts";
 import type { ObjectAction, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type ObjectRef, type ObjectSource, SourceFailed } from "../model/source.ts";
+import type { Account } from "../model/tenant.ts";
 import { OPEN_TIMEOUT_MS } from "./limits.ts";
 import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } from "./retry-policy.ts";
 
@@ -106,8 +107,9 @@ export function finishJobObject(
   { stale, onFailedAction, beforeAnnouncing }: JobManner,
 ): Promise<FinishedScan | Again> {
   const { id, tenant, traceId, customData, source, report } = job;
+  const own = onAccountOf(job, steps);
   const echoed = { ...(traceId !== undefined && { traceId }), ...(customData !== undefined && { customData }) };
-  return finishObject({ id, tenant, ...echoed, object: source, report }, steps, {
+  return finishObject({ id, tenant, ...echoed, object: source, report }, own, {
     reportSaved: true,
     stale,
     beforeAnnouncing,
@@ -156,11 +158,17 @@ export async function finishGuardedObject(
 export interface ObjectSteps {
   planned(report: Report): ObjectAction;
   /** Tags or deletes it. Throws, and logs it, when that cannot be done now. */
-  act(object: ObjectRef, report: Report, options: { stale: boolean }): Promise<Acted>;
+  act(object: ObjectRef, report: Report, options: { stale: boolean; account?: Account }): Promise<Acted>;
   /** What is left to do with an object that could not be deleted: it must not carry `clean`. Never throws. */
   actInstead(object: ObjectRef, report: Report): Promise<ObjectAction>;
   /** To topic and event bus. Durable when it resolves; may announce the same again after a crash. */
   announce(scan: ObjectScan): Promise<void>;
+}
+
+/** The same, and the log says whose it was. */
+export function onAccountOf({ tenant, key }: Account, steps: ObjectSteps): ObjectSteps {
+  const account = { tenant, key };
+  return { ...steps, act: (object, report, options) => steps.act(object, report, { ...options, account }) };
 }
 
 export interface ObjectStepsOptions {
@@ -194,13 +202,13 @@ export function objectSteps({ objects, announcer, policy, log }: ObjectStepsOpti
   return {
     planned,
     announce: announcer.objectScan,
-    async act(object, report, { stale }) {
+    async act(object, report, { stale, account }) {
       try {
         return await actOnObject(await withVersion(object, report), { actions: objects, policy, stale });
       } catch (error) {
         const { message, cause } = error instanceof Error ? error : new Error(String(error));
         const why = cause instanceof Error ? `: ${cause.message}` : "";
-        log.error("object_action", { bucket: object.bucket, error: `${message}${why}` });
+        log.error("object_action", { bucket: object.bucket, ...account, error: `${message}${why}` });
         throw error;
       }
     },

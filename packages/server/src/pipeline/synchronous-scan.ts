@@ -2,7 +2,7 @@ import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
 import { type AdmissionOptions, admission } from "../scan/admission.ts";
-import { finishScanNow, type ObjectSteps } from "./finish-object.ts";
+import { finishScanNow, type ObjectSteps, onAccountOf } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
 
 export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" | "longestLine" | "hold" | "weightOf"> {
@@ -36,7 +36,7 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
       });
       if (source.kind !== "object") return report;
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
-      return (await finishScanNow(source, report, { ...objects, announce })).report;
+      return (await finishScanNow(source, report, onAccountOf(account, { ...objects, announce }))).report;
     } finally {
       place.leave();
     }

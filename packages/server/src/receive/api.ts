@@ -1,6 +1,6 @@
 import type { Begun, Limiter } from "../access/limiter.ts";
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
-import type { BearerAuth, WrongKeys } from "./bearer-auth.ts";
+import { type BearerAuth, EndedKey, type WrongKeys } from "./bearer-auth.ts";
 import { beyondLimit } from "./beyond-limit.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
@@ -57,8 +57,10 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     }
   }
 
-  async function refused({ remote, signal }: ApiRequest, error: unknown): Promise<never> {
-    await wrongKeys?.hold(remote, signal);
+  async function refused(request: ApiRequest, error: unknown): Promise<never> {
+    // So that an operator sees whose program still has the old secret.
+    if (error instanceof EndedKey) request.note({ ...error.account });
+    await wrongKeys?.hold(request.remote, request.signal);
     throw error;
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newSecret } from "../access/api-key.ts";
 import { knownKeys } from "../access/known-keys.ts";
-import { bearerAuth, wrongKeys } from "./bearer-auth.ts";
+import { bearerAuth, EndedKey, wrongKeys } from "./bearer-auth.ts";
 import { Problem } from "./problem.ts";
 
 const never = new AbortController().signal;
@@ -135,6 +135,8 @@ test("who holds a key that was made hears what is wrong with it, and who made on
   };
   assert.equal(said(good.secret), "accepted web");
   assert.match(said(ended.secret), /^the key web of shop has ended, 1970-.*lazaret keys rotate shop\/web$/);
+  const isNamed = (error: unknown): boolean => error instanceof EndedKey && error.account.key === "web";
+  assert.throws(() => auth.check({ "x-api-key": ended.secret }), isNamed, "the log can say whose it was");
   assert.match(said(good.secret.slice(0, -1)), /wrong or a missing character.*copy all of it/);
   assert.match(said(gone.secret), /revoked, is another installation's.*within 10 seconds/);
   assert.match(said("one-of-the-keys"), /none of this installation's API keys.*LAZARET_API_KEYS.*lazaret keys create/);

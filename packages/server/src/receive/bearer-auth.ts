@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { SCOPES } from "../access/access-store.ts";
+import { SCOPES, type StoredKey } from "../access/access-store.ts";
 import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
 import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import { QueueUnavailable } from "../model/faults.ts";
-import { DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
+import { type Account, DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
 import { Problem } from "./problem.ts";
 import type { KeyHolder } from "./route.ts";
 
@@ -26,6 +26,20 @@ export interface BearerAuth {
 
 const HINT =
   "send the header Authorization: Bearer <API_KEY>, with a key of LAZARET_API_KEYS or one that lazaret keys create made";
+
+/** Who holds the whole secret of a key is known by its name, though it is accepted no more. */
+export class EndedKey extends Problem {
+  readonly account: Account;
+
+  constructor({ tenant, name, expiresAt = 0 }: StoredKey) {
+    super(401, "invalid_api_key", {
+      message: `the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`,
+      hint: `an operator makes a new secret: lazaret keys rotate ${tenant}/${name}`,
+      headers: { "WWW-Authenticate": "Bearer" },
+    });
+    this.account = { tenant, key: name };
+  }
+}
 
 /** Headers that are remembered: one client writes its key in one way. */
 const MOST_REMEMBERED = 256;
@@ -72,20 +86,10 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
         "a new key is accepted within 10 seconds; an operator sees with lazaret keys list whether it is there",
       );
     }
-    const { name, tenant, scopes, limits, expiresAt = 0 } = found.key;
-    if (found.kind === "ended") {
-      return unauthorized(
-        `the key ${name} of ${tenant} has ended, ${new Date(expiresAt).toISOString()}`,
-        `an operator makes a new secret: lazaret keys rotate ${tenant}/${name}`,
-      );
-    }
-    return {
-      account: { tenant, key: name },
-      scopes,
-      tenant: found.tenant,
-      limits,
-      limitsJobs: made.limitsJobs(tenant),
-    };
+    if (found.kind === "ended") return new EndedKey(found.key);
+    const { name, tenant, scopes, limits } = found.key;
+    const limitsJobs = made.limitsJobs(tenant);
+    return { account: { tenant, key: name }, scopes, tenant: found.tenant, limits, limitsJobs };
   }
 
   return {

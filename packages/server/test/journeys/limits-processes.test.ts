@@ -34,7 +34,7 @@ async function limited(limits: Limits): Promise<Limited> {
   const store = await openJobStore(dataDir);
   undo.defer(() => store.close());
   const { id, digest, secret } = newSecret();
-  await store.access.putTenant({ name: "shop", weight: 1, limits });
+  await store.access.putTenant({ name: "shop", weight: 1, limits }, undefined);
   const key = { id, digest, name: "web", tenant: "shop", madeAt: 0, limits: {} };
   await store.access.addKey({ ...key, scopes: ["scan", "read"] });
   const service = undo.use(await twoProcesses(folder, { LAZARET_DATA_DIR: dataDir }));

@@ -151,7 +151,7 @@ export async function twoTenants(where: string): Promise<TwoTenants> {
       madeAt: 0,
       limits: {},
     });
-    await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] });
+    await store.access.putTenant({ name: tenant, weight: 1, limits: {}, buckets: [`${tenant}-*`] }, undefined);
   }
   const service = await start();
   const all = undo.move();

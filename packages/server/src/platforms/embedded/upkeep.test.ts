@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { cleanReport, sampleJob, traced } from "../../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
+import { AUDIT_KEPT_MS } from "../../access/audit-log.ts";
 import type { Job } from "../../model/job.ts";
 import { type JobStore, openJobStore } from "./job-store.ts";
 import { compactDatabase, databaseSize } from "./sqlite/database-size.ts";
@@ -52,6 +53,24 @@ test("a process that leaves it to another gives nothing back; the other does", a
     return sizeIn(folder.path).freeBytes <= KEPT_BYTES;
   });
   await other.close();
+});
+
+test("entries of the audit log that are over leave it, and others stay", async () => {
+  using folder = temporaryFolder();
+  let now = Date.now();
+  const store = await openJobStore(folder.path, { now: () => now });
+  const entry = { who: "operator", tenant: "", what: "keys.create", on: "shop/web", from: "here" };
+  await Promise.all(Array.from({ length: 120 }, () => store.audit.add({ at: now, ...entry })));
+  now += AUDIT_KEPT_MS;
+  await store.audit.add({ at: now, ...entry });
+  const db = new DatabaseSync(join(folder.path, "jobs.db"), { readOnly: true });
+  await until("they are gone", async () => {
+    await store.queue.take(0);
+    return Number(db.prepare("SELECT count(*) AS count FROM audit").get()?.count) <= 1;
+  });
+  assert.equal((await store.audit.list({ limit: 9 }))?.entries.length, 1);
+  db.close();
+  await store.close();
 });
 
 test("results that are over, however many, leave it too while jobs come in", async () => {
