@@ -23,7 +23,26 @@ if (!given.some((flags) => /--max[-_]semi[-_]space[-_]size/.test(flags))) {
   setFlagsFromString("--max-semi-space-size=4");
   setFlagsFromString("--semi-space-growth-factor=1");
 }
-// Keeps the compiled sources between runs, so that the next start is quicker.
-const { enableCompileCache } = await import("node:module");
-enableCompileCache?.();
+// Keeps the compiled sources between runs, so that the next start is quicker; in the environment, for the processes and threads that are
+// started from here. In a folder that is this user's alone: who could write there could have any code run.
+if (!process.env.NODE_COMPILE_CACHE && !process.env.NODE_DISABLE_COMPILE_CACHE) {
+  const [{ enableCompileCache }, { lstatSync, mkdirSync }, { tmpdir }, { join }] = await Promise.all([
+    import("node:module"),
+    import("node:fs"),
+    import("node:os"),
+    import("node:path"),
+  ]);
+  const user = process.getuid?.();
+  const folder = join(tmpdir(), `lazaret-compiled-${user ?? "user"}`);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const found = lstatSync(folder);
+    if (found.isDirectory() && (user === undefined || (found.uid === user && (found.mode & 0o077) === 0))) {
+      process.env.NODE_COMPILE_CACHE = folder;
+      enableCompileCache(folder);
+    }
+  } catch {
+    // A machine that cannot keep anything starts a little slower.
+  }
+}
 await import("../src/main.ts");

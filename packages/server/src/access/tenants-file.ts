@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
 import { type Document, LineCounter, parseDocument } from "yaml";
+import { bareThread } from "../flow/bare-thread.ts";
 import { keyNameProblem, tenantProblem } from "../model/tenant.ts";
 import { type Access, type Limits, SCOPES, type Scope, type StoredKey, type Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
@@ -237,7 +238,10 @@ function lineOf(document: Document, lines: LineCounter, at: Path): number {
 /** The same beside the event loop, within a bounded time. */
 function readInThread(path: string): Promise<TenantsFile> {
   const looked = new Map([[path, stateOf(path)]]);
-  const thread = new Worker(new URL("./tenants-file-thread.ts", import.meta.url), { workerData: path });
+  const thread = new Worker(new URL("./tenants-file-thread.ts", import.meta.url), {
+    workerData: path,
+    ...bareThread(),
+  });
   thread.unref();
   return new Promise((settle) => {
     const refuse = (why: string): void =>

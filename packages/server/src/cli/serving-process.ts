@@ -1,6 +1,5 @@
 // One of several processes of a service: started by supervise.ts, which says what to do.
 import cluster from "node:cluster";
-import { enableCompileCache } from "node:module";
 import type { RunningService } from "../app.ts";
 import type { OneOf } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
@@ -22,7 +21,6 @@ export interface Up {
   checks: readonly EngineCheck[];
 }
 
-enableCompileCache?.();
 // The end of the supervisor would end this process at once, with all that is under way.
 if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
 

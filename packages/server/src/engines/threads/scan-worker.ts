@@ -1,6 +1,7 @@
 import { read } from "node:fs";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
+import { bareThread } from "../../flow/bare-thread.ts";
 import type { ShownMember, ShownVerdict } from "../clamd/show-members.ts";
 import { THREAD_HEAP_MB, THREAD_YOUNG_HEAP_MB, type ThreadMemory } from "./scan-limits.ts";
 import {
@@ -69,8 +70,7 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control">): Prom
     workerData: { ...setup, control: shared } satisfies ThreadSetup,
     resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
     // What meets hostile bytes needs no secrets.
-    env: {},
-    execArgv: [],
+    ...bareThread(),
   });
   const messages = messagesOf(worker);
   let number = 0;

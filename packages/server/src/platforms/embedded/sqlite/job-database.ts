@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import type { Alarm } from "../../../flow/alarm.ts";
+import { bareThread } from "../../../flow/bare-thread.ts";
 import type { ThreadAnswer, ThreadRequest } from "./database-thread.ts";
 import { DatabaseUnavailable, unavailable } from "./database-unavailable.ts";
 import type { DatabaseOptions } from "./open-database.ts";
@@ -120,8 +121,7 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
   const worker = new Worker(new URL("./database-thread.ts", import.meta.url), {
     name: "lazaret-database",
     workerData: options,
-    env: {},
-    execArgv: [],
+    ...bareThread(),
   });
   let answered: (answer: ThreadAnswer) => void = () => {};
   let failed: (error: Error) => void = () => {};
