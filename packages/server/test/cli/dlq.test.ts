@@ -88,7 +88,7 @@ test("--tenant lists and changes those of one tenant", async () => {
   const purged = await lazaret("dlq", "purge", "--tenant", "shop");
   assert.deepEqual([purged.code, purged.out], [0, "deleted 0 of 0\n"]);
   const wrong = await lazaret("dlq", "purge", "--tenant", "Shop!");
-  assert.match(wrong.err, /A tenant has a-z, 0-9 and -/);
+  assert.match(wrong.err, /It must be a name of a-z, 0-9 and -/);
   const both = await lazaret("dlq", "redrive", "--all", "--tenant", "default");
   assert.match(both.err, /say which dead letters to redrive\nhint: .*--tenant NAME/);
 });
