@@ -43,6 +43,8 @@ export interface StoredKey {
   /** Milliseconds since 1970, as all times here. */
   madeAt: number;
   expiresAt?: number;
+  /** How long it was made for, where it was to end: what it is exchanged for is as good, however soon it ends itself. */
+  madeForMs?: number;
   lastUsedAt?: number;
   limits: Limits;
 }

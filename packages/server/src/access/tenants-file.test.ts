@@ -131,6 +131,55 @@ test("every mistake is named with its place, and one refuses the whole file", ()
   );
 });
 
+test("names are what is written, also where they look like numbers", () => {
+  using file = reading(
+    `tenants:\n  007: {}\n  1e3:\n    keys: { 0x10: { digest: "${id}:${digest}", scopes: scan } }\n`,
+  );
+  assert.ok(file.read.kind === "read", JSON.stringify(file.read));
+  assert.deepEqual(
+    file.read.access.tenants.map(({ name }) => name),
+    ["007", "1e3"],
+  );
+  assert.deepEqual(
+    file.read.access.keys.map(({ name }) => name),
+    ["0x10"],
+  );
+  assert.deepEqual(problemsOf(`tenants: { shop: { keys: {{ ${secret} }} } }`), ["line 1: non string key"]);
+});
+
+test("a word with nothing behind it opens nothing: somebody took its lines away, or a template had no value", () => {
+  const text = `tenants:
+  shop:
+    weight:
+    limits: { filesPerMonth: }
+    buckets:
+    #  - shop-a
+    keys:
+      web: { digest: "${id}:${digest}", scopes: scan, expires: }
+      app: { digest: [], scopes: scan }
+  press: { limits: , keys: }
+`;
+  assert.deepEqual(problemsOf(text), [
+    "line 3: tenants.shop.weight has nothing behind it",
+    "line 5: tenants.shop.buckets has nothing behind it",
+    "line 4: tenants.shop.limits.filesPerMonth has nothing behind it",
+    "line 8: tenants.shop.keys.web.expires has nothing behind it",
+    "line 9: tenants.shop.keys.app.digest must be what lazaret keys digest prints",
+  ]);
+});
+
+test("a day that no calendar has is no date", () => {
+  const expires = (date: string): string =>
+    `tenants: { shop: { keys: { web: { digest: "${id}:${digest}", scopes: scan, expires: ${date} } } } }`;
+  const wrong = ["2027-02-31", "2027-02-29T10:00:00Z", "2027-00-10", "'2027-01-31 (soon)'", "2027-01-31-"];
+  for (const date of wrong) {
+    const problem = "line 1: tenants.shop.keys.web.expires must be a date, such as 2027-01-31";
+    assert.deepEqual(problemsOf(expires(date)), [problem], date);
+  }
+  const right = ["2028-02-29", "2027-01-31T10:00:00Z", "2027-01-31T10:00", "2027-01-31T23:30:00+05:30"];
+  for (const date of right) assert.deepEqual(problemsOf(expires(date)), [], date);
+});
+
 test("what is no such file at all is refused, and never taken for one that declares nothing", () => {
   for (const text of [
     "",

@@ -7,6 +7,7 @@ import { bareThread } from "../flow/bare-thread.ts";
 import { keyNameProblem, tenantProblem } from "../model/tenant.ts";
 import { type Access, type Limits, SCOPES, type Scope, type StoredKey, type Tenant } from "./access-store.ts";
 import { readSecret, secretDigest } from "./api-key.ts";
+import { calendarDate } from "./calendar-date.ts";
 import { bucketProblem, LIMIT_NAMES, parseLimit, parseWeight } from "./limits.ts";
 
 /**
@@ -39,6 +40,8 @@ const MOST_SECRET_FILES = 1000;
 /** More than anybody mends at once, and than a line of the log should hold. */
 const MOST_PROBLEMS = 100;
 const READ_WITHIN_MS = 30_000;
+/** With nothing behind it each of these is as good as left out, or missed. */
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set(["tenants", "limits", "keys", "digest", "secretFile", "scopes"]);
 
 export function readTenantsFile(path: string): TenantsFile {
   const looked = new Map([[path, stateOf(path)]]);
@@ -46,7 +49,7 @@ export function readTenantsFile(path: string): TenantsFile {
   if (typeof text !== "string") return { kind: "refused", problems: [text.problem], looked };
 
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, stringKeys: true });
   // The parser's messages may quote the text, its codes do not: DUPLICATE_KEY.
   const problems = document.errors.map(
     ({ pos: [at], code }) => `line ${lines.linePos(at).line}: ${code.toLowerCase().replaceAll("_", " ")}`,
@@ -60,7 +63,7 @@ export function readTenantsFile(path: string): TenantsFile {
   function problem(at: Path, what: string): void {
     // To find a line takes longer the longer the file is.
     if (problems.length >= MOST_PROBLEMS) return;
-    const shown = at.map((word) => (word.startsWith("lz_") ? "lz_…" : word)).join(".");
+    const shown = at.map((word) => word.replace(/lz_\w+/g, "lz_…")).join(".");
     problems.push(`line ${lineOf(document, lines, at)}: ${shown}${shown === "" ? "" : " "}${what}`);
   }
 
@@ -131,7 +134,7 @@ export function readTenantsFile(path: string): TenantsFile {
       limits: readLimits(limits, [...at, "limits"]),
       ...(expiresAt !== undefined && { expiresAt }),
     };
-    const listed = Array.isArray(digest) ? digest : digest === undefined ? [] : [digest];
+    const listed = Array.isArray(digest) && digest.length > 0 ? digest : digest === undefined ? [] : [digest];
     for (const one of listed) {
       const [, id, sum] = /^([a-z2-7]{8}):([0-9a-f]{64})$/.exec(String(one)) ?? [];
       if (id !== undefined && sum !== undefined) keys.push({ ...parts, id, digest: sum });
@@ -177,10 +180,9 @@ export function readTenantsFile(path: string): TenantsFile {
   }
 
   function readDate(value: unknown, at: Path): number | undefined {
-    const date = /^\d{4}-\d\d-\d\d/.test(String(value)) ? Date.parse(String(value)) : Number.NaN;
-    if (!Number.isNaN(date)) return date;
-    problem(at, "must be a date, such as 2027-01-31");
-    return undefined;
+    const date = calendarDate(String(value));
+    if (date === undefined) problem(at, "must be a date, such as 2027-01-31");
+    return date;
   }
 
   function texts(value: unknown, at: Path, problemOf: (text: string) => string | undefined): string[] {
@@ -207,8 +209,11 @@ export function readTenantsFile(path: string): TenantsFile {
     const all = entries(value, at);
     const isKnown = (name: string): boolean => (known as readonly string[]).includes(name);
     for (const [name] of all) if (!isKnown(name)) problem([...at, name], `is not known here: ${known.join(", ")}`);
-    // A name with nothing behind it is one that was left out.
     const set = all.filter(([name, content]) => isKnown(name) && content !== null);
+    for (const [name, content] of all) {
+      // To take it for one that was left out would open what it was there to limit.
+      if (content === null && isKnown(name) && !MAY_BE_EMPTY.has(name)) problem([...at, name], "has nothing behind it");
+    }
     return Object.fromEntries(set) as Partial<Record<Name, unknown>>;
   }
 }

@@ -31,7 +31,7 @@ export function chosenLimits(flags: LimitFlags, before: Limits): Limits {
 
 const NOTHING = { kind: "read", access: { keys: [], tenants: [] } } as const;
 
-interface Declared extends Access {
+export interface Declared extends Access {
   /** The error for who tries to change it by a command. */
   cannotChange(what: string): CannotStart;
 }

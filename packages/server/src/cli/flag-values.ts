@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import { calendarDate } from "../access/calendar-date.ts";
 import { tenantProblem } from "../model/tenant.ts";
 
 // Parsers of flag values. Commander shows the message of an InvalidArgumentError behind the flag and its value.
@@ -56,8 +57,8 @@ export function byteCount(text: string): number {
 export function moment(text: string, now: number = Date.now()): number {
   const [, number, unit = ""] = /^(\d+)([smhdw])$/.exec(text) ?? [];
   if (number !== undefined) return now - Number(number) * (SECONDS[unit] ?? 1) * 1000;
-  const date = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(date)) throw new InvalidArgumentError("It must be like 7d, 12h or 2026-11-01.");
+  const date = calendarDate(text);
+  if (date === undefined) throw new InvalidArgumentError("It must be like 7d, 12h or 2026-11-01.");
   return date;
 }
 

@@ -6,7 +6,7 @@ import { newSecret, readSecret, secretDigest } from "../access/api-key.ts";
 import type { AuditEntry } from "../access/audit-log.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { DEFAULT_TENANT, keyNameProblem } from "../model/tenant.ts";
-import { addLimitFlags, chosenLimits, inTenantsFile, type LimitFlags } from "./access-flags.ts";
+import { addLimitFlags, chosenLimits, type Declared, inTenantsFile, type LimitFlags } from "./access-flags.ts";
 import { record } from "./audit.ts";
 import { DATA_DIR, localStore } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
@@ -160,11 +160,13 @@ interface MadeKey {
 /** A secret for such a key, with its entry in the audit log: to be kept next. */
 async function newKey(
   { audit }: Store,
-  parts: Omit<StoredKey, "id" | "digest" | "madeAt">,
+  parts: Omit<StoredKey, "id" | "digest" | "madeAt" | "madeForMs">,
   { what, details = {} }: Pick<AuditEntry, "what" | "details">,
 ): Promise<MadeKey> {
   const { id, secret, digest } = newSecret();
-  const key: StoredKey = { ...parts, id, digest, madeAt: Date.now() };
+  const madeAt = Date.now();
+  const { expiresAt } = parts;
+  const key = { ...parts, id, digest, madeAt, ...(expiresAt !== undefined && { madeForMs: expiresAt - madeAt }) };
   await record(audit, { what, on: called(key), details: { ...factsOf(key), ...details } });
   return { key, secret };
 }
@@ -197,7 +199,13 @@ async function listKeys(flags: Flags): Promise<void> {
 
 async function revokeKey(asked: string, flags: Flags): Promise<void> {
   await using store = await localStore(flags);
-  for (const key of await findKeys(store, asked, flags)) {
+  // A mistake in the file must not keep anybody from taking a key away.
+  const declared = await inTenantsFile(flags).catch((error: Error) => {
+    if (!(error instanceof CannotStart)) throw error;
+    say(`${error.message}\nhint: a key that is declared there stays good until it is taken away there\n`);
+    return undefined;
+  });
+  for (const key of await findKeys(store, asked, declared)) {
     await record(store.audit, { what: "keys.revoke", on: called(key) });
     // Taken away and not only ended: a clock that is behind would accept it for longer.
     await store.access.removeKey(key.id);
@@ -207,15 +215,25 @@ async function revokeKey(asked: string, flags: Flags): Promise<void> {
 
 async function rotateKey(asked: string, flags: Flags): Promise<void> {
   await using store = await localStore(flags);
-  const [one] = await findKeys(store, asked, flags);
+  const declared = await inTenantsFile(flags);
+  const [one] = await findKeys(store, asked, declared);
   if (!one) return;
   // Also those that are being exchanged already, and as the newest of them is.
-  const found = await findKeys(store, `${one.tenant}/${one.name}`, flags);
-  const { name, tenant, scopes, limits, madeAt, expiresAt } = found.at(-1) ?? one;
+  const found = await findKeys(store, `${one.tenant}/${one.name}`, declared);
+  const {
+    id: before,
+    name,
+    tenant,
+    scopes,
+    limits,
+    madeForMs,
+    expiresAt = Number.POSITIVE_INFINITY,
+  } = found.at(-1) ?? one;
   const now = Date.now();
   const until = now + flags.overlap;
-  const end = flags.expires ?? (expiresAt === undefined ? undefined : now + (expiresAt - madeAt));
-  const ending = { before: found.map(({ id }) => id).join(" "), goodUntil: new Date(until).toISOString() };
+  const end = flags.expires ?? (madeForMs === undefined ? undefined : now + madeForMs);
+  const goodUntil = new Date(Math.min(until, expiresAt)).toISOString();
+  const ending = { before: found.map(({ id }) => id).join(" "), goodUntil };
   // First the new one: whatever happens in between, nobody is locked out.
   const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
   const made = await newKey(store, parts, { what: "keys.rotate", details: ending });
@@ -224,20 +242,22 @@ async function rotateKey(asked: string, flags: Flags): Promise<void> {
   }
   show(made);
   for (const { id } of found) await store.access.endKey(id, until);
-  say(
-    `the secret of before is good until ${ending.goodUntil}; lazaret keys revoke ${(found.at(-1) ?? one).id} ends it sooner\n`,
-  );
+  if (expiresAt <= now) return say(`the secret of before has ended, ${goodUntil}\n`);
+  say(`the secret of before is good until ${goodUntil}; lazaret keys revoke ${before} ends it sooner\n`);
 }
 
 /** Those of that name, of which there are several while one is exchanged, or the one of that id. */
-async function findKeys({ access }: Store, asked: string, flags: Flags): Promise<readonly StoredKey[]> {
+async function findKeys(
+  { access }: Store,
+  asked: string,
+  declared: Declared | undefined,
+): Promise<readonly StoredKey[]> {
   const isAsked = ({ id, tenant, name }: StoredKey): boolean => id === asked || `${tenant}/${name}` === asked;
-  const declared = await inTenantsFile(flags);
-  if (declared.keys.some(isAsked)) throw declared.cannotChange(`the key ${asked}`);
+  if (declared?.keys.some(isAsked)) throw declared.cannotChange(`the key ${asked}`);
   const { keys } = await access.read();
   const found = keys.filter(isAsked);
   if (found.length > 0) return found;
-  if (readSecret(asked).kind !== "other") {
+  if (readSecret(asked.replace(/^.*\//, "")).kind !== "other") {
     throw wrongUsage("that is a secret, and now in the history of this shell", "name the key by tenant/name or its id");
   }
   const [sameName] = keys.filter(({ name }) => name === asked);
@@ -294,7 +314,7 @@ function isoDate(at: number): string {
 
 /** Times as people and programs read them. */
 function withDates(key: Omit<StoredKey, "digest">): Record<string, unknown> {
-  const { madeAt, expiresAt, lastUsedAt, ...rest } = key;
+  const { madeAt, expiresAt, lastUsedAt, madeForMs: _, ...rest } = key;
   const dates = { made: madeAt || undefined, lastUsed: lastUsedAt, expires: expiresAt };
   const written = Object.entries(dates).map(([name, at]) => [
     name,

@@ -109,6 +109,17 @@ describe("a scan that is no job", () => {
     await finishScanNow(object, given, steps);
     assert.deepEqual(done, ["open", "delete", "announce infected delete"]);
   });
+
+  test("of a bucket that its tenant may not use touches nothing there, whatever the store said instead", async () => {
+    const { object: _, ...report } = infected;
+    const closed = { kind: "object", ...object, closed: true } as const;
+    for (const verdict of [report.verdict, { kind: "unscannable", finding: "scanner:download-failed" }] as const) {
+      const { done, steps } = tried({ objects: { delete: () => Promise.reject(new Error("asked to delete")) } });
+      await finishScanNow(closed, { ...report, verdict }, steps);
+      assert.equal(await steps.actInstead(closed, { ...report, verdict }), "no");
+      assert.deepEqual(done, [`announce ${verdict.kind} no`]);
+    }
+  });
 });
 
 describe("an object of a guarded bucket", () => {

@@ -185,9 +185,11 @@ export function objectSteps({ objects, announcer, policy, log }: ObjectStepsOpti
   const planned = ({ verdict }: Report): ObjectAction => plannedAction(verdict, policy);
 
   /** A scan that was given up knows no version; what is not clean may be said of the one that is there now. */
-  async function withVersion(object: ObjectRef, report: Report): Promise<Report> {
+  async function withVersion(object: ObjectRef & Pick<ObjectSource, "closed">, report: Report): Promise<Report> {
     const { verdict } = report;
     if (report.object || verdict.kind === "clean" || NOT_THERE.includes(verdict.finding)) return report;
+    // What the store said was about another name: its own must not even be asked for.
+    if (object.closed) return report;
     using limit = timeLimit(OPEN_TIMEOUT_MS);
     try {
       const { object: seen, bytes } = await objects.open(object, limit.signal);

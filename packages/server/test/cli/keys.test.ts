@@ -101,6 +101,23 @@ test("of two who make a key of one name at once never both have one, and what tw
   assert.deepEqual([weight, limits, buckets], [7, { jobsWaiting: 8 }, ["twins-*"]]);
 });
 
+test("what a key is exchanged for is as good as the key was made, also when that is about to end", async () => {
+  const known = async (): Promise<{ id: string; expires: string | null }[]> =>
+    JSON.parse((await lazaret("keys", "list", "--tenant", "twins", "--json")).out);
+  const create = ["keys", "create", "--name", "again", "--tenant", "twins", "--scope", "read", "--expires", "90d"];
+  assert.equal((await lazaret(...create)).code, 0);
+  const lost = await lazaret("keys", "rotate", "twins/again", "--overlap", "1h");
+  assert.equal((await lazaret("keys", "revoke", lost.out.split("_")[1] ?? "")).code, 0);
+  const last = await lazaret("keys", "rotate", "twins/again");
+  const end = (await known()).find(({ id }) => last.out.includes(id))?.expires;
+  assert.equal(Math.round((Date.parse(end ?? "") - Date.now()) / 86_400_000), 90);
+  // Nor does a file with a mistake keep anybody from taking a key away.
+  const broken = { ...env, LAZARET_TENANTS_FILE: join(folder.path, "nowhere") };
+  const revoked = await cliOutcome(["keys", "revoke", "twins/again"], { cwd: folder.path, env: broken });
+  assert.deepEqual([revoked.code, (await known()).filter(({ id }) => last.out.includes(id))], [0, []]);
+  assert.match(revoked.err, /cannot read .*nowhere: ENOENT\nhint: a key that is declared there stays good/);
+});
+
 test("what a tenants file declares is followed; with a mistake the state before holds, and every mistake is named", async () => {
   await everywhere(declared.secret, 200);
   const other = newSecret();

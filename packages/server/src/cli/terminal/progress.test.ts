@@ -50,7 +50,8 @@ test("sizes and times are read and written as people do", () => {
     [1e12 - 90_000, 1e12 - 7_200_000, 1e12 - 604_800_000],
   );
   assert.equal(moment("2026-11-01"), Date.UTC(2026, 10, 1));
-  for (const wrong of ["soon", "7", "2026-99-99"]) assert.throws(() => moment(wrong), /It must be like 7d/);
+  for (const wrong of ["soon", "7", "2026-99-99", "2026-02-31"])
+    assert.throws(() => moment(wrong), /It must be like 7d/);
   assert.deepEqual([0, 1023, 1536, 5 * 1024 ** 3].map(inBytes), ["0 B", "1023 B", "1.5 KB", "5.0 GB"]);
   assert.deepEqual([0, 59.4, 61, 3725].map(inTime), ["0s", "59s", "1m 1s", "1h 2m"]);
 });

@@ -7,19 +7,40 @@ const PARTITION = "access";
 const ANY = "attribute_not_exists(pk) OR attribute_exists(pk)";
 const THERE = "attribute_exists(pk)";
 
+/** A change that was cut off is looked for this often, until the next one. */
+const LOOKED_FOR_MS = 30_000;
+
 /**
  * One partition with an item for each key and tenant, and one for the version, which is written after them: a process that reads in
- * between reads once more.
+ * between reads once more. That there will be a change is noted in it before: of a command that is killed in between the note stays.
  */
-export function tableAccess(table: Table): AccessStore {
+export function tableAccess(table: Table, now: () => number): AccessStore {
   const itemOf = (name: string): Attributes => ({ pk: { S: PARTITION }, sk: { S: name } });
   const keyItem = (id: string): Attributes => itemOf(`key#${id}`);
   const tenantItem = (name: string): Attributes => itemOf(`tenant#${name}`);
+  const versionItem = itemOf("version");
 
-  async function changed<Outcome>(outcome: Promise<Outcome>): Promise<Outcome> {
-    const value = await outcome;
-    if (value !== false) await table.put({ ...itemOf("version"), version: { S: randomUUID() } }, { if: ANY });
-    return value;
+  async function changing<Outcome>(change: () => Promise<Outcome>): Promise<Outcome> {
+    const own = { S: randomUUID() };
+    const before = (await table.updated(versionItem, { if: ANY, set: { changing: own } }))?.version;
+    const outcome = await change();
+    if (outcome === false && (await asBefore(own, before))) return outcome;
+    const next = { if: "changing = :own", values: { ":own": own }, set: { version: own }, remove: ["changing"] };
+    // Somebody else is at it as well: their note stays.
+    if (!(await table.update(versionItem, next))) await table.update(versionItem, { if: ANY, set: { version: own } });
+    return outcome;
+  }
+
+  /** Nothing was changed, here or by anybody else. */
+  async function asBefore(own: Attributes[string], version: Attributes[string] | undefined): Promise<boolean> {
+    const mine = { if: "changing = :own", values: { ":own": own } };
+    if (!version) {
+      return (
+        (await table.remove(versionItem, { ...mine, if: `${mine.if} AND attribute_not_exists(version)` })) !== false
+      );
+    }
+    const same = { if: `${mine.if} AND version = :version`, values: { ...mine.values, ":version": version } };
+    return table.update(versionItem, { ...same, set: { version }, remove: ["changing"] });
   }
 
   async function items(): Promise<Attributes[]> {
@@ -34,7 +55,11 @@ export function tableAccess(table: Table): AccessStore {
   }
 
   return {
-    version: async () => (await table.get(itemOf("version")))?.version?.S ?? NEVER_CHANGED,
+    async version() {
+      const { version, changing: note } = (await table.get(versionItem)) ?? {};
+      const known = version?.S ?? NEVER_CHANGED;
+      return note ? `${known} ${note.S} ${Math.floor(now() / LOOKED_FOR_MS)}` : known;
+    },
 
     async read() {
       const all = await items();
@@ -55,38 +80,40 @@ export function tableAccess(table: Table): AccessStore {
         ...(key.expiresAt !== undefined && { expires: { N: String(key.expiresAt) } }),
       };
       // Its own content: the answer to a first try was lost.
-      const added = table.put(item, {
+      const condition = {
         if: "attribute_not_exists(pk) OR content = :content",
         values: { ":content": item.content },
-      });
-      return changed(added.then((put) => put !== undefined));
+      };
+      return changing(async () => (await table.put(item, condition)) !== undefined);
     },
 
     endKey(id, at) {
-      const sooner = table.update(keyItem(id), {
+      const sooner = {
         if: `${THERE} AND (attribute_not_exists(expires) OR expires > :at)`,
         values: { ":at": { N: String(at) } },
         set: { expires: { N: String(at) } },
-      });
-      return changed(sooner.then(async (ended) => ended || (await table.get(keyItem(id))) !== undefined));
+      };
+      return changing(
+        async () => (await table.update(keyItem(id), sooner)) || (await table.get(keyItem(id))) !== undefined,
+      );
     },
 
-    removeKey: (id) => changed(table.remove(keyItem(id), { if: THERE }).then((removed) => removed !== false)),
+    removeKey: (id) => changing(async () => (await table.remove(keyItem(id), { if: THERE })) !== false),
 
     async putTenant(tenant, before) {
-      const now = JSON.stringify(tenant);
+      const next = JSON.stringify(tenant);
       const there = (await table.get(tenantItem(tenant.name)))?.content?.S;
       if (!isDeclared(there, before)) return false;
       // As it was a moment ago; or as it is to be, when the answer to a first try was lost.
       const condition =
         there === undefined
-          ? { if: "attribute_not_exists(pk) OR content = :now", values: { ":now": { S: now } } }
-          : { if: "content = :there OR content = :now", values: { ":now": { S: now }, ":there": { S: there } } };
-      const put = table.put({ ...tenantItem(tenant.name), content: { S: now } }, condition);
-      return changed(put.then((done) => done !== undefined));
+          ? { if: "attribute_not_exists(pk) OR content = :next", values: { ":next": { S: next } } }
+          : { if: "content = :there OR content = :next", values: { ":next": { S: next }, ":there": { S: there } } };
+      const item = { ...tenantItem(tenant.name), content: { S: next } };
+      return changing(async () => (await table.put(item, condition)) !== undefined);
     },
 
-    removeTenant: (name) => changed(table.remove(tenantItem(name), { if: THERE }).then((removed) => removed !== false)),
+    removeTenant: (name) => changing(async () => (await table.remove(tenantItem(name), { if: THERE })) !== false),
 
     async used(at) {
       const writes = [...at].map(([id, time]) =>

@@ -160,7 +160,7 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     browser: tableBrowser(parts),
     callbackFailures: tableCallbackFailures(items, now),
     usage: tableUsage(items, now),
-    access: tableAccess(items),
+    access: tableAccess(items, now),
     audit: tableAudit(items, now),
     sharedCounts: tableCounts(items, now),
     async close() {
