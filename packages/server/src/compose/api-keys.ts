@@ -63,10 +63,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         change();
       };
       const stores = undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure, now }));
-      if (first) {
-        await checkSomebodyMayAsk(settings, access);
+      if (first) await checkSomebodyMayAsk(settings, access);
+      // On AWS the roles of APIs may not delete.
+      if (first && (settings.platform !== "aws" || settings.role !== "api"))
         undo.use(await sweepEndedKeys({ access, audit }, { now, everyMs: ENDED_EVERY_MS, onFailure }));
-      }
       const uses = undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure, now }));
       const all = undo.move();
       return {
