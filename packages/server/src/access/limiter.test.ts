@@ -121,6 +121,48 @@ test("a process that begins, or begins anew, owes nothing for what others did lo
   assert.equal(passed(other, caller, 20), 10);
 });
 
+test("of processes that keep to the rate together none is refused, however many they are", () => {
+  for (const processes of [2, 3, 10]) {
+    const shared = place();
+    const caller = by({ requestsPerSecond: 100 });
+    const all = Array.from({ length: processes }, () => at(shared));
+    const said = new Map<number, string>();
+    for (let step = 0; step < 3000; step += 1) {
+      shared.clock.elapsed = step * 10;
+      for (const [index, each] of all.entries()) {
+        // All together 9 in 10 steps, of 10 ms each.
+        if (((step + index * 7) * 9) % (10 * processes) < 9)
+          assert.equal(passed(each, caller, 1), 1, `${step} of ${index}`);
+        if ((step + index * 13) % 200 > 0) continue;
+        const own = each.own();
+        if (own !== undefined) said.set(index, own);
+        each.heard(new Map([...said].filter(([other]) => other !== index).map(([other, text]) => [`${other}`, text])));
+      }
+    }
+  }
+});
+
+test("what a process did while nobody heard of it is owed by nobody", () => {
+  const shared = place();
+  const [one, other] = [at(shared), at(shared)];
+  const caller = by({ requestsPerSecond: 10 });
+  const run = (seconds: number, each: () => void): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      shared.clock.elapsed += 1000;
+      for (const limits of [one, other]) assert.equal(passed(limits, caller, 4), 4);
+      if (second % 2 === 0) each();
+    }
+  };
+  run(60, () => exchange(one, other));
+  // The other cannot reach the store, and is forgotten there.
+  run(20, () => one.heard(new Map()));
+  run(20, () => exchange(one, other));
+  // Nobody can, and whoever is first afterwards finds nothing.
+  run(60, () => {});
+  one.heard(new Map());
+  run(20, () => exchange(one, other));
+});
+
 test("scans elsewhere count until they end, or until their process is heard of no more", async () => {
   const shared = place();
   const [one, other] = [at(shared), at(shared)];
