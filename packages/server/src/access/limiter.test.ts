@@ -239,6 +239,38 @@ test("a line of jobs is counted again after a second, or when the limit is anoth
   assert.equal(await codeOf(limits, by({ jobsWaiting: 0 }), "job"), "accepted", "nobody can count them");
 });
 
+test("a line that is being counted for who may have fewer is counted again for who may have more", async () => {
+  const shared = place();
+  const limits = at(shared);
+  shared.jobs = 100;
+  const [few, many] = [by({ jobsWaiting: 10 }), by({ jobsWaiting: 50 }, "batch")];
+  assert.deepEqual(await Promise.all([codeOf(limits, few, "job"), codeOf(limits, many, "job")]), [
+    "jobs_waiting",
+    "jobs_waiting",
+  ]);
+});
+
+test("a store that hangs holds nobody up for long", async () => {
+  const shared = place();
+  const caller = by({ filesPerMonth: 2 });
+  let hangs = false;
+  const limits = limiter({
+    count: () => {},
+    usedThisMonth: () => (hangs ? new Promise(() => {}) : Promise.resolve(new Map())),
+    jobsWaiting: async () => 0,
+    now: () => shared.clock.now,
+    elapsed: () => shared.clock.elapsed,
+  });
+  assert.equal(await codeOf(limits, caller), "accepted");
+  hangs = true;
+  shared.clock.elapsed += 2000;
+  const began = performance.now();
+  assert.equal(await codeOf(limits, caller), "accepted");
+  shared.clock.elapsed += 2000;
+  for (let asked = 0; asked < 20; asked += 1) assert.equal(await codeOf(limits, caller), "monthly_files");
+  assert.ok(performance.now() - began < 5000, "it is waited for once");
+});
+
 test("while use cannot be read, what was known holds", async () => {
   const shared = place();
   const limits = at(shared);

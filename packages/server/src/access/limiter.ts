@@ -138,11 +138,17 @@ export function limiter(options: LimiterOptions): Limiter {
 
   async function jobsOf({ account, sides }: { account: Limited["account"]; sides: readonly Side[] }): Promise<number> {
     const upTo = Math.max(...sides.map(({ limits }) => limits.jobsWaiting ?? 0));
-    if ((lines.known(account.tenant)?.upTo ?? upTo) < upTo) lines.forget(account.tenant);
-    const line = await lines.read(account.tenant, async () => {
-      const jobs = await options.jobsWaiting(account.tenant, upTo);
-      return { jobs: jobs ?? Number.NEGATIVE_INFINITY, upTo };
-    });
+    const read = (): ReturnType<typeof lines.read> =>
+      lines.read(account.tenant, async () => {
+        const jobs = await options.jobsWaiting(account.tenant, upTo);
+        return { jobs: jobs ?? Number.NEGATIVE_INFINITY, upTo };
+      });
+    let line = await read();
+    // Counted for somebody who may have fewer.
+    if (line && line.upTo < upTo) {
+      lines.forget(account.tenant);
+      line = await read();
+    }
     return line?.jobs ?? 0;
   }
 
