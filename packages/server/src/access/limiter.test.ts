@@ -84,6 +84,15 @@ test("what is refused by one of two limits is not taken from the other", () => {
   assert.equal(passed(limits, by({}, "mobile", { requestsPerSecond: 4 }), 10), 2);
 });
 
+test("of two rates that refuse, the one is told that refuses for longer", () => {
+  const limits = at(place());
+  const caller = by({ requestsPerSecond: 10 }, "web", { requestsPerSecond: 1 });
+  assert.equal(passed(limits, caller, 1), 1);
+  assert.equal(passed(limits, by({ requestsPerSecond: 10 }), 20), 9);
+  const told = limits.request(caller);
+  assert.deepEqual([told?.whose, told?.afterSeconds], ["tenant", 1]);
+});
+
 test("processes that each let too many through pay for it: over time all together keep to the rate", () => {
   for (const processes of [2, 3, 6]) {
     const shared = place();

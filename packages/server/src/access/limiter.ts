@@ -158,16 +158,21 @@ export function limiter(options: LimiterOptions): Limiter {
     request(caller) {
       const sides = sidesOf(caller);
       const taken: [Count, TokenBucket][] = [];
+      let refusal: Refusal | undefined;
       for (const { whose, name, limits } of sides) {
         const quota = limits.requestsPerSecond;
         if (quota === undefined) continue;
         const count = countOf(name);
         const bucket = bucketOf(count, quota);
         const waitMs = bucket.waitMs(count.askedAt);
-        if (waitMs > 0) return refused("rate_limit", { whose, quota, afterSeconds: waitMs / 1000 });
-        taken.push([count, bucket]);
+        const afterSeconds = waitMs / 1000;
+        if (waitMs === 0) taken.push([count, bucket]);
+        // Whoever waits for the shorter one is refused again.
+        else if (afterSeconds > (refusal?.afterSeconds ?? 0))
+          refusal = refused("rate_limit", { whose, quota, afterSeconds });
       }
       // Of both or of none: who is refused has used nothing.
+      if (refusal) return refusal;
       for (const [count, bucket] of taken) {
         bucket.take(count.askedAt, 1);
         count.requests += 1;
