@@ -84,6 +84,15 @@ test("what is refused by one of two limits is not taken from the other", () => {
   assert.equal(passed(limits, by({}, "mobile", { requestsPerSecond: 4 }), 10), 2);
 });
 
+test("of two rates that refuse, the one is told that refuses for longer", () => {
+  const limits = at(place());
+  const caller = by({ requestsPerSecond: 10 }, "web", { requestsPerSecond: 1 });
+  assert.equal(passed(limits, caller, 1), 1);
+  assert.equal(passed(limits, by({ requestsPerSecond: 10 }), 20), 9);
+  const told = limits.request(caller);
+  assert.deepEqual([told?.whose, told?.afterSeconds], ["tenant", 1]);
+});
+
 test("processes that each let too many through pay for it: over time all together keep to the rate", () => {
   for (const processes of [2, 3, 6]) {
     const shared = place();
@@ -119,6 +128,48 @@ test("a process that begins, or begins anew, owes nothing for what others did lo
   exchange(one, other);
   assert.deepEqual([one.own(), other.own()], [undefined, undefined]);
   assert.equal(passed(other, caller, 20), 10);
+});
+
+test("of processes that keep to the rate together none is refused, however many they are", () => {
+  for (const processes of [2, 3, 10]) {
+    const shared = place();
+    const caller = by({ requestsPerSecond: 100 });
+    const all = Array.from({ length: processes }, () => at(shared));
+    const said = new Map<number, string>();
+    for (let step = 0; step < 3000; step += 1) {
+      shared.clock.elapsed = step * 10;
+      for (const [index, each] of all.entries()) {
+        // All together 9 in 10 steps, of 10 ms each.
+        if (((step + index * 7) * 9) % (10 * processes) < 9)
+          assert.equal(passed(each, caller, 1), 1, `${step} of ${index}`);
+        if ((step + index * 13) % 200 > 0) continue;
+        const own = each.own();
+        if (own !== undefined) said.set(index, own);
+        each.heard(new Map([...said].filter(([other]) => other !== index).map(([other, text]) => [`${other}`, text])));
+      }
+    }
+  }
+});
+
+test("what a process did while nobody heard of it is owed by nobody", () => {
+  const shared = place();
+  const [one, other] = [at(shared), at(shared)];
+  const caller = by({ requestsPerSecond: 10 });
+  const run = (seconds: number, each: () => void): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      shared.clock.elapsed += 1000;
+      for (const limits of [one, other]) assert.equal(passed(limits, caller, 4), 4);
+      if (second % 2 === 0) each();
+    }
+  };
+  run(60, () => exchange(one, other));
+  // The other cannot reach the store, and is forgotten there.
+  run(20, () => one.heard(new Map()));
+  run(20, () => exchange(one, other));
+  // Nobody can, and whoever is first afterwards finds nothing.
+  run(60, () => {});
+  one.heard(new Map());
+  run(20, () => exchange(one, other));
 });
 
 test("scans elsewhere count until they end, or until their process is heard of no more", async () => {
@@ -195,6 +246,38 @@ test("a line of jobs is counted again after a second, or when the limit is anoth
   shared.jobs = undefined;
   shared.clock.elapsed += 1000;
   assert.equal(await codeOf(limits, by({ jobsWaiting: 0 }), "job"), "accepted", "nobody can count them");
+});
+
+test("a line that is being counted for who may have fewer is counted again for who may have more", async () => {
+  const shared = place();
+  const limits = at(shared);
+  shared.jobs = 100;
+  const [few, many] = [by({ jobsWaiting: 10 }), by({ jobsWaiting: 50 }, "batch")];
+  assert.deepEqual(await Promise.all([codeOf(limits, few, "job"), codeOf(limits, many, "job")]), [
+    "jobs_waiting",
+    "jobs_waiting",
+  ]);
+});
+
+test("a store that hangs holds nobody up for long", async () => {
+  const shared = place();
+  const caller = by({ filesPerMonth: 2 });
+  let hangs = false;
+  const limits = limiter({
+    count: () => {},
+    usedThisMonth: () => (hangs ? new Promise(() => {}) : Promise.resolve(new Map())),
+    jobsWaiting: async () => 0,
+    now: () => shared.clock.now,
+    elapsed: () => shared.clock.elapsed,
+  });
+  assert.equal(await codeOf(limits, caller), "accepted");
+  hangs = true;
+  shared.clock.elapsed += 2000;
+  const began = performance.now();
+  assert.equal(await codeOf(limits, caller), "accepted");
+  shared.clock.elapsed += 2000;
+  for (let asked = 0; asked < 20; asked += 1) assert.equal(await codeOf(limits, caller), "monthly_files");
+  assert.ok(performance.now() - began < 5000, "it is waited for once");
 });
 
 test("while use cannot be read, what was known holds", async () => {

@@ -1,5 +1,6 @@
 import type { Limits, Tenant } from "./access-store.ts";
 import { readings } from "./readings.ts";
+import { SILENT_MS } from "./shared-counts.ts";
 import { type TokenBucket, tokenBucket } from "./token-bucket.ts";
 
 /** Who asks: its limits are those of its key and those of its tenant, and both hold. */
@@ -69,6 +70,9 @@ const WAITING_MS = 1000;
 const IDLE_MS = 60_000;
 /** Keys and tenants that others hear of, those asked for last: what all of them say must fit into one item of DynamoDB. */
 const MOST_SAID = 1500;
+/** What each other process said is remembered for so many, and so many processes that are silent. */
+const MOST_HEARD = 2 * MOST_SAID;
+const MOST_SILENT = 1000;
 /** When somebody else's job or scan may be over. */
 const SOON_SECONDS = 2;
 
@@ -102,6 +106,9 @@ export function limiter(options: LimiterOptions): Limiter {
   const lines = readings<{ jobs: number; upTo: number }>(WAITING_MS, elapsed);
   /** Requests that each other process had let through when it was last heard. */
   let before: Map<string, Map<string, number>> | undefined;
+  let heardAt = Number.NEGATIVE_INFINITY;
+  /** Those that were heard of, and are not now; those that were last stand last. What they do until they are again is not counted. */
+  const silent = new Set<string>();
 
   function countOf(name: string): Count {
     const none = { bucket: undefined, requests: 0, begun: 0, scans: 0, scansElsewhere: 0, askedAt: 0 };
@@ -131,11 +138,17 @@ export function limiter(options: LimiterOptions): Limiter {
 
   async function jobsOf({ account, sides }: { account: Limited["account"]; sides: readonly Side[] }): Promise<number> {
     const upTo = Math.max(...sides.map(({ limits }) => limits.jobsWaiting ?? 0));
-    if ((lines.known(account.tenant)?.upTo ?? upTo) < upTo) lines.forget(account.tenant);
-    const line = await lines.read(account.tenant, async () => {
-      const jobs = await options.jobsWaiting(account.tenant, upTo);
-      return { jobs: jobs ?? Number.NEGATIVE_INFINITY, upTo };
-    });
+    const read = (): ReturnType<typeof lines.read> =>
+      lines.read(account.tenant, async () => {
+        const jobs = await options.jobsWaiting(account.tenant, upTo);
+        return { jobs: jobs ?? Number.NEGATIVE_INFINITY, upTo };
+      });
+    let line = await read();
+    // Counted for somebody who may have fewer.
+    if (line && line.upTo < upTo) {
+      lines.forget(account.tenant);
+      line = await read();
+    }
     return line?.jobs ?? 0;
   }
 
@@ -145,16 +158,21 @@ export function limiter(options: LimiterOptions): Limiter {
     request(caller) {
       const sides = sidesOf(caller);
       const taken: [Count, TokenBucket][] = [];
+      let refusal: Refusal | undefined;
       for (const { whose, name, limits } of sides) {
         const quota = limits.requestsPerSecond;
         if (quota === undefined) continue;
         const count = countOf(name);
         const bucket = bucketOf(count, quota);
         const waitMs = bucket.waitMs(count.askedAt);
-        if (waitMs > 0) return refused("rate_limit", { whose, quota, afterSeconds: waitMs / 1000 });
-        taken.push([count, bucket]);
+        const afterSeconds = waitMs / 1000;
+        if (waitMs === 0) taken.push([count, bucket]);
+        // Whoever waits for the shorter one is refused again.
+        else if (afterSeconds > (refusal?.afterSeconds ?? 0))
+          refusal = refused("rate_limit", { whose, quota, afterSeconds });
       }
       // Of both or of none: who is refused has used nothing.
+      if (refusal) return refusal;
       for (const [count, bucket] of taken) {
         bucket.take(count.askedAt, 1);
         count.requests += 1;
@@ -224,24 +242,38 @@ export function limiter(options: LimiterOptions): Limiter {
 
     heard(others) {
       for (const count of counts.values()) count.scansElsewhere = 0;
+      for (const process of before?.keys() ?? []) if (!others.has(process)) silent.add(process);
+      // What they did in a longer time is not owed: it may have been no more than they might.
+      const lately = elapsed() - heardAt <= SILENT_MS ? before : undefined;
+      heardAt = elapsed();
       const known = new Map<string, Map<string, number>>();
       for (const [process, text] of others) {
-        const earlier = before?.get(process);
-        const requestsOf = new Map(earlier);
+        const isBack = silent.delete(process);
+        const requestsOf = lately?.get(process) ?? new Map<string, number>();
         for (const [name, [requests, scans]] of Object.entries(JSON.parse(text) as Said)) {
-          const last = earlier?.get(name) ?? (before ? 0 : requests);
+          const last = requestsOf.get(name) ?? (lately && !isBack ? 0 : requests);
+          requestsOf.delete(name);
           requestsOf.set(name, requests);
           const count = counts.get(name);
           if (!count) continue;
           count.scansElsewhere += scans;
           // Fewer than before: it had forgotten, and begun anew.
-          count.bucket?.take(elapsed(), requests < last ? requests : requests - last);
+          count.bucket?.takeForOthers(elapsed(), requests < last ? requests : requests - last);
         }
+        keepLast(requestsOf, MOST_HEARD);
         known.set(process, requestsOf);
       }
+      keepLast(silent, MOST_SILENT);
       before = known;
     },
   };
+}
+
+function keepLast(all: Map<string, unknown> | Set<string>, most: number): void {
+  for (const name of all.keys()) {
+    if (all.size <= most) return;
+    all.delete(name);
+  }
 }
 
 const noUse: MonthlyUse = { accepted: 0, bytes: 0 };

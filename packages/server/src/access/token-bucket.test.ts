@@ -89,3 +89,17 @@ test("a rate that changes holds from then on, and gives no burst of its own", ()
   bucket.take(1000, 2);
   assert.equal(bucket.waitMs(1000), 500);
 });
+
+test("what ran over in the last 4 seconds is there for others", () => {
+  const bucket = tokenBucket(0, 10);
+  bucket.takeForOthers(60_000, 40);
+  assert.equal(bucket.waitMs(60_000), 0);
+  bucket.take(60_000, 9);
+  assert.equal(bucket.waitMs(60_000), 0);
+  bucket.takeForOthers(60_000, 11);
+  assert.equal(Math.round(bucket.waitMs(60_000)), 1100);
+  // It is not there for oneself.
+  const own = tokenBucket(0, 10);
+  own.take(60_000, 10);
+  assert.equal(Math.round(own.waitMs(60_000)), 100);
+});

@@ -16,3 +16,11 @@ test("everybody has turns by weight, and who comes late gets no more than others
   for (let round = 0; round < 600; round += 1) serve(["heavy", "light", "late"]);
   assert.deepEqual(counts, { heavy: 800, light: 200, late: 100 });
 });
+
+test("to count one of many who each come once takes no longer than of few", () => {
+  const given = turns();
+  const began = performance.now();
+  for (let share = 0; share < 50_000; share += 1) given.served(new Map([[`${share}`, 1]]), () => 1);
+  assert.ok(performance.now() - began < 5000);
+  assert.equal(given.of("new"), 0);
+});

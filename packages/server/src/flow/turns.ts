@@ -15,6 +15,7 @@ const LOOK_FROM = 1000;
 export function turns(): Turns {
   const had = new Map<string, number>();
   let begin = 0;
+  let lookFrom = LOOK_FROM;
 
   const turnOf = (share: string): number => Math.max(had.get(share) ?? 0, begin);
 
@@ -25,8 +26,10 @@ export function turns(): Turns {
       const before = [...counts.keys()].map((share) => [share, turnOf(share)] as const);
       for (const [share, turn] of before) had.set(share, turn + (counts.get(share) ?? 0) / weightOf(share));
       begin = Math.min(...before.map(([, turn]) => turn));
-      if (had.size < LOOK_FROM) return;
+      if (had.size < lookFrom) return;
       for (const [share, turn] of had) if (turn <= begin) had.delete(share);
+      // While all are new to it none falls behind, and to look each time would take longer than to hand out.
+      lookFrom = Math.max(LOOK_FROM, 2 * had.size);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { gate } from "../flow/gate.ts";
 import type { Account } from "../model/tenant.ts";
 import { type AccountUse, bothUses, noUse, type UsageMeter, type Use, useOfAll } from "../scan/usage-meter.ts";
 import { USAGE_EVERY_MS } from "./limits.ts";
@@ -14,11 +15,17 @@ export interface UsageCount {
   close(): Promise<void>;
 }
 
+/** Tenants whose use is read at once: requests wait for it, and many tenants may have some. Others need the store, too. */
+const READS_AT_ONCE = 4;
+const never = new AbortController().signal;
+
 export function usageCount(meter: UsageMeter): UsageCount {
   /** By tenant, and then by key: no text is put together for each file. */
   let unwritten = new Map<string, Map<string, AccountUse>>();
-  /** One after the other: what is read while it is written is counted once. */
-  let last: Promise<unknown> = Promise.resolve();
+  /** Nothing is read while it is written, and the other way round: all is counted once. */
+  let writing: Promise<void> = Promise.resolve();
+  const reads = new Set<Promise<unknown>>();
+  const toRead = gate({ slots: READS_AT_ONCE });
 
   function useOf({ tenant, key }: Account): AccountUse {
     let keys = unwritten.get(tenant);
@@ -34,10 +41,20 @@ export function usageCount(meter: UsageMeter): UsageCount {
     return use;
   }
 
-  function inTurn<Value>(next: () => Promise<Value>): Promise<Value> {
-    const done = last.then(next);
-    last = done.catch(() => {});
-    return done;
+  function writeInTurn(): Promise<void> {
+    writing = Promise.allSettled([writing, ...reads]).then(write);
+    return writing;
+  }
+
+  async function read(tenant: string): Promise<ReadonlyMap<string, Use>> {
+    const leave = await toRead.enter(never);
+    try {
+      const all = new Map(await meter.thisMonth(tenant));
+      for (const [key, use] of unwritten.get(tenant) ?? []) all.set(key, bothUses(all.get(key) ?? noUse, use));
+      return all;
+    } finally {
+      leave();
+    }
   }
 
   async function write(): Promise<void> {
@@ -49,7 +66,7 @@ export function usageCount(meter: UsageMeter): UsageCount {
     });
   }
 
-  const timer = setInterval(() => void inTurn(write), USAGE_EVERY_MS);
+  const timer = setInterval(() => void writeInTurn(), USAGE_EVERY_MS);
   timer.unref();
   return {
     accepted(account) {
@@ -60,16 +77,19 @@ export function usageCount(meter: UsageMeter): UsageCount {
       use.files += 1;
       use.bytes += bytes;
     },
-    thisMonth: (tenant) =>
-      inTurn(async () => {
-        const all = new Map(await meter.thisMonth(tenant));
-        for (const [key, use] of unwritten.get(tenant) ?? []) all.set(key, bothUses(all.get(key) ?? noUse, use));
-        return all;
-      }),
-    write: () => inTurn(write),
+    async thisMonth(tenant) {
+      const reading = writing.then(() => read(tenant));
+      reads.add(reading);
+      try {
+        return await reading;
+      } finally {
+        reads.delete(reading);
+      }
+    },
+    write: writeInTurn,
     async close() {
       clearInterval(timer);
-      await inTurn(write);
+      await writeInTurn();
     },
   };
 }

@@ -172,6 +172,27 @@ test("when all places are taken the key that has most gives up its newest for an
   line.join("third", lost);
 });
 
+test("who has no place gets one beside a key of any weight, and keeps it", () => {
+  const { line } = setup({ weightOf: (key) => (key === "heavy" ? 1000 : 1) });
+  const reasons: number[] = [];
+  for (const place of [0, 1, 2, 3]) line.join("heavy", () => reasons.push(place));
+  line.join("small", lost);
+  assert.deepEqual(reasons, [3]);
+  // By its weight it has more than its part now, but this is all it has.
+  assert.throws(() => line.join("heavy", lost), Busy);
+  // Whoever has one already is weighed.
+  assert.throws(() => line.join("small", lost), Busy);
+});
+
+test("where those of the key that has most are all in slots, the next one gives up its newest", async () => {
+  const { line } = setup({ slots: 3, longestLine: 2 });
+  const reasons: number[] = [];
+  for (let slot = 0; slot < 3; slot += 1) await line.join("most", lost).admit(arrived("x"), never);
+  for (const place of [0, 1]) line.join("next", () => reasons.push(place));
+  line.join("other", lost);
+  assert.deepEqual(reasons, [1]);
+});
+
 test("a place in a slot is not given up", async () => {
   const { line } = setup({ slots: 2, longestLine: 0 });
   const places: Place[] = [line.join("greedy", lost), line.join("greedy", lost)];

@@ -12,7 +12,7 @@ import { Busy, TooSlow } from "../model/faults.ts";
  * There are so many places, and fewer slots. A slot is for scanning: it is taken for bytes that are here, in memory or on
  * disk, or that come as fast as an engine takes them. A sender that trickles keeps its place and no slot; one that was fast
  * and stops loses its slot when somebody waits for one. When all places are taken, the key that has most of them for its weight gives
- * up its newest for a key that has fewer.
+ * up its newest for a key that has fewer. Nobody gives up its only one, and who has none gets one, whatever the others weigh.
  */
 export interface Admission {
   /** Takes a place; `stop` is called with the reason when it is lost. Throws `Busy` when there is none. */
@@ -74,15 +74,20 @@ export function admission(options: AdmissionOptions): Admission {
   /** Makes room for a key that has less than its share. */
   function makeRoomFor(key: string): void {
     const byKey = Map.groupBy(places, (place) => place.key);
-    const own = ((byKey.get(key)?.length ?? 0) + 1) / weightOf(key);
+    const has = byKey.get(key)?.length ?? 0;
+    const own = has === 0 ? 0 : (has + 1) / weightOf(key);
     const [most] = [...byKey]
-      .map(([each, places]) => ({ places, forWeight: places.length / weightOf(each) }))
+      .filter(([, { length }]) => length > 1)
+      .map(([each, places]) => ({
+        newest: places.findLast((place) => !place.inSlot),
+        forWeight: places.length / weightOf(each),
+      }))
+      .filter(({ newest, forWeight }) => newest && forWeight > own)
       .sort((one, other) => other.forWeight - one.forWeight);
-    const newest = most && most.forWeight > own ? most.places.findLast((place) => !place.inSlot) : undefined;
     const busy = new Busy(`all ${slots} slots are taken and ${places.size - slots} requests wait already`);
-    if (!newest) throw busy;
-    places.delete(newest);
-    newest.stop(busy);
+    if (!most?.newest) throw busy;
+    places.delete(most.newest);
+    most.newest.stop(busy);
   }
 
   /** Ends the scan whose bytes have all but stopped while others wait for its slot. */
