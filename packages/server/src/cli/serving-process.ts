@@ -79,9 +79,14 @@ async function metricsOfOthers(own: string): Promise<readonly string[]> {
   return others;
 }
 
+/** More than all there is to wait for. */
+const LONGEST_STOP_MS = 60_000;
+
 /** In good order; the first who asks decides how long it goes on taking requests. */
 function stop(drain: number): Promise<void> {
   stopping ??= (async () => {
+    // Whatever else may hold it, nobody supervises this process any more, and nobody would end it.
+    setTimeout(() => process.exit(1), drain + LONGEST_STOP_MS).unref();
     const service = await started.promise.catch(() => undefined);
     await service?.stop(undefined, drain);
     if (service) await supervisor.ask("last", await service.metrics(), OTHERS_MS).catch(() => {});
