@@ -140,9 +140,9 @@ async function fill(dataDir: string, jobs: number): Promise<void> {
 function adding(index: number): Request {
   const now = Date.now();
   const job = jobAt(index);
-  const { id, traceId } = job;
-  const expected = traceId === undefined ? {} : { expected: { traceId, expiresAt: now + RESULT_MS } };
-  return { name: "add", args: { id, job: storedJob(job), now, ...expected } };
+  const trace = traceOf(job);
+  const expected = trace && { expected: { trace, expiresAt: now + RESULT_MS } };
+  return { name: "add", args: { id: job.id, job: storedJob(job), now, ...expected } };
 }
 
 export function jobAt(index: number): Job {
