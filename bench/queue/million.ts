@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Job, noFailures } from "../../packages/server/src/model/job.ts";
+import { type Job, noFailures, traceOf } from "../../packages/server/src/model/job.ts";
 import { prepareDataFolder } from "../../packages/server/src/platforms/embedded/data-folder.ts";
 import { type JobStore, openJobStore } from "../../packages/server/src/platforms/embedded/job-store.ts";
 import { openDatabase } from "../../packages/server/src/platforms/embedded/sqlite/open-database.ts";
