@@ -1,3 +1,4 @@
+import type { Life } from "./life.ts";
 import type { Report } from "./report.ts";
 import type { ObjectSource, UrlSource } from "./source.ts";
 import { type Account, DEFAULT_TENANT, type Trace } from "./tenant.ts";
@@ -45,6 +46,8 @@ export interface Job extends Account {
   failedTrials: number;
   /** Leases that had run out when it was last put back. */
   lostLeases: number;
+  /** What happened to it; undefined in what an older version kept. */
+  life?: Life;
 }
 
 /** A job that goes back to the queue with its report is never downloaded or scanned again. */

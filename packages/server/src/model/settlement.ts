@@ -2,7 +2,8 @@ import type { Job } from "./job.ts";
 
 /** What the queue does with a job now. */
 export type Settlement =
-  | { kind: "done" }
+  /** As `job`, for the history; without one it leaves nothing behind. */
+  | { kind: "done"; job?: Job }
   /** Run again after a delay, as `job`: with the report and the counts it has by now. */
   | { kind: "again"; afterSeconds: number; job: Job }
   /** To the dead letters, as `job`. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Job } from "../model/job.ts";
 import type { JobCard } from "../model/job-card.ts";
+import type { Life } from "../model/life.ts";
 import type { Settlement } from "../model/settlement.ts";
 
 /**
@@ -156,6 +157,8 @@ export interface JobEntry {
   dueAt: number | undefined;
   /** As in `DeadLetter`. */
   job: JobCard | undefined;
+  /** Undefined where `job` is, and in what an older version kept. */
+  life?: Life | undefined;
 }
 
 interface PageOptions {
