@@ -110,8 +110,11 @@ export interface DeadLetters {
   list(options: PageOptions): Promise<Page<DeadLetter>>;
   /** Undefined when there is none of that id. */
   show(id: string): Promise<DeadLetter | undefined>;
-  /** Puts dead letters back, due at once, their counts at zero and their reports kept. Answers how many. */
-  redrive(ids: readonly string[] | "all"): Promise<number>;
+  /**
+   * Puts dead letters back, due at once, their counts at zero. `rest` keeps their reports, so that only what is left is done; with
+   * `whole` they are fetched and scanned again. Answers how many.
+   */
+  redrive(ids: readonly string[] | "all", what?: Redrive): Promise<number>;
   /** Deletes dead letters for good. Answers how many. */
   purge(ids: readonly string[] | "all"): Promise<number>;
   /**
@@ -122,6 +125,8 @@ export interface DeadLetters {
   /** How many were buried at that time or before. */
   countBefore?(buriedBy: number): Promise<number>;
 }
+
+export type Redrive = "rest" | "whole";
 
 export type ExpiredLetter = Pick<DeadLetter, "id" | "buriedAt">;
 
