@@ -8,7 +8,7 @@ export const LIMITS: Readonly<Record<LimitName, { what: string; bytes: boolean }
   filesPerMonth: { what: "files scanned in a month", bytes: false },
   bytesPerMonth: { what: "bytes scanned in a month, such as 500GB", bytes: true },
   jobsWaiting: { what: "jobs that wait at the same time", bytes: false },
-  scansAtOnce: { what: "files scanned at the same time", bytes: false },
+  scansAtOnce: { what: "synchronous scans at the same time", bytes: false },
   largestFile: { what: "the largest file, such as 100MB", bytes: true },
 };
 export const LIMIT_NAMES = Object.keys(LIMITS) as LimitName[];

@@ -165,6 +165,7 @@ test("a word with nothing behind it opens nothing: somebody took its lines away,
     "line 4: tenants.shop.limits.filesPerMonth has nothing behind it",
     "line 8: tenants.shop.keys.web.expires has nothing behind it",
     "line 9: tenants.shop.keys.app.digest must be what lazaret keys digest prints",
+    "line 10: tenants.press.limits has nothing behind it",
   ]);
 });
 

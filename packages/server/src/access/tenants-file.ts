@@ -41,7 +41,7 @@ const MOST_SECRET_FILES = 1000;
 const MOST_PROBLEMS = 100;
 const READ_WITHIN_MS = 30_000;
 /** With nothing behind it each of these is as good as left out, or missed. */
-const MAY_BE_EMPTY: ReadonlySet<string> = new Set(["tenants", "limits", "keys", "digest", "secretFile", "scopes"]);
+const MAY_BE_EMPTY: ReadonlySet<string> = new Set(["tenants", "keys", "digest", "secretFile", "scopes"]);
 
 export function readTenantsFile(path: string): TenantsFile {
   const looked = new Map([[path, stateOf(path)]]);
@@ -271,8 +271,6 @@ export interface FollowFileOptions {
   onChange(read: TenantsFile): void;
   /** Instead of in a thread, for tests. */
   read?(path: string): Promise<TenantsFile>;
-  /** At each look at the file. */
-  onLook?(): void;
 }
 
 /** Reads the file again whenever it, or a secret that it names, is another than before and has stayed so for one look. */
@@ -295,7 +293,6 @@ export function followTenantsFile(path: string, first: TenantsFile, options: Fol
   }
 
   const timer = setInterval(() => {
-    options.onLook?.();
     if (reading) return;
     reading = true;
     void look().finally(() => {

@@ -78,8 +78,9 @@ export async function showPublicKey(flags: KeyPairFlags): Promise<void> {
 
 export async function rotateKeyPair(flags: KeyPairFlags): Promise<void> {
   {
-    await using store = await localStore(flags, { make: true });
+    // First: where keys cannot be rotated nothing is written down that was never done.
     await using care = await keyCare(flags);
+    await using store = await localStore(flags, { make: true });
     await record(store.audit, { what: "signing-keys.rotate", on: "callback", details: { bits: Number(flags.bits) } });
     await care.rotate(Number(flags.bits));
   }

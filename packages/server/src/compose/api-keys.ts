@@ -2,6 +2,7 @@ import { type Access, type AccessStore, NEVER_CHANGED } from "../access/access-s
 import { sweepEndedKeys } from "../access/ended-keys.ts";
 import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Repeated } from "../flow/repeated.ts";
+import { saidLately } from "../flow/said-lately.ts";
 import type { Log } from "../log.ts";
 import { ACCESS_EVERY_MS, ENDED_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -49,7 +50,10 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
         if (stored) made.change(together(stored, declared));
         auth.forget();
       };
-      const onFailure = (error: Error): void => log.error("api_keys", { error: error.message });
+      const said = saidLately();
+      const onFailure = (error: Error): void => {
+        if (!said(error.message)) log.error("api_keys", { error: error.message });
+      };
       using undo = new DisposableStack();
       if (settings.tenantsFile !== "") {
         const onChange = (access: Access): void => {

@@ -2,6 +2,8 @@ import { hostname } from "node:os";
 import type { Access } from "../access/access-store.ts";
 import type { AuditEntry, AuditLog } from "../access/audit-log.ts";
 import type { TenantsFile } from "../access/tenants-file.ts";
+import { repeated } from "../flow/repeated.ts";
+import { saidLately } from "../flow/said-lately.ts";
 import type { Log } from "../log.ts";
 import { TENANTS_FILE_EVERY_MS } from "../pipeline/limits.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -49,22 +51,20 @@ export async function startTenantsFile(path: string, options: TenantsFileOptions
     );
   }
   take(read);
-  await write();
-  let writing = false;
-  return followTenantsFile(path, read, {
+  const said = saidLately();
+  const onFailure = (error: Error): void => {
+    if (!said(error.message)) log.error("audit", { error: error.message });
+  };
+  await write().catch(onFailure);
+  using undo = new DisposableStack();
+  undo.use(repeated(write, { everyMs: TENANTS_FILE_EVERY_MS, onFailure }));
+  const following = followTenantsFile(path, read, {
     everyMs: TENANTS_FILE_EVERY_MS,
     onChange(changed) {
       if (changed.kind === "read") take(changed);
       else log.error("tenants_file", { error: changed.problems.join("; ") });
     },
-    onLook() {
-      if (writing || unwritten.length === 0) return;
-      writing = true;
-      void write()
-        .catch((error: Error) => log.error("tenants_file", { error: error.message }))
-        .finally(() => {
-          writing = false;
-        });
-    },
   });
+  undo.use(following);
+  return undo.move();
 }

@@ -10,31 +10,35 @@ interface Words {
 /** What a limit is about, and the policy of it in the words of draft-ietf-httpapi-ratelimit-headers-11. */
 const words: Record<Refusal["limit"], Words> = {
   rate_limit: {
-    of: (quota) => `${quota} requests per second`,
+    of: (quota) => `${counted(quota, "request")} per second`,
     policy: (quota) => (quota < 1 ? `q=1;w=${Math.ceil(1 / Math.max(quota, 1e-6))}` : `q=${Math.floor(quota)};w=1`),
     hint: "send requests more slowly, or try again after Retry-After",
   },
   monthly_files: {
-    of: (quota) => `${quota} files per month`,
+    of: (quota) => `${counted(quota, "file")} per month`,
     policy: whole,
     hint: "a new month begins on its first day, UTC; an operator can raise the limit",
   },
   monthly_bytes: {
-    of: (quota) => `${quota} bytes per month`,
+    of: (quota) => `${counted(quota, "byte")} per month`,
     policy: (quota) => `${whole(quota)};qu="content-bytes"`,
     hint: "a new month begins on its first day, UTC; an operator can raise the limit",
   },
   jobs_waiting: {
-    of: (quota) => `${quota} jobs waiting`,
+    of: (quota) => `${counted(quota, "job")} waiting`,
     policy: whole,
     hint: "submit more when some are done",
   },
   scans_at_once: {
-    of: (quota) => `${quota} synchronous scans at once`,
+    of: (quota) => `${counted(quota, "synchronous scan")} at once`,
     policy: (quota) => `${whole(quota)};qu="concurrent-requests"`,
     hint: "wait for the answer to one before the next, or use the asynchronous API",
   },
 };
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
 
 function whole(quota: number): string {
   return `q=${Math.floor(quota)}`;

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { type AccessStore, NEVER_CHANGED } from "../../access/access-store.ts";
 import { isDeclared, keyContent, keyOf, tenantOf } from "../shared/access-rows.ts";
-import type { Attributes, Table } from "./table.ts";
+import { ANY, type Attributes, type Table } from "./table.ts";
 
 const PARTITION = "access";
-const ANY = "attribute_not_exists(pk) OR attribute_exists(pk)";
 const THERE = "attribute_exists(pk)";
 
 /** A change that was cut off is looked for this often, until the next one. */

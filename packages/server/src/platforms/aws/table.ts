@@ -34,6 +34,9 @@ export interface Table {
   query(query: TableQuery): Promise<{ items: Attributes[]; next: Attributes | undefined }>;
 }
 
+/** Of what is written whatever is there. */
+export const ANY = "attribute_not_exists(pk) OR attribute_exists(pk)";
+
 export interface Condition {
   if: string;
   values?: Attributes;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Job, shareOf } from "../../model/job.ts";
 import type { JobItems } from "./job-items.ts";
 import { type JobKey, keyAt, placeOf } from "./job-state.ts";
-import type { Attributes, Table } from "./table.ts";
+import { ANY, type Attributes, type Table } from "./table.ts";
 
 /**
  * Which jobs of a share wait: a small item for each, because neither SQS nor the table counts by share. Only of jobs that are `counted`.
@@ -32,7 +32,6 @@ const KEPT_SECONDS = 15 * 86_400;
 /** So many are compared with the items of their jobs at once, and again after a while if all were right. */
 const COMPARED = 25;
 const COMPARE_EVERY_MS = 10_000;
-const ANY = "attribute_not_exists(pk) OR attribute_exists(pk)";
 
 /** How far the items of a share were compared. */
 interface Comparison {
