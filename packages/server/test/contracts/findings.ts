@@ -39,6 +39,7 @@ export function findingsContract({ name, make, toldClock, keepsMost = true }: Pl
       const [first] = await added(stores, [findingAt(stores, 0)]);
       assert.ok(first);
       await stores.findings.add({ ...first, finding: "another" });
+      await stores.findings.add({ ...first, at: first.at + 1000 });
       await Promise.all([1, 2, 3].map(() => stores.findings.add(first)));
       assert.deepEqual(await listed(stores), [first]);
     });
