@@ -9,6 +9,7 @@ import {
   parseSmtpUrl,
   parseSubscriptions,
 } from "./platforms/shared/messages/subscriptions.ts";
+import { retentionSettings } from "./settings/retention-settings.ts";
 import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 const keyList = list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters"));
@@ -214,6 +215,7 @@ export const settingsTable = {
     parse: wholeNumber(1, 3650),
     default: "14",
   }),
+  ...retentionSettings,
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",
     parse: yesOrNo,
