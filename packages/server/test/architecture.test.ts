@@ -9,7 +9,9 @@ import { specifiersIn } from "./support/specifiers.ts";
 /** The files of the stages that say what a platform has to be: all that a platform may import of them. */
 const ports = [
   "queue/job-queue.ts",
+  "queue/job-history.ts",
   "deliver/result-store.ts",
+  "deliver/findings.ts",
   "deliver/findings-topic.ts",
   "deliver/event-bus.ts",
   "deliver/signing-keys.ts",
@@ -30,7 +32,9 @@ const adapters = [
   "job-queue",
   "dead-letters",
   "job-browser",
+  "job-history",
   "results",
+  "findings",
   "findings-topic",
   "event-bus",
   "signing-keys",

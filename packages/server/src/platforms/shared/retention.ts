@@ -4,7 +4,11 @@ export interface Retention {
   historyMost: number;
   findingsMs: number;
   findingsMost: number;
+  /** So many are opened for one page at most, however few of them are wanted: the next page goes on from there. Tests bring fewer. */
+  mostRead?: number;
 }
+
+export const MOST_READ = 5000;
 
 const HOUR_MS = 3600 * 1000;
 
