@@ -80,5 +80,7 @@ function notKept({ customDataLength, source, callback }: JobCard): string[] {
 
 /** SHA-256 of the public key as DER (SPKI), in hex. */
 export function fingerprintOf(pem: string): string {
-  return createHash("sha256").update(createPublicKey(pem).export({ type: "spki", format: "der" })).digest("hex");
+  return createHash("sha256")
+    .update(createPublicKey(pem).export({ type: "spki", format: "der" }))
+    .digest("hex");
 }

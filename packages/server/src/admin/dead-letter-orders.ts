@@ -25,7 +25,11 @@ const orderSchema: ObjectSchema = {
   type: "object",
   required: [],
   properties: {
-    receiver: { type: "string", description: "The origin of callbacks, as dead-letters/receivers has it.", maxLength: 2048 },
+    receiver: {
+      type: "string",
+      description: "The origin of callbacks, as dead-letters/receivers has it.",
+      maxLength: 2048,
+    },
     what: { type: "string", description: "callback, or job: all of it again.", enum: ["callback", "job"] },
   },
 };

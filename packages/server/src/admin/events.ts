@@ -115,7 +115,10 @@ export function eventHub(options: EventHubOptions): EventHub {
     const kept = ring.slice(-RING);
     const first = kept[0]?.id ?? lastId + 1;
     if (id >= first - 1 && id <= lastId) {
-      return `retry: 2000\n\n${kept.filter((each) => each.id > id).map(({ text }) => text).join("")}`;
+      return `retry: 2000\n\n${kept
+        .filter((each) => each.id > id)
+        .map(({ text }) => text)
+        .join("")}`;
     }
     return `retry: 2000\nid: ${lastId}\ndata: {"type":"reset"}\n\n`;
   }

@@ -1,7 +1,7 @@
+import type { DeadLetters } from "../queue/job-queue.ts";
 import type { SubmitJob } from "../receive/async-routes.ts";
 import { Problem } from "../receive/problem.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
-import type { DeadLetters } from "../queue/job-queue.ts";
 import { type DetailParts, type FoundJob, findJob, whatCanBeDone, whyNoRescan } from "./job-detail.ts";
 
 export interface JobActionParts extends DetailParts {

@@ -26,7 +26,10 @@ const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const MOST_TENANTS = 100;
 const MOST_OTHERS = 100;
 
-export async function findJob({ browser, history, deadLetters }: DetailParts, id: string): Promise<FoundJob | undefined> {
+export async function findJob(
+  { browser, history, deadLetters }: DetailParts,
+  id: string,
+): Promise<FoundJob | undefined> {
   const entry = await browser.show(id);
   if (entry) {
     const shown = shownEntry(entry);

@@ -93,11 +93,10 @@ export async function jobsFrom(
   const start: Place = {};
   const [open, done] = await Promise.all([
     readOn(openJobs(stores.browser, filter), state === "done" ? "end" : (places.open ?? start), { filter, limit }),
-    readOn(
-      doneJobs(stores.history, filter),
-      state === undefined || state === "done" ? (places.done ?? start) : "end",
-      { filter, limit },
-    ),
+    readOn(doneJobs(stores.history, filter), state === undefined || state === "done" ? (places.done ?? start) : "end", {
+      filter,
+      limit,
+    }),
   ]);
   // Below where one store was not read yet, the other has nothing to say.
   const floor = [open.reached, done.reached].reduce((one, other) => (one > other ? one : other));

@@ -69,11 +69,7 @@ function shownKey(key: StoredKey, now: number, from: "made" | "tenants_file"): A
   };
 }
 
-export async function makeKeyAsked(
-  parts: KeyParts,
-  request: ApiRequest,
-  caller: ConsoleCaller,
-): Promise<AdminMadeKey> {
+export async function makeKeyAsked(parts: KeyParts, request: ApiRequest, caller: ConsoleCaller): Promise<AdminMadeKey> {
   const body = await readJsonObject(request);
   const { name, tenant = DEFAULT_TENANT } = checkBody<{ name: string; tenant?: string }>(body, makeSchema);
   const problem = tenantProblem(tenant);

@@ -1,5 +1,5 @@
-import { SYNC_MAX_FILE_BYTES, type SyncObjectRequest, syncObjectSchema, URL_MAX_CHARACTERS } from "@lazaret/contract";
 import type { ObjectSchema } from "@lazaret/contract";
+import { SYNC_MAX_FILE_BYTES, type SyncObjectRequest, syncObjectSchema, URL_MAX_CHARACTERS } from "@lazaret/contract";
 import type { AdminScanResult } from "@lazaret/contract/admin";
 import type { Report } from "../model/report.ts";
 import { withoutQuery } from "../model/source.ts";

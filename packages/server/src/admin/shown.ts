@@ -166,7 +166,10 @@ function withoutSecrets(source: Source): FindingSource {
 }
 
 /** Whether a text is found in what people search jobs by. */
-export function fitsText({ trace_id, source, id }: Pick<AdminJob, "trace_id" | "source" | "id">, text: string): boolean {
+export function fitsText(
+  { trace_id, source, id }: Pick<AdminJob, "trace_id" | "source" | "id">,
+  text: string,
+): boolean {
   const wanted = text.toLowerCase();
   return [id, trace_id ?? "", placeOf(source)].some((each) => each.toLowerCase().includes(wanted));
 }

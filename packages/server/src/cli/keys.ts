@@ -133,7 +133,9 @@ async function createKey(flags: Flags): Promise<void> {
   const declared = await inTenantsFile(flags);
   await using store = await localStore(flags, { make: true });
   const { keys } = await store.access.read();
-  if ([...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key, Date.now()))) {
+  if (
+    [...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key, Date.now()))
+  ) {
     throw new CannotStart(
       `there is a key ${tenant}/${name} already`,
       `lazaret keys rotate ${tenant}/${name} makes a new secret for it, lazaret keys revoke takes it away`,

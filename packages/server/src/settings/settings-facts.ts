@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
+import { type SettingName, type Settings, settingsTable } from "../settings.ts";
 import type { Origin } from "./read-settings.ts";
 import { type ShownSetting, shownSettings } from "./shown-settings.ts";
-import { type SettingName, type Settings, settingsTable } from "../settings.ts";
 
 /** What may be written down of settings: which are not as they come, and a digest of those that are no secrets. */
 export interface SettingsFacts {
@@ -11,10 +11,7 @@ export interface SettingsFacts {
   shown: readonly ShownSetting[];
 }
 
-export function settingsFacts(
-  settings: Settings,
-  origins?: Readonly<Record<SettingName, Origin>>,
-): SettingsFacts {
+export function settingsFacts(settings: Settings, origins?: Readonly<Record<SettingName, Origin>>): SettingsFacts {
   const names = Object.keys(settingsTable) as SettingName[];
   const isChanged = (name: SettingName): boolean => {
     const usual = settingsTable[name].parse(settingsTable[name].default);
