@@ -36,19 +36,15 @@ export function callbackView({ shape, signing, now }: CallbackViewOptions): Call
     const job = newJob(submission, { id, submittedAt: submitted_at });
     const payload = JSON.stringify(shape(callbackPayload(job, report)));
     const { tenantId } = callback;
-    return {
-      url: callback.url,
-      payload,
-      not_kept: notKept(card),
-      ...(signing && { signature: await signatureOf({ payload, url: callback.url, tenantId }) }),
-    };
+    const signature = await signatureOf({ payload, url: callback.url, tenantId });
+    return { url: callback.url, payload, not_kept: notKept(card), ...(signature && { signature }) };
   };
 
   async function signatureOf(signed: {
     payload: string;
     url: string;
     tenantId: string | undefined;
-  }): Promise<AdminCallback["signature"]> {
+  }): Promise<AdminCallback["signature"] | undefined> {
     const { payload, url, tenantId } = signed;
     const keys = signing?.publicKeys();
     if (!signing || !keys) return undefined;

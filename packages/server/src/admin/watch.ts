@@ -79,10 +79,12 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
     function ended(settlement: Settlement): void {
       underWay.jobs -= 1;
       wrote(settlement.job ?? last);
-      if (settlement.kind === "done") return tell(last, "done", { ...as, finished_at: now() });
-      if (settlement.kind === "buried") return tell(last, "dead", { ...as, reason: settlement.reason });
-      const { afterSeconds } = settlement;
-      tell(last, afterSeconds > 0 ? "retrying" : "queued", { attempts: 0, due_at: now() + afterSeconds * 1000 });
+      if (settlement.kind === "done") tell(last, "done", { ...as, finished_at: now() });
+      else if (settlement.kind === "buried") tell(last, "dead", { ...as, reason: settlement.reason });
+      else {
+        const { afterSeconds } = settlement;
+        tell(last, afterSeconds > 0 ? "retrying" : "queued", { attempts: 0, due_at: now() + afterSeconds * 1000 });
+      }
     }
 
     return {

@@ -14,7 +14,7 @@ import { startTasks } from "../admin/tasks.ts";
 import { type Watch, watch } from "../admin/watch.ts";
 import { remembered } from "../flow/remembered.ts";
 import type { Log } from "../log.ts";
-import { flatKeyName } from "../model/tenant.ts";
+import { DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { ADMIN_COUNTS_MS, DOCTOR_MS } from "../pipeline/limits.ts";
@@ -27,7 +27,7 @@ import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { guardingOn } from "./guarding.ts";
 import type { Jobs } from "./jobs.ts";
-import { type openPlatform, type PlatformParts } from "./platform.ts";
+import type { openPlatform, PlatformParts } from "./platform.ts";
 import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
 
@@ -76,7 +76,6 @@ export interface AdminOptions {
   scan: SynchronousScan;
   inTime: Pick<ScanNowOptions, "timeoutMs" | "timer">;
   readiness: InstallationParts["readiness"];
-  tenantIdOf(tenant: string): string;
   /** The keys of the settings as they are now. */
   settingsKeys(): Pick<Settings, "apiKeys" | "adminKeys" | "viewerKeys">;
   facts: SettingsFacts;
@@ -102,7 +101,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
   const rules = {
     checkCallback: callbackGuard.checkUrl,
     allowHttpCallbacks: settings.allowHttpCallbacks,
-    tenantIdOf: options.tenantIdOf,
+    tenantIdOf: (tenant: string) => (tenant === DEFAULT_TENANT ? platform.tenantId : tenant),
   };
   const handlers = adminHandlers({
     jobs: {
