@@ -21,7 +21,7 @@ export interface BucketParts {
   now(): number;
 }
 
-export interface BucketPass {
+interface BucketPass {
   bucket: string;
   prefix?: string;
   onTotal(objects: number): void;

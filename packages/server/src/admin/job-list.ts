@@ -19,7 +19,7 @@ const states: Record<Exclude<JobStateName, "done">, JobState> = {
   retrying: "delayed",
   dead: "buried",
 };
-export const STATE_NAMES: readonly JobStateName[] = ["queued", "under_way", "retrying", "done", "dead"];
+const STATE_NAMES: readonly JobStateName[] = ["queued", "under_way", "retrying", "done", "dead"];
 /** Rows of a store that are read for one page of an answer; what fits may be rare among them. */
 const ROWS_AT_ONCE = 200;
 const MOST_READS = 10;
@@ -99,7 +99,7 @@ export async function jobsFrom(
     }),
   ]);
   // Below where one store was not read yet, the other has nothing to say.
-  const floor = [open.reached, done.reached].reduce((one, other) => (one > other ? one : other));
+  const floor = [open.reached, done.reached].sort().at(-1) ?? "";
   const merged = [...open.rows, ...done.rows]
     .filter(({ job }) => job.id >= floor)
     .sort((one, other) => (one.job.id < other.job.id ? 1 : -1))

@@ -18,7 +18,7 @@ import type { DeadLetter, JobEntry, JobState } from "../queue/job-queue.ts";
 
 /** Jobs, findings and scans in the words of /admin/v1. */
 
-export const stateNames: Record<JobState, JobStateName> = {
+const stateNames: Record<JobState, JobStateName> = {
   ready: "queued",
   leased: "under_way",
   delayed: "retrying",
@@ -75,7 +75,7 @@ function ofReport({ verdict, sizeBytes }: Report): Pick<AdminJob, "verdict" | "f
   };
 }
 
-export function shownSource(source: JobCard["source"] | FindingSource): AdminSource {
+function shownSource(source: JobCard["source"] | FindingSource): AdminSource {
   if (source.kind === "url") return { kind: "url", url: source.url, host: URL.parse(source.url)?.host ?? "" };
   if (source.kind === "upload") {
     return { kind: "upload", ...(source.name !== undefined && { name: source.name }) };

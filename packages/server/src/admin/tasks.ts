@@ -20,7 +20,7 @@ export interface Progress {
 }
 
 /** Returns early when the signal is aborted. */
-export type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
+type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
 
 export interface TasksOptions {
   now(): number;

@@ -89,15 +89,13 @@ function shown({ level, name, detail, fix }: Check): string {
 }
 
 /** The same for the console of a server with these settings. */
-export function doctorOf(settings: Settings): () => Promise<AdminDoctor["checks"]> {
-  return async () => {
-    const checks = await checksOf(settings);
-    return checks.map(({ level, name, detail, fix }) => ({
-      name,
-      ok: level !== "fail",
-      ...(level === "warn" && { warn: true }),
-      detail,
-      ...(fix !== undefined && { hint: fix }),
-    }));
-  };
+export async function consoleChecks(settings: Settings): Promise<AdminDoctor["checks"]> {
+  const checks = await checksOf(settings);
+  return checks.map(({ level, name, detail, fix }) => ({
+    name,
+    ok: level !== "fail",
+    ...(level === "warn" && { warn: true }),
+    detail,
+    ...(fix !== undefined && { hint: fix }),
+  }));
 }
