@@ -4,7 +4,7 @@ import type { Finding, FindingsQuery } from "../../src/deliver/findings.ts";
 import { QueueUnavailable } from "../../src/model/faults.ts";
 import { DEFAULT_TENANT } from "../../src/model/tenant.ts";
 import { newJobId } from "../../src/queue/job-queue.ts";
-import { oddText } from "./sample-job.ts";
+import { oddText, sampleFinding } from "./sample-job.ts";
 import type { Platform, Stores } from "./stores.ts";
 
 const DAY = 86_400;
@@ -39,6 +39,7 @@ export function findingsContract({ name, make, toldClock, keepsMost = true }: Pl
       const [first] = await added(stores, [findingAt(stores, 0)]);
       assert.ok(first);
       await stores.findings.add({ ...first, finding: "another" });
+      await stores.findings.add({ ...first, at: first.at + 1000 });
       await Promise.all([1, 2, 3].map(() => stores.findings.add(first)));
       assert.deepEqual(await listed(stores), [first]);
     });
@@ -210,18 +211,7 @@ export function findingsContract({ name, make, toldClock, keepsMost = true }: Pl
 }
 
 function findingAt(stores: Stores, afterMs: number, parts: Partial<Finding> = {}): Finding {
-  const at = stores.now() + afterMs;
-  return {
-    id: newJobId(at),
-    at,
-    tenant: DEFAULT_TENANT,
-    key: "key-1",
-    verdict: "infected",
-    finding: "Eicar-Test",
-    source: { kind: "url", url: "https://files.example/a.bin" },
-    sizeBytes: 68,
-    ...parts,
-  };
+  return sampleFinding({ at: stores.now() + afterMs, ...parts });
 }
 
 function many(stores: Stores, count: number): Finding[] {
