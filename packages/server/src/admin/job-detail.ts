@@ -89,15 +89,12 @@ export function whyNoRescan({ shown, card }: Pick<FoundJob, "shown" | "card">): 
 function ofReport(card: JobCard | undefined): Partial<AdminJobDetail> {
   const { report, action } = card ?? {};
   if (!report) return {};
-  const { verdict, downloadSeconds, scanSeconds } = report;
-  const { sha256, engine, signatures } = report as { sha256?: string; engine?: string; signatures?: string };
+  const { verdict, sha256, downloadSeconds, scanSeconds } = report;
   return {
     ...(verdict.kind === "infected" && verdict.member !== undefined && { member: verdict.member }),
     ...(verdict.kind === "unscannable" && verdict.detail !== undefined && { detail: verdict.detail }),
     ...(verdict.kind !== "unscannable" && verdict.cached && { cached: true }),
     ...(sha256 !== undefined && { sha256 }),
-    ...(engine !== undefined && { engine }),
-    ...(signatures !== undefined && { signatures }),
     download_seconds: downloadSeconds,
     scan_seconds: scanSeconds,
     ...(action && { action }),
