@@ -104,11 +104,10 @@ function ofReport(card: JobCard | undefined): Partial<AdminJobDetail> {
 /** Newest first. */
 async function jobsOfTrace(parts: DetailParts, traceId: string, tenant: string | undefined): Promise<AdminJob[]> {
   const filter = { text: traceId, ...(tenant !== undefined && { tenant }) };
+  const tenants = tenant === undefined ? await tenantsOf(parts) : [tenant];
   const [searched, ...ids] = await Promise.all([
     jobsFrom(parts, { filter, limit: MOST_OTHERS, places: {} }),
-    ...(tenant === undefined ? await tenantsOf(parts) : [tenant]).map((each) =>
-      parts.history.ofTrace({ tenant: each, traceId }),
-    ),
+    ...tenants.map((each) => parts.history.ofTrace({ tenant: each, traceId })),
   ]);
   const jobs = new Map(searched.entries.filter(({ trace_id }) => trace_id === traceId).map((job) => [job.id, job]));
   for (const id of ids.flat().slice(0, MOST_OTHERS)) {
