@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AuditEntry } from "./access/audit-log.ts";
 import { startKeys } from "./compose/api-keys.ts";
-import { type KeysOfSettings, startConsole } from "./compose/console.ts";
+import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
@@ -79,6 +79,7 @@ export async function startService(
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
+  checkConsoleKeys(settings, options.allowShortKeys);
   const measured = metrics();
   const log = measured.counted(plainLog);
   let listening = { port: settings.port };
