@@ -63,10 +63,10 @@ test("several processes know each other's sessions, and a link works once among 
   assert.equal(await run.stop(), 0);
 });
 
-test("serve with several processes and made keys alone seals sessions with one secret, and follows key files", async () => {
+test("serve with several processes and made keys alone seals sessions with one secret", async () => {
   using folder = temporaryFolder();
-  const made = runCli(["keys", "create", "--name", "ops", "--scope", "admin", "--json"], { cwd: folder.path, env: {} });
-  const [, secret = ""] = await made.says(/"secret": ?"(lz_\w+)"/);
+  const made = runCli(["keys", "create", "--name", "ops", "--scope", "admin"], { cwd: folder.path, env: {} });
+  const [, secret = ""] = await made.says(/(lz_\w+)/);
   await made.stop();
   const several = { ...env, LAZARET_HOST: "127.0.0.1", LAZARET_PROCESSES: "2" };
   await using run = runCli(["serve"], { cwd: folder.path, env: several });
