@@ -15,7 +15,7 @@ import { SESSION_MS, type Session, type Sessions } from "./sessions.ts";
 import { wrongLogins } from "./wrong-logins.ts";
 
 /** The part of the answer that is the same for all. */
-export type InstallationFacts = Omit<AdminSession, "who" | "role" | "expires_at" | "csrf">;
+type InstallationFacts = Omit<AdminSession, "who" | "role" | "expires_at" | "csrf">;
 
 export interface EntranceOptions extends OriginOptions {
   keys: ConsoleKeys;
