@@ -166,13 +166,14 @@ export function entrance(options: EntranceOptions): Entrance {
         wrong.check(request.remote);
         checkKept(request);
         const body = await readJsonObject(request);
+        // Again, as many may have come at once.
+        wrong.check(request.remote);
         let key: ConsoleKey;
         try {
           key = await keyOf(body);
         } catch (error) {
           if (error instanceof Problem && error.status !== 400) {
-            wrong.failed(request.remote);
-            await note(request, "", "console.login-refused", error.code);
+            if (wrong.failed(request.remote)) await note(request, "", "console.login-refused", error.code);
           }
           throw error;
         }
