@@ -18,7 +18,8 @@ async function started(settings: Partial<Settings>) {
   const folder = temporaryFolder();
   const read = readSettings({ flags: {}, env: {}, file: {} });
   assert.ok(read.kind === "ok");
-  const given = { ...read.settings, host: "127.0.0.1", port: 0, dataDir: folder.path, apiKeys: [testKey], ...settings };
+  const place = { host: "127.0.0.1", port: 0, engine: "Q", dataDir: folder.path } as const;
+  const given: Settings = { ...read.settings, ...place, apiKeys: [testKey], ...settings };
   const logger = log({ level: "silent", format: "json", write() {} });
   const service = await startService(given, logger, { admin: saidHandlers() }).catch((error) => {
     folder[Symbol.dispose]();
