@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import type { Answer } from "../request-answer.ts";
+import type { SendOptions } from "./send-answer.ts";
 
-/** So much may wait for a client that does not read, beside what the system keeps for it. */
+/** So much may wait for a client, beside what the system keeps for it. Meanwhile no more texts are taken. */
 const MOST_UNREAD_BYTES = 256 * 1024;
 
 export interface LiveStream {
@@ -15,7 +16,7 @@ export interface LiveStream {
 export function sendEvents(
   response: ServerResponse,
   { status, headers, events }: Answer & { events: NonNullable<Answer["events"]> },
-  requestId: string,
+  { requestId, timings: { unreadMs } }: Pick<SendOptions, "requestId" | "timings">,
 ): LiveStream {
   response.writeHead(status, {
     "X-Request-Id": requestId,
@@ -45,15 +46,27 @@ export function sendEvents(
     });
   }
 
+  /** A burst takes its time over a slow line: only who has not read it in so long does not read. */
+  function isRead(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, unreadMs, false);
+      const read = (): void => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      wake = read;
+      response.once("drain", read);
+    });
+  }
+
   async function send(): Promise<void> {
     while (!ended) {
       const next = await nextText();
       if (!next || next.done || ended) break;
       response.write(next.value);
-      if (response.writableLength > MOST_UNREAD_BYTES) {
-        response.destroy();
-        break;
-      }
+      if (response.writableLength <= MOST_UNREAD_BYTES || (await isRead())) continue;
+      response.destroy();
+      break;
     }
   }
 
