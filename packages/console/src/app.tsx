@@ -27,7 +27,7 @@ export function App(): JSX.Element {
       problem.value = error;
     });
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once
+  // Once.
   useEffect(start, []);
   useEffect(startKeyboard, []);
   if (session.value === undefined) {

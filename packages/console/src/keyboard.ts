@@ -26,7 +26,7 @@ export function startKeyboard(): () => void {
 
 function onKey(event: KeyboardEvent): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") return leave();
+  if (event.key === "Escape") leave();
   if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
   const place = event.timeStamp - gAt < AFTER_G_MS ? PLACES[event.key] : undefined;
   gAt = event.key === "g" ? event.timeStamp : 0;

@@ -22,15 +22,14 @@ const RAIL: { path: string; icon: IconName; word: string }[] = [
 
 /** The rail, the top bar, and a page between them. */
 export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
-  const toContent = (event: Event): void => {
-    event.preventDefault();
+  const toContent = (): void => {
     document.getElementById("content")?.focus();
   };
   return (
     <>
-      <a class="skip" href="#content" onClick={toContent}>
+      <button type="button" class="skip" onClick={toContent}>
         Skip to the content
-      </a>
+      </button>
       <div class="shell">
         <TopBar />
         <nav class="rail" aria-label="Pages">
@@ -128,16 +127,18 @@ function Search(): JSX.Element {
     if (q) go("/search", { q });
   };
   return (
-    <form class="search" role="search" onSubmit={submit}>
-      <Icon name="search" />
-      <input
-        id="search"
-        type="search"
-        aria-label="Search: trace id, bucket or key, host, finding"
-        placeholder="trace id, bucket/key, host…   /"
-        value={address.value.path === "/search" ? (address.value.query.q ?? "") : ""}
-      />
-    </form>
+    <search class="search">
+      <form onSubmit={submit}>
+        <Icon name="search" />
+        <input
+          id="search"
+          type="search"
+          aria-label="Search: trace id, bucket or key, host, finding"
+          placeholder="trace id, bucket/key, host…   /"
+          value={address.value.path === "/search" ? (address.value.query.q ?? "") : ""}
+        />
+      </form>
+    </search>
   );
 }
 

@@ -40,13 +40,13 @@ export function ActivityPage(): JSX.Element {
       <section class="card chart-card" aria-label="Scans per second">
         <div class="row spread">
           <h2>Scans per second</h2>
-          <div class="segments" role="group" aria-label="Time shown">
+          <fieldset class="segments" aria-label="Time shown">
             {Object.entries(RANGES).map(([value, text]) => (
               <button type="button" aria-pressed={value === range} onClick={() => setQuery({ range: value })}>
                 {text}
               </button>
             ))}
-          </div>
+          </fieldset>
         </div>
         {activity.data ? <Chart activity={activity.data} /> : <Loading />}
       </section>

@@ -41,7 +41,7 @@ export function DeadLettersPage(): JSX.Element {
     tasks.reload();
   };
   const ended = tasks.data?.filter(({ ended_at }) => ended_at).length ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what a task did shows when it has ended
+  // What a task did shows when it has ended.
   useEffect(changed, [ended]);
   const entries = list.data?.entries;
   return (

@@ -32,13 +32,13 @@ export function FindingsPage(): JSX.Element {
       <h1>Findings</h1>
       <p class="dim">Everything that was not clean, whichever way it came in. Clean files leave no entry.</p>
       <div class="row spread">
-        <div class="segments" role="group" aria-label="Grouped">
+        <fieldset class="segments" aria-label="Grouped">
           {Object.entries(GROUPS).map(([value, text]) => (
             <button type="button" aria-pressed={value === by} onClick={() => setQuery({ by: value || undefined })}>
               {text}
             </button>
           ))}
-        </div>
+        </fieldset>
         <Exports path="findings/export" query={filters} />
       </div>
       <div class="filters">

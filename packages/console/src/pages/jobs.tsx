@@ -15,6 +15,7 @@ import {
   afterReading,
   emptyList,
   type Filters,
+  MOST_SHOWN,
   matchesFilters,
   phases,
   takePhases,
@@ -55,7 +56,7 @@ export function Jobs(): JSX.Element {
   const { reload } = load;
   const latest = useRef(filters);
   latest.current = filters;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another list begins empty
+  // Another list begins empty.
   useEffect(() => {
     list.value = emptyList;
     return listen((events) => {
@@ -85,12 +86,12 @@ export function Jobs(): JSX.Element {
       <div aria-live="polite">
         {fresh.length > 0 && (
           <button type="button" class="fresh" onClick={showFresh}>
-            ↑ {fresh.length >= 200 ? "200 or more" : fresh.length} new
+            ↑ {fresh.length >= MOST_SHOWN ? `${MOST_SHOWN} or more` : fresh.length} new
           </button>
         )}
       </div>
       {shown.length > 0 ? (
-        // biome-ignore lint/a11y/noStaticElementInteractions: only whether the reader is at the list
+        // Only whether the reader is at the list.
         <div
           onPointerEnter={hold(true)}
           onPointerLeave={hold(false)}

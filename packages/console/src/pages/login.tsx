@@ -21,7 +21,7 @@ export function LoginPage(): JSX.Element {
     }
     busy.value = false;
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a link works once
+  // A link works once.
   useEffect(() => {
     document.title = "Log in · Lazaret";
     if (address.value.path !== "/login" || !link) return;

@@ -15,7 +15,7 @@ export function Chart({ activity }: { activity: AdminActivity }): JSX.Element {
   latest.current = activity;
   const colours = theme.value;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours of a theme are read when it is drawn
+  // The colours of a theme are read when it is drawn.
   useEffect(() => {
     let gone = false;
     const element = place.current;

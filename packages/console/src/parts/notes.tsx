@@ -45,13 +45,11 @@ export function Loading(): JSX.Element {
 /** A command or some code, with a button that copies it. */
 export function Code({ text, label, copied = text }: { text: string; label: string; copied?: string }): JSX.Element {
   return (
-    <div class="code">
+    <section class="code" aria-label={label}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach that */}
-      <pre tabIndex={0} role="region" aria-label={label}>
-        {text.split("\n").map(visible).join("\n")}
-      </pre>
+      <pre tabIndex={0}>{text.split("\n").map(visible).join("\n")}</pre>
       <Copy text={copied} label="Copy" what={label} />
-    </div>
+    </section>
   );
 }
 
@@ -97,7 +95,7 @@ async function toClipboard(text: string): Promise<boolean> {
   return done;
 }
 
-export const VIEWER_REASON = "You came with a viewer key, which only looks. Log in with an admin key to do this.";
+const VIEWER_REASON = "You came with a viewer key, which only looks. Log in with an admin key to do this.";
 
 /** A button that changes something: viewers see it, with the reason why it is off. */
 export function Act(props: {

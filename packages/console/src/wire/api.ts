@@ -89,7 +89,7 @@ export function problemOf(status: number, text: string, url: string): ApiProblem
 }
 
 /** The address stays as it is, so that the reader is back there after the login. */
-export function endSession(because?: string): void {
+function endSession(because?: string): void {
   loggedOutBecause.value = because;
   session.value = null;
 }

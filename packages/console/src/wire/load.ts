@@ -22,7 +22,7 @@ export function useLoad<T>(
   const latest = useRef({ load, options });
   latest.current = { load, options };
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn is a wish to read again
+  // A turn is a wish to read again.
   useEffect(() => {
     const stop = new AbortController();
     setState((before) => (before.key === key ? { ...before, loading: true } : { key, loading: true }));
