@@ -66,7 +66,7 @@ function Pages(): JSX.Element {
       <Route path="/settings" component={SettingsPage} />
       <Route path="/search" component={SearchPage} />
       <Route>
-        <Empty title="There is no such page">
+        <Empty page title="There is no such page">
           <p>
             Go to <a href="#/">Scan</a> or <a href="#/jobs">Activity</a>.
           </p>

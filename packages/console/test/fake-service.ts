@@ -130,12 +130,10 @@ export async function fakeService(options: { prefix?: string; jobs?: number } = 
     const byLink = link === LINK && !linkUsed;
     if (byLink) linkUsed = true;
     const role = key === ADMIN_KEY || byLink ? "admin" : key === VIEWER_KEY ? "viewer" : undefined;
-    if (!role)
-      return json(response, 401, {
-        code: "unauthorized",
-        message: "this key opens nothing here",
-        hint: "use an admin key",
-      });
+    if (!role) {
+      json(response, 401, { code: "wrong_key", message: "this key opens nothing here", hint: "use an admin key" });
+      return;
+    }
     const id = `s${sessions.size + fake.calls.length}`;
     sessions.set(id, role);
     response.setHeader("set-cookie", `fake=${id}; HttpOnly; SameSite=Strict; Path=/`);

@@ -52,7 +52,7 @@ export function BucketsPage(): JSX.Element {
 
 function BucketTable({ buckets, start }: { buckets: AdminBucket[]; start: (bucket: string) => unknown }): JSX.Element {
   return (
-    <Table label="Buckets" columns={["Bucket", "Last scan", "Objects", "Infected", "Tag failures", ""]}>
+    <Table label="Buckets" columns={["Bucket", "Last scan", "Objects", "Infected", "Tag failures", "Action"]}>
       {buckets.map(({ bucket, last_scan_at, objects, infected, tag_failures, task }) => (
         <tr key={bucket}>
           <td data-name="Bucket" class="grow">
@@ -64,7 +64,7 @@ function BucketTable({ buckets, start }: { buckets: AdminBucket[]; start: (bucke
           <td data-name="Objects">{number(objects)}</td>
           <td data-name="Infected">{number(infected)}</td>
           <td data-name="Tag failures">{number(tag_failures)}</td>
-          <td data-name="Scan">
+          <td data-name="Action">
             {task && !task.ended_at ? (
               <span>
                 under way: {count(task.done)}

@@ -34,7 +34,7 @@ export function JobPage({ id }: { id: string }): JSX.Element {
   );
   if (!data && problem instanceof ApiProblem && problem.status === 404) {
     return (
-      <Empty title="No such job is known">
+      <Empty page title="No such job is known">
         <p>Jobs that are done are kept for a while (24 hours, unless set otherwise). What was found is kept longer:</p>
         <p>
           <a href={href("/findings", { q: id })}>Look for it under Findings</a>

@@ -45,7 +45,7 @@ export function KeysPage(): JSX.Element {
   );
 }
 
-const FROM = { made: "made here or by the command line", settings: "settings", tenants_file: "tenants file" } as const;
+const FROM = { made: "made key", settings: "settings", tenants_file: "tenants file" } as const;
 
 function KeyTable({ keys, changed }: { keys: AdminKey[]; changed: () => void }): JSX.Element {
   const question = useSignal<Question | undefined>(undefined);
@@ -69,7 +69,7 @@ function KeyTable({ keys, changed }: { keys: AdminKey[]; changed: () => void }):
   return (
     <>
       <Problem problem={problem.value} />
-      <Table label="API keys" columns={["Name", "Tenant", "May", "Last used", "From", ""]}>
+      <Table label="API keys" columns={["Name", "Tenant", "May", "Last used", "From", "Action"]}>
         {keys.map((key) => (
           <tr key={key.id ?? `${key.from}/${key.tenant}/${key.name}`} class={key.ended ? "ended" : ""}>
             <td data-name="Name">
@@ -91,7 +91,7 @@ function KeyTable({ keys, changed }: { keys: AdminKey[]; changed: () => void }):
                 </div>
               )}
             </td>
-            <td data-name="Revoke">
+            <td data-name="Action">
               {!key.ended && (
                 <Act
                   danger

@@ -25,10 +25,11 @@ export function Problem({ problem, retry }: { problem: unknown; retry?: () => vo
 }
 
 /** Nothing there yet: how to get something. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+export function Empty(props: { title: string; children?: ComponentChildren; page?: boolean }): JSX.Element {
+  const { title, children, page } = props;
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      {page ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
     </div>
   );

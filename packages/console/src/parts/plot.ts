@@ -23,7 +23,7 @@ export function draw(element: HTMLElement, size: { width: number; height: number
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] } },
     series: [{}, band("clean", "--clean"), band("infected", "--infected"), band("not scanned", "--no")],
     axes: [
-      { ...axis, values: clock },
+      { ...axis, values: clock, size: 26 },
       { ...axis, size: 44 },
     ],
   };
