@@ -107,15 +107,21 @@ function Connection(): JSX.Element {
     paused.value = !paused.value;
   };
   return (
-    <button
-      type="button"
-      class={`connection quiet ${state}`}
-      onClick={toggle}
-      title={title}
-      aria-pressed={paused.value}
-    >
-      <span aria-hidden="true">{glyph}</span> <span role="status">{word}</span>
-    </button>
+    <>
+      <button
+        type="button"
+        class={`connection quiet ${state}`}
+        onClick={toggle}
+        title={title}
+        aria-pressed={paused.value}
+      >
+        <span aria-hidden="true">{glyph}</span> {word}
+      </button>
+      {/* What is in a button is not announced when it changes. */}
+      <span class="offscreen" role="status">
+        {word}
+      </span>
+    </>
   );
 }
 

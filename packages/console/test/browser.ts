@@ -79,7 +79,9 @@ export async function logIn(page: Page, key: string): Promise<void> {
 
 /** Nothing is being read any more. */
 export async function settled(page: Page): Promise<void> {
-  await page.waitForFunction(() => document.querySelector("#content > *") && !document.querySelector(".loading"));
+  await page.waitForFunction(
+    () => document.querySelector("#content > *, .login > *") && !document.querySelector(".loading"),
+  );
 }
 
 export const PAGES = {
