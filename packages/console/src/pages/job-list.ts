@@ -65,11 +65,15 @@ const MOST_PHASES = 500;
 
 export function takePhases(events: readonly AdminEvent[]): void {
   const after = new Map(phases.value);
+  let changed = false;
   for (const event of events) {
     if (event.type !== "job") continue;
-    after.delete(event.job.id);
-    if (event.phase && event.job.state === "under_way") after.set(event.job.id, event.phase);
+    changed = after.delete(event.job.id) || changed;
+    if (!event.phase || event.job.state !== "under_way") continue;
+    after.set(event.job.id, event.phase);
+    changed = true;
   }
+  if (!changed) return;
   for (const id of after.keys()) {
     if (after.size <= MOST_PHASES) break;
     after.delete(id);

@@ -144,15 +144,21 @@ function Nothing(props: { loading: boolean; filtered: boolean; more: boolean }):
 export function JobTable({ jobs }: { jobs: AdminJob[] }): JSX.Element {
   return (
     <Table label="Jobs" columns={["State", "Verdict", "Source", "Trace id", "Size", "Key", "Submitted"]}>
-      {jobs.map((job) => (
-        <JobRow key={job.id} job={job} />
-      ))}
+      {jobs.map(rowOf)}
     </Table>
   );
 }
 
+/** The same row for the same job: what did not change is not compared again. */
+const rowsMade = new WeakMap<AdminJob, JSX.Element>();
+function rowOf(job: AdminJob): JSX.Element {
+  const row = rowsMade.get(job) ?? <JobRow key={job.id} job={job} />;
+  rowsMade.set(job, row);
+  return row;
+}
+
 function JobRow({ job }: { job: AdminJob }): JSX.Element {
-  const phase = phases.value.get(job.id);
+  const phase = job.state === "under_way" ? phases.value.get(job.id) : undefined;
   return (
     <tr>
       <td data-name="State">

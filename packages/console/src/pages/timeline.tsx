@@ -18,6 +18,8 @@ const WORDS: Readonly<Record<LifeWord, string>> = {
   done: "Done",
 };
 
+const TOOK: Readonly<Partial<Record<LifeWord, string>>> = { taken: "waited", put_back: "for" };
+
 /** What happened to a job, oldest first, and what it waits for. */
 export function Timeline({ job }: { job: AdminJobDetail }): JSX.Element {
   const { life, life_left_out: leftOut } = job;
@@ -43,7 +45,7 @@ function Step({ step }: { step: LifeStep }): JSX.Element {
     <li class={kind}>
       <span class="step">
         {WORDS[step.what]}
-        {step.attempt !== undefined && ` try ${step.attempt}`}
+        {step.what === "callback" && step.attempt !== undefined && ` try ${step.attempt}`}
         {step.what === "callback" && (
           <b class={failed ? "bad" : ""}>
             {" "}
@@ -57,7 +59,7 @@ function Step({ step }: { step: LifeStep }): JSX.Element {
         </span>
       )}
       <span class="dim number">
-        {step.ms !== undefined && `${step.what === "taken" ? "waited" : "took"} ${duration(step.ms)} · `}
+        {step.ms !== undefined && `${TOOK[step.what] ?? "took"} ${duration(step.ms)} · `}
         <Ago at={step.at} />
       </span>
     </li>
