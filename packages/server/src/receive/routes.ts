@@ -6,6 +6,7 @@ import { keyEndpoints } from "./key-routes.ts";
 import { objectLinkEndpoints } from "./object-link-routes.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
+import { pageFiles } from "./reference/page-files.ts";
 import { renderedOnce } from "./request-answer.ts";
 import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
 import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
@@ -42,6 +43,7 @@ const table: readonly Line[] = [
   ["GET",  "/metrics/tenants",                            "viewer",  "any", "everywhere", "tenantMetrics"],
   ["GET",  "/openapi.json",                               "open",    "any", "everywhere", "openapi"],
   ["GET",  "/docs",                                       "open",    "any", "everywhere", "docs"],
+  ["GET",  "/docs/*",                                     "open",    "any", "everywhere", "docsFiles"],
 ];
 
 type Line = readonly [
@@ -73,6 +75,7 @@ const endpoints = {
   ...serviceEndpoints,
   openapi: {},
   docs: {},
+  docsFiles: {},
 } satisfies Record<string, Endpoint>;
 
 type EndpointName = keyof typeof endpoints;
@@ -85,14 +88,20 @@ export interface Serving {
 }
 
 /** What answers. There must be one for each route that is served. */
-export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" | "docs">, Handle>>>;
+export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" | "docs" | "docsFiles">, Handle>>>;
 
 /** The routes of a server or a function. */
 export function routes(serving: Serving, handlers: Handlers, { version }: { version: string }): Route[] {
   const placed = placedEndpoints(serving);
   const document = renderedOnce({ status: 200, json: openApi(placed.filter(isDescribed), version) });
-  const page = renderedOnce(docsPage(placed.filter(isDescribed), version));
-  const all = { ...handlers, openapi: async () => document, docs: async () => page };
+  const files = pageFiles();
+  const page = renderedOnce(docsPage(placed.filter(isDescribed), { version, folder: files.folder }));
+  const all: Readonly<Partial<Record<EndpointName, Handle>>> = {
+    ...handlers,
+    openapi: async () => document,
+    docs: async () => page,
+    docsFiles: async ({ path }) => files.answer(path),
+  };
   return placed.map(({ name, ...endpoint }) => {
     const handle = all[name];
     if (!handle) throw new Error(`nothing answers ${endpoint.method} ${endpoint.path}`);

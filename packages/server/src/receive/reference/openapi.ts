@@ -49,6 +49,9 @@ function operation(route: DescribedEndpoint, named: (schema: Schema) => object):
         description: doc.success.description,
         ...(doc.successHeaders && { headers: headersOf(doc.successHeaders) }),
         ...(doc.success.schema && { content: { "application/json": { schema: named(doc.success.schema) } } }),
+        ...(doc.success.example !== undefined && {
+          content: { "application/json": { schema: { type: "object" }, example: doc.success.example } },
+        }),
         ...(doc.success.contentType && { content: { [doc.success.contentType]: { schema: { type: "string" } } } }),
       },
       ...Object.fromEntries(Object.entries(doc.also ?? {}).map(([status, description]) => [status, { description }])),
