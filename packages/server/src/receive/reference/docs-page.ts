@@ -3,7 +3,7 @@ import type { Answer } from "../request-answer.ts";
 import type { DescribedEndpoint } from "../route.ts";
 import { type Entry, entryHtml, methodHtml } from "./entry.ts";
 import { meaningOf } from "./error-meanings.ts";
-import { addressed, anchor, breakable, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
+import { addressed, anchor, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
 
 export interface DocsPageOptions {
   version: string;
@@ -33,14 +33,14 @@ export function docsPage(all: readonly DescribedEndpoint[], { version, folder }:
 <a href="openapi.json">openapi.json</a></header>
 <div class="page"><nav aria-label="Endpoints"><details id="contents" class="contents" open><summary>Contents</summary>
 ${groups.map(([group, members]) => contentsOf(group, members)).join("")}
-<h2>More</h2><ul><li><a href="#findings">Findings with status no</a></li><li><a href="#errors">Errors</a></li></ul>
+<p class="title">More</p><ul class="more"><li><a href="#findings">Findings with status no</a></li><li><a href="#errors">Errors</a></li></ul>
 </details></nav>
 <main id="reference" tabindex="-1">
 <h1>Lazaret API</h1>
 <p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (not scanned, so do not trust it). Every
 request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise. The same as a document for
 programs: <a href="openapi.json">openapi.json</a>.</p>
-${withNames ? OTHER_NAMES : ""}<pre tabindex="0">${addressed("export LAZARET_URL=$LAZARET_URL LAZARET_API_KEY=your-api-key", EXAMPLE_ADDRESS)}</pre>
+${withNames ? OTHER_NAMES : ""}<pre>${addressed("export LAZARET_URL=$LAZARET_URL LAZARET_API_KEY=your-api-key", EXAMPLE_ADDRESS)}</pre>
 ${groups.map(([group, members]) => groupHtml(group, members)).join("")}
 <section class="group" aria-labelledby="findings"><h2 id="findings">Findings with status no</h2>
 <p>The engine's own reason, such as <code>Heuristics.Encrypted.Zip</code>, or one of these:</p>
@@ -48,7 +48,7 @@ ${table("Findings of files that were not scanned", ["finding", "why"], Object.va
 <section class="group" aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p>Every answer that is not 2xx is JSON: <code>statusCode</code>, <code>error</code>, <code>code</code> (for programs),
 <code>message</code> and <code>hint</code> (for people), <code>request_id</code> (also in the server's log).</p>
-<pre tabindex="0">${escaped(JSON.stringify(ERROR, null, 2))}</pre>
+<pre>${escaped(JSON.stringify(ERROR, null, 2))}</pre>
 ${table("Codes", ["status", "code", "meaning"], codeRows(entries))}</section>
 </main></div></body></html>
 `,
@@ -78,10 +78,10 @@ function groupName({ doc }: DescribedEndpoint): string {
 
 function contentsOf(group: string, members: readonly Entry[]): string {
   const links = members.map(
-    ({ id, route }) => `<li><a href="#${id}">${methodHtml(route)} ${breakable(route.path)}</a></li>`,
+    ({ id, route }) => `<li><a href="#${id}">${methodHtml(route)} ${escaped(route.path)}</a></li>`,
   );
   const list = `<ul>${links.join("")}</ul>`;
-  if (group !== CONSOLE) return `<h2>${escaped(group)}</h2>${list}`;
+  if (group !== CONSOLE) return `<p class="title">${escaped(group)}</p>${list}`;
   return `<details class="folded"><summary>${escaped(group)}</summary>${list}</details>`;
 }
 

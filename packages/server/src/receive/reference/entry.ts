@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { ObjectSchema, Schema } from "@lazaret/contract";
 import type { DescribedEndpoint } from "../route.ts";
 import { meaningOf } from "./error-meanings.ts";
-import { addressed, breakable, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
+import { addressed, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
 import { rulesOf, sampleOf, typeOf } from "./sample.ts";
 import { snippetsOf } from "./snippets.ts";
 
@@ -17,12 +17,12 @@ export function entryHtml({ id, route, aliases }: Entry): string {
   const { doc } = route;
   const place = `data-method="${route.method.toLowerCase()}" data-path="${escaped(route.path)}"${route.prefix ? " data-prefix" : ""}${route.open ? " data-open" : ""}`;
   return `<article class="entry" id="${id}" aria-labelledby="${id}-name" ${place} data-search="${escaped(searchText({ id, route, aliases }))}">
-<h3 id="${id}-name">${methodHtml(route)} <code>${breakable(route.path)}</code></h3>
+<h3 id="${id}-name">${methodHtml(route)} <code>${escaped(route.path)}</code></h3>
 <p class="summary">${prose(doc.summary)}${doc.deprecated ? ' <span class="mark">deprecated</span>' : ""}</p>
 ${doc.description ? `<p>${prose(doc.description)}</p>` : ""}
 <dl class="facts"><dt>Key</dt><dd>${keyHtml(route)}</dd>${aliasHtml(aliases)}</dl>
-<div class="sides"><section aria-label="Request"><h4>Request</h4>${requestHtml(id, route)}</section>
-<section aria-label="Answer"><h4>Answer</h4>${answerHtml(id, route)}</section></div>
+<div class="sides"><div><h4>Request</h4>${requestHtml(id, route)}</div>
+<div><h4>Answer</h4>${answerHtml(id, route)}</div></div>
 </article>`;
 }
 
@@ -55,7 +55,7 @@ function keyHtml({ open, scopes }: DescribedEndpoint): string {
 
 function aliasHtml(aliases: readonly DescribedEndpoint[]): string {
   if (aliases.length === 0) return "";
-  const paths = aliases.map(({ path }) => `<li><code>${breakable(path)}</code></li>`);
+  const paths = aliases.map(({ path }) => `<li><code>${escaped(path)}</code></li>`);
   return `<dt>Other names</dt><dd><ul class="aliases">${paths.join("")}</ul></dd>`;
 }
 
@@ -66,7 +66,7 @@ function requestHtml(id: string, route: DescribedEndpoint): string {
   );
   const snippets = snippetsOf(route).map(
     ({ name, text }, index) =>
-      `<details name="${id}-call"${index === 0 ? " open" : ""}><summary>${name}</summary><pre tabindex="0">${addressed(text, name === "curl" ? "$LAZARET_URL" : EXAMPLE_ADDRESS)}</pre></details>`,
+      `<details name="${id}-call"${index === 0 ? " open" : ""}><summary>${name}</summary><pre>${addressed(text, name === "curl" ? "$LAZARET_URL" : EXAMPLE_ADDRESS)}</pre></details>`,
   );
   const fields = request && "schema" in request ? fieldTable("Fields of the body", request.schema) : "";
   return [
@@ -85,9 +85,7 @@ function answerHtml(id: string, { doc }: DescribedEndpoint): string {
   const good = [
     `<p>${prose(success.description)}</p>`,
     ...(success.contentType ? [`<p>Body: <code>${escaped(success.contentType)}</code></p>`] : []),
-    ...(sample === undefined || isEmpty(sample)
-      ? []
-      : [`<pre tabindex="0">${escaped(JSON.stringify(sample, null, 2))}</pre>`]),
+    ...(sample === undefined || isEmpty(sample) ? [] : [`<pre>${escaped(JSON.stringify(sample, null, 2))}</pre>`]),
     table("Headers of the answer", ["header", "meaning"], headers),
     schema && "properties" in schema ? fieldTable("Fields of the answer", schema) : "",
   ];
@@ -99,9 +97,15 @@ function answerHtml(id: string, { doc }: DescribedEndpoint): string {
   return statuses
     .map(
       ([status, html], index) =>
-        `<details name="${id}-answer" class="s${status[0]}"${index === 0 ? " open" : ""}><summary><b>${status}</b> ${STATUS_CODES[status] ?? ""}</summary>${html}</details>`,
+        `<details name="${id}-answer" class="s${status[0]}"${index === 0 ? " open" : ""}><summary><b>${status}</b> ${STATUS_CODES[status] ?? ""}${codesHint(errors[Number(status)])}</summary>${html}</details>`,
     )
     .join("");
+}
+
+/** The code beside its status, where there is one only. */
+function codesHint(codes: readonly string[] = []): string {
+  const [code, ...more] = codes;
+  return code !== undefined && more.length === 0 ? ` <code>${escaped(code)}</code>` : "";
 }
 
 function codesHtml(codes: readonly string[]): string {

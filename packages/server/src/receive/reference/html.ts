@@ -7,11 +7,6 @@ export function prose(text: string): string {
   return escaped(text).replace(/`([^`]*)`/g, "<code>$1</code>");
 }
 
-/** A long path may break after each slash. */
-export function breakable(path: string): string {
-  return escaped(path).replaceAll("/", "/<wbr>");
-}
-
 export function anchor(text: string): string {
   return text
     .toLowerCase()

@@ -65,7 +65,7 @@ export function answerView() {
  */
 function titled(title, text) {
   const pre = element("pre", { textContent: text, tabIndex: 0 });
-  const box = element("div", {}, element("h5", { textContent: title }), pre);
+  const box = element("div", {}, element("h4", { textContent: title }), pre);
   addCopyButton(pre);
   return [box];
 }

@@ -24,7 +24,7 @@ let reading;
  */
 export function addTryIt(entry, base) {
   const panel = element("details", { className: "try" }, element("summary", {}, "Try it"));
-  entry.append(panel);
+  entry.querySelector(".sides")?.before(panel);
   panel.addEventListener(
     "toggle",
     async () => {
@@ -242,7 +242,7 @@ function eicar() {
  */
 function labelled(id, name, hint, required) {
   const input = element("input", { type: "text", id, autocomplete: "off", spellcheck: false });
-  input.setAttribute("aria-required", String(required));
+  input.required = required;
   const label = element("label", { htmlFor: id }, name);
   if (required) label.append(element("span", { className: "required", textContent: " required" }));
   const field = element("p", { className: "field" }, label, input);
