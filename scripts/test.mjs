@@ -25,6 +25,7 @@ const bin = (name) => join(root, "node_modules/.bin", name);
 const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
+  ["types of the reference's page", bin("tsc"), ["-p", "packages/server/src/receive/reference/page"]],
   ["types of the scripts", bin("tsc"), ["-p", "scripts"]],
   ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
   ["dead code", bin("knip"), ["--no-progress"]],

@@ -2,11 +2,12 @@ import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AuditEntry } from "./access/audit-log.ts";
 import { startKeys } from "./compose/api-keys.ts";
-import { CannotStart } from "./compose/cannot-start.ts";
+import { type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
 import { installationOf, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
+import { startServers } from "./compose/servers.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -18,9 +19,9 @@ import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/li
 import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
-import { api } from "./receive/api.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
-import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
+import type { AdminHandlers } from "./receive/console/endpoints.ts";
+import type { HttpTimings } from "./receive/http/http-server.ts";
 import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import { type SettingsFacts, settingsFacts } from "./settings/settings-facts.ts";
@@ -47,13 +48,21 @@ export interface ServiceOptions {
   facts?: SettingsFacts;
   /** What the other processes count, as text; they hear of what this one counts. */
   metricsOfOthers?: (own: string) => Promise<readonly string[]>;
+  /** What sessions of the console are sealed with where no keys are set for it: the same for all processes. */
+  sessionSecret?: string;
+  /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
+  useLink?: (token: string) => Promise<boolean>;
+  /** What answers /admin/v1. */
+  admin?: AdminHandlers;
 }
 
 export interface RunningService {
   readonly port: number;
+  /** Where the console is, if it has a listener of its own. */
+  readonly adminPort: number | undefined;
   readonly engine: Engine;
-  /** Accepts these keys from now on; where they are in a secret of AWS, what is there now. Answers how many. */
-  changeKeys(apiKeys: readonly string[]): Promise<number>;
+  /** Accepts these keys from now on; API keys in a secret of AWS as they are there now. Answers how many API keys. */
+  changeKeys(keys: KeysOfSettings): Promise<number>;
   /** What this process counts. */
   metrics(): Promise<string>;
   /**
@@ -119,8 +128,18 @@ export async function startService(
 
   let stopping = false;
   const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const console = startConsole(settings, {
+    ...options,
+    made: keys.made,
+    platform,
+    log,
+    now,
+    ...(settings.adminListen !== "" && { apiUrl: () => ownUrl(settings, listening.port) }),
+  });
   const routes = routesOf(settings, {
     ...scanning,
+    console,
+    admin: options.admin,
     submit: jobs.submit,
     scanNow: scanNowOf(settings, scanning, { ...options, weightOf: (tenant) => keys.weights().get(tenant) ?? 1 }),
     usedThisMonth: usedThisMonth(scanning.usage),
@@ -136,26 +155,25 @@ export async function startService(
     },
   });
 
-  const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
-  const server = await startHttpServer({
-    host: settings.host,
-    port: settings.port,
-    ...(tls && { tls }),
-    handle: api({ routes, auth: keys.auth, wrongKeys: wrongKeys(), limiter: limits.limiter }),
+  const servers = await startServers(settings, {
+    routes,
+    auth: keys.auth,
+    wrongKeys: wrongKeys(),
+    limiter: limits.limiter,
+    entrance: console?.entrance,
     log,
-    trustedProxies: settings.trustedProxies,
     timings,
-  }).catch((error: NodeJS.ErrnoException) => {
-    throw cannotListen(settings, error);
   });
-  listening = server;
+  listening = servers;
 
   const disposing = undo.move();
   return {
-    port: server.port,
+    port: servers.port,
+    adminPort: servers.adminPort,
     engine: scanning.engine,
-    async changeKeys(apiKeys) {
-      const count = await keys.change(apiKeys);
+    async changeKeys(given) {
+      console?.change(given);
+      const count = await keys.change(given.apiKeys);
       // In its own time: whoever asked waits for an answer of this process, not of the store.
       if (!elsewhere) void record("api-keys.read", { keys: count });
       return count;
@@ -163,8 +181,8 @@ export async function startService(
     metrics: () => measured.text("own"),
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
-      server.drain();
-      const drained = pause(drainMs).then(() => server.close(Math.max(0, graceMs - drainMs)));
+      servers.drain();
+      const drained = pause(drainMs).then(() => servers.close(Math.max(0, graceMs - drainMs)));
       await Promise.all([drained, jobs.stop(graceMs)]);
       await disposing.disposeAsync();
     },
@@ -192,31 +210,4 @@ function scanNowOf(settings: Settings, scanning: Scanning, options: ServiceOptio
       objects,
     }),
   });
-}
-
-function cannotListen(settings: Settings, error: NodeJS.ErrnoException): Error {
-  const where = `${settings.host}:${settings.port}`;
-  const code = String(error.code);
-  if (code === "EADDRINUSE") {
-    return new CannotStart(
-      `cannot listen on ${where}: the port is taken`,
-      "stop what listens there, or choose another with LAZARET_PORT",
-      { cause: error },
-    );
-  }
-  if (error.syscall === "listen" || error.syscall === "bind" || error.syscall === "getaddrinfo") {
-    return new CannotStart(
-      `cannot listen on ${where}: ${code}`,
-      "choose a port above 1023 and an address of this machine (LAZARET_PORT, LAZARET_HOST)",
-      { cause: error },
-    );
-  }
-  if (error.syscall === "open" || error.syscall === "read" || /^ERR_(OSSL|SSL)/.test(code)) {
-    return new CannotStart(
-      `cannot use the TLS files: ${error.message}`,
-      "LAZARET_TLS_CERT and LAZARET_TLS_KEY must be PEM files that belong together",
-      { cause: error },
-    );
-  }
-  return error;
 }

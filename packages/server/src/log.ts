@@ -49,6 +49,7 @@ export const logEvents = [
   "api_keys",
   "tenants_file",
   "audit",
+  "console",
   "signing_key",
 ] as const;
 

@@ -100,6 +100,7 @@ const mayImport: Record<string, readonly string[]> = {
     "engines",
     ...platforms,
     "pipeline",
+    "settings/console-settings.ts",
     "settings.ts",
     "log.ts",
     "version.ts",

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
+import type { KeysOfSettings } from "../compose/console.ts";
 import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import type { Settings } from "../settings.ts";
@@ -7,7 +8,7 @@ import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { checkedProcesses } from "./processes.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
 import type { Up } from "./serving-process.ts";
 
 export function serveCommand(): Command {
@@ -29,24 +30,26 @@ export function serveCommand(): Command {
       });
       const until = stopSignal();
       const signals = hangUps();
-      const { apiKeys: startKeys, drainSeconds } = settings;
-      const readKeys = (): readonly string[] => {
-        const { apiKeys } = goodSettings(flags);
-        if (apiKeys.length > 0 || startKeys.length === 0) return apiKeys;
+      const { drainSeconds } = settings;
+      const startKeys = keysOf(settings);
+      const readKeys = (): KeysOfSettings => {
+        const keys = keysOf(goodSettings(flags));
+        if (keys.apiKeys.length > 0 || startKeys.apiKeys.length === 0) return keys;
         throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
       };
       const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
-        const onUp = ({ port, checks }: Up): void => announce(logger, { settings, port, checks, processes });
+        const onUp = (up: Up): void => announce(logger, { ...up, settings, processes });
         const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
         return superviseProcesses({ ...running, settings, processes, format: "json", write, onUp });
       }
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger);
       const { checks } = await engineHealth(service.engine);
-      announce(logger, { settings, port: service.port, checks });
+      const { port, adminPort } = service;
+      announce(logger, { settings, port, adminPort, checks });
       await runUntilSignal(service, running);
     });
 }
@@ -57,9 +60,9 @@ interface Listening extends Up {
   processes?: number;
 }
 
-function announce(log: Log, { settings, port, checks, processes }: Listening): void {
+function announce(log: Log, { settings, port, adminPort, checks, processes }: Listening): void {
   const { role, host, tlsCert } = settings;
-  log("listening", { version, role, host, port, tls: tlsCert !== "", processes });
+  log("listening", { version, role, host, port, admin_port: adminPort, tls: tlsCert !== "", processes });
   for (const check of checks) (check.ok ? log : log.error)("engine", { name: check.name, detail: check.detail });
 }
 

@@ -8,12 +8,17 @@ import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { type TestService, testService } from "../support/service.ts";
 
+const adminKey = "admin-key-of-the-tests";
 let clamd: TestClamd;
 let service: TestService;
 let browser: Browser;
 before(async () => {
   clamd = await testClamd();
-  service = await testService({ clamd: `unix:${clamd.socketPath}`, signCallbackInvocations: true });
+  service = await testService({
+    clamd: `unix:${clamd.socketPath}`,
+    signCallbackInvocations: true,
+    adminKeys: [adminKey],
+  });
   browser = await startBrowser();
 });
 atTheEnd(() => clamd[Symbol.asyncDispose]());
@@ -101,7 +106,7 @@ test("a search at /docs narrows what is shown, by path, other name, word and cod
     await page.locator("#search").fill(words);
     assert.deepEqual(await shown(), expected, words);
     const said = await page.locator(".search").getByRole("status").textContent();
-    assert.equal(said, `${expected.length} of ${everything.length} endpoints`);
+    assert.equal(said, `${expected.length} of ${await page.locator("article").count()} endpoints`);
     const links = page.locator("nav li:visible a[href^='#api']");
     assert.equal(await links.count(), expected.length, words);
   }
@@ -113,6 +118,24 @@ test("a search at /docs narrows what is shown, by path, other name, word and cod
   await page.evaluate("location.hash = 'healthz'");
   await page.locator("#healthz").waitFor({ state: "visible" });
   assert.deepEqual(await shown(), everything);
+  assert.deepEqual(complaints, []);
+});
+
+test("calls of the console come last at /docs, folded until a link or a search leads to them", async () => {
+  await using watched = await watchedPage(browser);
+  const { page, complaints } = watched;
+  await page.goto(`${service.url}/docs`);
+  const entry = page.locator("#admin-v1-session");
+  const groups = await page.locator("main h2").allTextContents();
+  assert.deepEqual(groups.slice(-3), ["Console", "Findings with status no", "Errors"]);
+  assert.equal(await entry.isVisible(), false);
+  await page.locator("#search").fill("admin session");
+  await entry.waitFor({ state: "visible" });
+  await page.locator("#search").fill("");
+  assert.equal(await entry.isVisible(), false);
+  await page.goto("about:blank");
+  await page.goto(`${service.url}/docs#admin-v1-session`);
+  await entry.waitFor({ state: "visible" });
   assert.deepEqual(complaints, []);
 });
 

@@ -14,12 +14,17 @@ import { eicar } from "../support/eicar.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { type TestService, testKey, testService } from "../support/service.ts";
 
+const adminKey = "admin-key-of-the-tests";
 let clamd: TestClamd;
 let service: TestService;
 let browser: Browser;
 before(async () => {
   clamd = await testClamd();
-  service = await testService({ clamd: `unix:${clamd.socketPath}`, signCallbackInvocations: true });
+  service = await testService({
+    clamd: `unix:${clamd.socketPath}`,
+    signCallbackInvocations: true,
+    adminKeys: [adminKey],
+  });
   browser = await startBrowser();
 });
 atTheEnd(() => clamd[Symbol.asyncDispose]());
@@ -110,6 +115,25 @@ test("try it at /docs sends fields and parameters as the document has them, and 
   assert.match(await sent(open, /^200 OK/), /"features": \[/);
 });
 
+test("try it at /docs has a key of its own for the console, and no session of a browser goes along", async () => {
+  await using watched = await watchedPage(browser);
+  using place = temporaryFolder();
+  const { page } = watched;
+  await page.request.post(`${service.url}/admin/v1/login`, { data: { key: adminKey } });
+  const cookies = await page.context().cookies();
+  assert.equal(cookies.length, 1);
+  await page.goto(`${service.url}/docs#admin-v1-session`);
+  const entry = await tryIt(page, "#admin-v1-session", undefined);
+  assert.match(await sent(entry, /^401 /), /"code": "not_logged_in"/);
+  await entry.getByLabel("Key of the console").fill(adminKey);
+  assert.match(await sent(entry, /^200 /), /"role": "admin"/);
+  const { stdout } = await shell(await textOf(entry.locator(".answer pre").last()), place.path);
+  assert.equal(JSON.parse(stdout).role, "admin");
+  const other = await tryIt(page, "#api-v1-test", undefined);
+  await other.getByRole("button", { name: "Send" }).waitFor();
+  assert.equal(await other.getByLabel("API key").inputValue(), "");
+});
+
 test("what an answer says is text at /docs, whatever it is, and no answer at all is said in words", async () => {
   await using watched = await watchedPage(browser);
   const { page, complaints } = watched;
@@ -188,5 +212,8 @@ async function textOf(part: Locator): Promise<string> {
 
 async function shell(command: string, cwd: string): Promise<{ stdout: string }> {
   const path = `${join(root, "node_modules/.bin")}:${process.env.PATH}`;
-  return promisify(execFile)("sh", ["-c", command], { cwd, env: { PATH: path, LAZARET_API_KEY: testKey } });
+  return promisify(execFile)("sh", ["-c", command], {
+    cwd,
+    env: { PATH: path, LAZARET_API_KEY: testKey, ADMIN_KEY: adminKey },
+  });
 }

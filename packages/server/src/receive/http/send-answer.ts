@@ -62,7 +62,7 @@ async function sendStream(
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Content-Type": "application/octet-stream",
-    "Content-Length": stream.length,
+    ...(stream.length !== undefined && { "Content-Length": stream.length }),
     Connection: "close",
     ...headers,
   });

@@ -4,6 +4,7 @@ import type { DescribedEndpoint } from "../route.ts";
 import { type Entry, entryHtml, methodHtml } from "./entry.ts";
 import { meaningOf } from "./error-meanings.ts";
 import { addressed, anchor, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
+import { documentPath } from "./openapi.ts";
 
 export interface DocsPageOptions {
   version: string;
@@ -78,7 +79,7 @@ function groupName({ doc }: DescribedEndpoint): string {
 
 function contentsOf(group: string, members: readonly Entry[]): string {
   const links = members.map(
-    ({ id, route }) => `<li><a href="#${id}">${methodHtml(route)} ${escaped(route.path)}</a></li>`,
+    ({ id, route }) => `<li><a href="#${id}">${methodHtml(route)} ${escaped(documentPath(route))}</a></li>`,
   );
   const list = `<ul>${links.join("")}</ul>`;
   if (group !== CONSOLE) return `<p class="title">${escaped(group)}</p>${list}`;
@@ -91,7 +92,8 @@ function groupHtml(group: string, members: readonly Entry[]): string {
   const entries = members.map(entryHtml).join("");
   if (group !== CONSOLE) return `<section class="group" aria-labelledby="${id}">${heading}${entries}</section>`;
   return `<section class="group" aria-labelledby="${id}"><details class="folded"><summary>${heading}</summary>
-<p>Everything that the console does, for scripts: send an admin or viewer key as the bearer.</p>${entries}</details></section>`;
+<p>Everything that the console does, for scripts: send an admin or viewer key as the bearer (<code>$ADMIN_KEY</code> below). Where
+<code>LAZARET_ADMIN_LISTEN</code> is set, these paths are at that address and not at this one.</p>${entries}</details></section>`;
 }
 
 function findingRow(finding: string): string[] {

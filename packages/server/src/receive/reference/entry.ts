@@ -3,6 +3,7 @@ import type { ObjectSchema, Schema } from "@lazaret/contract";
 import type { DescribedEndpoint } from "../route.ts";
 import { meaningOf } from "./error-meanings.ts";
 import { addressed, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
+import { documentPath } from "./openapi.ts";
 import { rulesOf, sampleOf, typeOf } from "./sample.ts";
 import { snippetsOf } from "./snippets.ts";
 
@@ -15,9 +16,10 @@ export interface Entry {
 
 export function entryHtml({ id, route, aliases }: Entry): string {
   const { doc } = route;
-  const place = `data-method="${route.method.toLowerCase()}" data-path="${escaped(route.path)}"${route.prefix ? " data-prefix" : ""}${route.open ? " data-open" : ""}`;
+  const path = escaped(documentPath(route));
+  const place = `data-method="${route.method.toLowerCase()}" data-path="${path}"${route.prefix ? " data-prefix" : ""}${keyMark(route)}`;
   return `<article class="entry" id="${id}" aria-labelledby="${id}-name" ${place} data-search="${escaped(searchText({ id, route, aliases }))}">
-<h3 id="${id}-name">${methodHtml(route)} <code>${escaped(route.path)}</code></h3>
+<h3 id="${id}-name">${methodHtml(route)} <code>${path}</code></h3>
 <p class="summary">${prose(doc.summary)}${doc.deprecated ? ' <span class="mark">deprecated</span>' : ""}</p>
 ${doc.description ? `<p>${prose(doc.description)}</p>` : ""}
 <dl class="facts"><dt>Key</dt><dd>${keyHtml(route)}</dd>${aliasHtml(aliases)}</dl>
@@ -36,7 +38,7 @@ function searchText({ route, aliases }: Entry): string {
   const fields = doc.request && "schema" in doc.request ? Object.keys(doc.request.schema.properties ?? {}) : [];
   const words = [
     route.method,
-    ...[route, ...aliases].map(({ path }) => path),
+    ...[route, ...aliases].map(documentPath),
     doc.group,
     doc.summary,
     ...(doc.deprecated ? ["deprecated"] : []),
@@ -47,8 +49,16 @@ function searchText({ route, aliases }: Entry): string {
   return words.join(" ").toLowerCase();
 }
 
-function keyHtml({ open, scopes }: DescribedEndpoint): string {
+/** Which key the script asks for. */
+function keyMark({ open, console }: DescribedEndpoint): string {
+  if (open) return "";
+  return console ? ' data-key="admin"' : ' data-key="api"';
+}
+
+function keyHtml({ open, scopes, console }: DescribedEndpoint): string {
   if (open) return "none is needed";
+  if (console)
+    return console === "acts" ? "one of the console that may act: admin" : "one of the console: admin or viewer";
   if (!scopes) return "any API key";
   return `one with the scope ${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(" or ")}`;
 }

@@ -34,6 +34,16 @@ const meanings: Readonly<Record<string, string>> = {
   engine_unavailable: "The engine gave no verdict. Try again; `/readyz?verbose` tells what is wrong.",
   queue_unavailable: "The store cannot be reached; nothing was accepted. Try again.",
   not_ready: "The service cannot scan now. `/readyz?verbose` lists the checks.",
+  not_logged_in: "Nobody is logged in, or the session has ended. Log in, or send a key of the console as the bearer.",
+  other_tenant: "The key is of another tenant than `default`, and the console shows the whole installation.",
+  viewer: "The key may look, and not act. Ask somebody with an admin key.",
+  csrf: "The call came with a cookie, and without the session's `X-Lazaret-CSRF` or from a page of another origin.",
+  https_needed: "A session needs https, or a browser on the same machine.",
+  wrong_key: "The key is none that opens the console.",
+  wrong_link: "The link was used before, or is older than ten minutes. Start `lazaret dev` again for a new one.",
+  too_many_logins: "Five wrong logins within a minute. Wait for `Retry-After` seconds.",
+  not_kept: "What this needs was not kept: secrets of a finished job are gone.",
+  file_too_large: "The file is larger than may be scanned while somebody waits.",
   "scanner:timeout": "No verdict within 60 seconds. Use the asynchronous API.",
 };
 

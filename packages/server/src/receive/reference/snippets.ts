@@ -41,12 +41,12 @@ const lazaret = new Lazaret({ baseUrl: "$LAZARET_URL" }); // the key is in LAZAR
 ${call}`;
 }
 
-function fetchText({ method, path, open, prefix, doc }: DescribedEndpoint): string {
+function fetchText({ method, path, open, prefix, console, doc }: DescribedEndpoint): string {
   const { request } = doc;
   const sendsFile = request !== undefined && request.contentType !== "application/json";
   const sendsForm = request?.contentType === "multipart/form-data";
   const headers = [
-    ...(open ? [] : ['Authorization: "Bearer " + process.env.LAZARET_API_KEY']),
+    ...(open ? [] : [`Authorization: "Bearer " + process.env.${console ? "ADMIN_KEY" : "LAZARET_API_KEY"}`]),
     ...(request && !sendsForm ? [`"Content-Type": "${request.contentType}"`] : []),
   ];
   const options = [
@@ -54,7 +54,7 @@ function fetchText({ method, path, open, prefix, doc }: DescribedEndpoint): stri
     ...(headers.length > 0 ? [`headers: { ${headers.join(", ")} }`] : []),
     ...(request ? [`body: ${bodyText(request)}`] : []),
   ];
-  const address = `"$LAZARET_URL${path}${prefix ? `uploads/${FILE}?expires=…&signature=…` : queryText(doc)}"`;
+  const address = `"$LAZARET_URL${path.replaceAll(/:(\w+)/g, (_, name) => name.toUpperCase())}${prefix ? `uploads/${FILE}?expires=…&signature=…` : queryText(doc)}"`;
   return [
     ...(sendsFile ? ['import { openAsBlob } from "node:fs";', ""] : []),
     ...(sendsForm ? ["const form = new FormData();", `form.set("file", await openAsBlob("${FILE}"), "${FILE}");`] : []),
@@ -70,6 +70,8 @@ function bodyText(request: NonNullable<DescribedEndpoint["doc"]["request"]>): st
     return request.contentType === "multipart/form-data" ? "form" : `await openAsBlob("${FILE}")`;
   }
   const { schema } = request;
+  const [example] = schema.examples ?? [];
+  if (example !== undefined) return `JSON.stringify(${JSON.stringify(example)})`;
   const needed = Object.entries(schema.properties).filter(([name]) => schema.required.includes(name));
   const values = needed.map(([name, field]) => `${name}: ${JSON.stringify(sampleOf(field))}`);
   const traced = "trace_id" in schema.properties ? [`trace_id: "order-4711"`] : [];

@@ -56,13 +56,14 @@ function formOf(file) {
 }
 
 /**
- * The same call for a terminal. The key is not in it: it is to be in LAZARET_API_KEY.
+ * The same call for a terminal. The key is not in it: it is to be in a variable.
  *
  * @param {Call} call
+ * @param {string} variable
  */
-export function curlOf({ method, url, key, body }) {
+export function curlOf({ method, url, key, body }, variable) {
   const parts = ["curl"];
-  if (key !== "") parts.push('-H "Authorization: Bearer $LAZARET_API_KEY"');
+  if (key !== "") parts.push(`-H "Authorization: Bearer $${variable}"`);
   if (body?.kind === "json") parts.push("-H 'Content-Type: application/json'", `--data-raw ${quoted(body.text)}`);
   else if (body?.kind === "binary" && body.file)
     parts.push("-H 'Content-Type: application/octet-stream'", `--data-binary ${quoted(`@${pathOf(body.file)}`)}`);

@@ -13,8 +13,8 @@ import { callOf, curlOf, send } from "./request.js";
  * @typedef {{ value(): string, field: HTMLElement }} Field
  */
 
-/** In memory alone, for all endpoints of the page: it is gone with it. */
-let key = "";
+/** In memory alone, for all endpoints of the page: they are gone with it. */
+const keys = { api: "", admin: "" };
 /** @type {Promise<Document> | undefined} */
 let reading;
 
@@ -52,6 +52,8 @@ function read(base) {
  */
 async function form({ id, dataset }, base) {
   const { method = "get", path = "" } = dataset;
+  const kind = dataset.key === "api" || dataset.key === "admin" ? dataset.key : undefined;
+  const variable = kind === "admin" ? "ADMIN_KEY" : "LAZARET_API_KEY";
   const document = await read(base);
   const operation = document.paths[path]?.[method] ?? {};
   const parameters = (operation.parameters ?? []).map((each) => ({
@@ -65,7 +67,7 @@ async function form({ id, dataset }, base) {
   const made = element(
     "form",
     { noValidate: true },
-    ...("open" in dataset ? [] : [keyField(id)]),
+    ...(kind ? [keyField(id, kind)] : []),
     ...parameters.map(({ field }) => field),
     ...body.fields,
     element("p", { className: "buttons" }, button, stop),
@@ -79,16 +81,16 @@ async function form({ id, dataset }, base) {
     const here = new AbortController();
     underWay = here;
     stop.hidden = false;
-    const sentKey = "open" in dataset ? "" : key;
+    const key = kind ? keys[kind] : "";
     const given = parameters.map((each) => ({ name: each.name, in: each.in, value: each.value() }));
-    const call = callOf({ method, base, path, key: sentKey, parameters: given, body: body.value() });
+    const call = callOf({ method, base, path, key, parameters: given, body: body.value() });
     const started = performance.now();
     answer.say("Sending …");
     try {
-      await answer.show(await send(call, here.signal), started, curlOf(call));
+      await answer.show(await send(call, here.signal), started, curlOf(call, variable));
     } catch (error) {
       answer.say(here.signal.aborted ? "Stopped." : whyNot(error, call.body));
-      answer.showCurl(curlOf(call));
+      answer.showCurl(curlOf(call, variable));
     } finally {
       if (underWay === here) stop.hidden = true;
     }
@@ -110,21 +112,27 @@ function whyNot(error, body) {
   return "No answer: the service cannot be reached, or the connection was cut. Is it running? A file over the limit of a proxy or of the server is cut off, too.";
 }
 
-/** @param {string} id */
-function keyField(id) {
-  const { field, input } = labelled(`${id}-key`, "API key", "Stays in the memory of this page.", true);
+/**
+ * @param {string} id
+ * @param {"api" | "admin"} kind
+ */
+function keyField(id, kind) {
+  const name = kind === "api" ? "API key" : "Key of the console";
+  const { field, input } = labelled(`${id}-key`, name, "Stays in the memory of this page.", true);
   input.type = "password";
-  input.className = "key";
-  input.value = key;
+  input.dataset.key = kind;
+  input.value = keys[kind];
   input.addEventListener("input", () => {
-    key = input.value.trim();
+    keys[kind] = input.value.trim();
   });
   return field;
 }
 
-/** All have the same key. */
+/** What was typed at one endpoint holds for all. */
 function fillKeys() {
-  for (const input of document.querySelectorAll("input.key")) if (input instanceof HTMLInputElement) input.value = key;
+  for (const input of document.querySelectorAll("input[data-key]")) {
+    if (input instanceof HTMLInputElement) input.value = input.dataset.key === "admin" ? keys.admin : keys.api;
+  }
 }
 
 /**
