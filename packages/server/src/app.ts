@@ -1,11 +1,14 @@
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import type { AdminDoctor } from "@lazaret/contract/admin";
 import type { AuditEntry } from "./access/audit-log.ts";
+import { startAdmin, startWatching } from "./compose/admin.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
-import { installationOf, routesOf } from "./compose/routes.ts";
+import { openPlatform } from "./compose/platform.ts";
+import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
 import { startServers } from "./compose/servers.ts";
 import type { WeightOf } from "./flow/gate.ts";
@@ -17,12 +20,12 @@ import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
-import { synchronousScan } from "./pipeline/synchronous-scan.ts";
+import { type SynchronousScan, synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import type { AdminHandlers } from "./receive/console/endpoints.ts";
 import type { HttpTimings } from "./receive/http/http-server.ts";
-import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
+import { renderSyncResult, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import { type SettingsFacts, settingsFacts } from "./settings/settings-facts.ts";
 import type { Settings } from "./settings.ts";
@@ -52,8 +55,10 @@ export interface ServiceOptions {
   sessionSecret?: string;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
   useLink?: (token: string) => Promise<boolean>;
-  /** What answers /admin/v1. */
+  /** What answers /admin/v1, in place of what does. */
   admin?: AdminHandlers;
+  /** What `lazaret doctor` would say, for the console. */
+  doctor?: () => Promise<AdminDoctor["checks"]>;
 }
 
 export interface RunningService {
@@ -80,15 +85,25 @@ export async function startService(
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
   const measured = metrics();
-  const log = measured.counted(plainLog);
+  const watching = startWatching(settings, now);
+  const counted = measured.counted(plainLog);
+  const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
   const keys = undo.use(
     await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys, now }),
   );
-  const scanning = undo.use(
-    await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
+  if (watching) undo.use(watching);
+  const open = options.openPlatform ?? openPlatform;
+  const started = undo.use(
+    await startScanning(settings, log, {
+      ...options,
+      now,
+      ownUrl: () => ownUrl(settings, listening.port),
+      openPlatform: watching ? watching.opened(open) : open,
+    }),
   );
+  const scanning = watching ? { ...started, stages: watching.watch.stages(started.stages) } : started;
   const { platform } = scanning;
   /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */
   const record = async (what: string, details: AuditEntry["details"] = {}): Promise<void> => {
@@ -97,11 +112,10 @@ export async function startService(
       .add({ at: now(), ...act, details })
       .catch((error: Error) => log.error("audit", { error: error.message }));
   };
-  const { among, metricsOfOthers = async () => [] } = options;
+  const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings) } = options;
   const elsewhere = among !== undefined && among.number !== 1;
   undo.use(await keys.follow(platform, !elsewhere));
   if (!elsewhere) {
-    const { facts = settingsFacts(settings) } = options;
     const { platform, role } = settings;
     const details = { version, role, platform, settings: facts.changed, sha256: facts.sha256 };
     await record("service.start", details);
@@ -128,6 +142,32 @@ export async function startService(
 
   let stopping = false;
   const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const readiness: RouteParts["readiness"] = async () => {
+    const { ready, checks } = await state();
+    const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
+    return { ready: !stopping && ready, checks: [running, ...checks] };
+  };
+  const inTime = { timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_MS, ...(options.timer && { timer: options.timer }) };
+  const unwatched = scanOf(settings, scanning, (tenant) => keys.weights().get(tenant) ?? 1);
+  const scan = watching ? watching.watch.scan(unwatched) : unwatched;
+  let settingsKeys: KeysOfSettings = settings;
+  const admin =
+    watching &&
+    undo.use(
+      startAdmin(settings, {
+        watching,
+        scanning,
+        jobs,
+        scan,
+        inTime,
+        readiness,
+        settingsKeys: () => settingsKeys,
+        facts,
+        doctor: options.doctor,
+        log,
+        now,
+      }),
+    );
   const console = startConsole(settings, {
     ...options,
     made: keys.made,
@@ -139,20 +179,16 @@ export async function startService(
   const routes = routesOf(settings, {
     ...scanning,
     console,
-    admin: options.admin,
+    admin: options.admin ?? admin?.handlers,
     submit: jobs.submit,
-    scanNow: scanNowOf(settings, scanning, { ...options, weightOf: (tenant) => keys.weights().get(tenant) ?? 1 }),
+    scanNow: scanNow({ ...inTime, scan, render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
       const others = metricsOfOthers(await measured.text("own"));
       return parted(addUp([await measured.text(), ...(await others)]));
     }),
-    async readiness() {
-      const { ready, checks } = await state();
-      const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      return { ready: !stopping && ready, checks: [running, ...checks] };
-    },
+    readiness,
   });
 
   const servers = await startServers(settings, {
@@ -173,6 +209,7 @@ export async function startService(
     engine: scanning.engine,
     async changeKeys(given) {
       console?.change(given);
+      settingsKeys = given;
       const count = await keys.change(given.apiKeys);
       // In its own time: whoever asked waits for an answer of this process, not of the store.
       if (!elsewhere) void record("api-keys.read", { keys: count });
@@ -193,21 +230,9 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-/** The synchronous API's scans. What comes slowly is held until it is here. */
-function scanNowOf(settings: Settings, scanning: Scanning, options: ServiceOptions & { weightOf: WeightOf }): ScanNow {
-  const { timings, timer, weightOf } = options;
+/** The scans whose results somebody waits for. What comes slowly is held until it is here. */
+function scanOf(settings: Settings, scanning: Scanning, weightOf: WeightOf): SynchronousScan {
   const { concurrency: slots, stages, objectSteps: objects, trials } = scanning;
-  return scanNow({
-    timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
-    ...(timer && { timer }),
-    installation: installationOf(settings),
-    scan: synchronousScan({
-      slots,
-      longestLine: longestLine(settings, slots),
-      hold: trials.hold,
-      weightOf,
-      stages,
-      objects,
-    }),
-  });
+  const line = longestLine(settings, slots);
+  return synchronousScan({ slots, longestLine: line, hold: trials.hold, weightOf, stages, objects });
 }

@@ -10,6 +10,7 @@ import {
   parseSubscriptions,
 } from "./platforms/shared/messages/subscriptions.ts";
 import { consoleSettings } from "./settings/console-settings.ts";
+import { retentionSettings } from "./settings/retention-settings.ts";
 import { choice, httpAddress, keyList, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**
@@ -214,6 +215,7 @@ export const settingsTable = {
     parse: wholeNumber(1, 3650),
     default: "14",
   }),
+  ...retentionSettings,
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",
     parse: yesOrNo,

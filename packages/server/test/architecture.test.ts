@@ -9,7 +9,9 @@ import { specifiersIn } from "./support/specifiers.ts";
 /** The files of the stages that say what a platform has to be: all that a platform may import of them. */
 const ports = [
   "queue/job-queue.ts",
+  "queue/job-history.ts",
   "deliver/result-store.ts",
+  "deliver/findings.ts",
   "deliver/findings-topic.ts",
   "deliver/event-bus.ts",
   "deliver/signing-keys.ts",
@@ -30,7 +32,9 @@ const adapters = [
   "job-queue",
   "dead-letters",
   "job-browser",
+  "job-history",
   "results",
+  "findings",
   "findings-topic",
   "event-bus",
   "signing-keys",
@@ -90,8 +94,10 @@ const mayImport: Record<string, readonly string[]> = {
   "version.ts": [],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
   guard: ["model", "flow", "fetch", "pipeline"],
+  admin: ["access", "model", "net", "flow", ...stages, "guard", "log.ts"],
   compose: [
     "access",
+    "admin",
     "flow",
     "model",
     "net",
@@ -101,6 +107,7 @@ const mayImport: Record<string, readonly string[]> = {
     ...platforms,
     "pipeline",
     "settings/console-settings.ts",
+    "settings/settings-facts.ts",
     "settings.ts",
     "log.ts",
     "version.ts",
@@ -159,6 +166,9 @@ const mayImport: Record<string, readonly string[]> = {
 /** Packages from npm, or all of one scope, and the folders that may use each. */
 const packages: Record<string, readonly string[]> = {
   "@lazaret/contract": [
+    "admin",
+    "app.ts",
+    "cli",
     "net",
     "receive",
     "fetch",

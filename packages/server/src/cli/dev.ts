@@ -9,6 +9,7 @@ import { log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import { listenPlace } from "../settings/console-settings.ts";
+import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { devKey } from "./data-folder.ts";
@@ -86,10 +87,15 @@ export function devCommand(): Command {
         const { superviseProcesses } = await import("./supervise.ts");
         const write = (lines: Uint8Array): unknown => process.stderr.write(lines);
         const how = { format: "text", write, allowShortKeys: true, onUp: greet, ...useLink } as const;
-        return superviseProcesses({ ...running, ...how, settings: started, processes });
+        return superviseProcesses({ ...running, ...how, settings: started, origins, processes });
       }
       const { startService } = await import("../app.ts");
-      const service = await startService(started, logger, { allowShortKeys: true, ...useLink });
+      const service = await startService(started, logger, {
+        allowShortKeys: true,
+        ...useLink,
+        facts: settingsFacts(started, origins),
+        doctor: async () => (await import("./doctor.ts")).consoleChecks(started),
+      });
       const { port, adminPort } = service;
       greet({ port, adminPort, checks: (await engineHealth(service.engine)).checks });
       await runUntilSignal(service, running);

@@ -3,10 +3,11 @@ import { CannotStart } from "../compose/cannot-start.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
+import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { addSettingFlags, type LoadedSettings, loadSettings } from "./load-settings.ts";
 import { checkedProcesses } from "./processes.ts";
 import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
 import type { Up } from "./serving-process.ts";
@@ -22,7 +23,7 @@ export function serveCommand(): Command {
       "run the service in production: keys that were made or set in LAZARET_API_KEYS, JSON log lines, every interface",
     )
     .action(async (flags: Record<string, string>) => {
-      const settings = goodSettings(flags);
+      const { settings, origins } = goodSettings(flags);
       const logger = log({
         level: settings.logLevel,
         format: "json",
@@ -33,7 +34,7 @@ export function serveCommand(): Command {
       const { drainSeconds } = settings;
       const startKeys = keysOf(settings);
       const readKeys = (): KeysOfSettings => {
-        const keys = keysOf(goodSettings(flags));
+        const keys = keysOf(goodSettings(flags).settings);
         if (keys.apiKeys.length > 0 || startKeys.apiKeys.length === 0) return keys;
         throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
       };
@@ -43,10 +44,13 @@ export function serveCommand(): Command {
         const { superviseProcesses } = await import("./supervise.ts");
         const onUp = (up: Up): void => announce(logger, { ...up, settings, processes });
         const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
-        return superviseProcesses({ ...running, settings, processes, format: "json", write, onUp });
+        return superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
       }
       const { startService } = await import("../app.ts");
-      const service = await startService(settings, logger);
+      const service = await startService(settings, logger, {
+        facts: settingsFacts(settings, origins),
+        doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
+      });
       const { checks } = await engineHealth(service.engine);
       const { port, adminPort } = service;
       announce(logger, { settings, port, adminPort, checks });
@@ -67,10 +71,11 @@ function announce(log: Log, { settings, port, adminPort, checks, processes }: Li
 }
 
 /** What `serve` needs of its settings, at the start and at each SIGHUP. */
-function goodSettings(flags: Record<string, string>): Settings {
-  const { settings } = loadSettings(flags, {});
+function goodSettings(flags: Record<string, string>): LoadedSettings {
+  const loaded = loadSettings(flags, {});
+  const { settings } = loaded;
   if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
     throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
   }
-  return settings;
+  return loaded;
 }

@@ -60,6 +60,7 @@ const supervisor = channel(
           among,
           allowShortKeys,
           facts,
+          doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
           metricsOfOthers,
           sessionSecret,
           // Once among all processes.

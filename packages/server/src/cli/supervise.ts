@@ -17,6 +17,7 @@ import {
 } from "../pipeline/processes.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
+import type { LoadedSettings } from "./load-settings.ts";
 import { type Channel, channel } from "./process-channel.ts";
 import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
 import type { StartOrder, Up } from "./serving-process.ts";
@@ -32,6 +33,7 @@ const HEAP_FLAGS = [
 
 export interface SuperviseOptions extends RunOptions {
   settings: Settings;
+  origins?: LoadedSettings["origins"];
   processes: number;
   /** Of the log lines of all processes, which are written by this one, so that no two get mixed. */
   format: StartOrder["format"];
@@ -219,7 +221,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
     const startedAt = performance.now();
     const keys = options.keys();
     const { asked: port, announced } = options.port();
-    const facts = settingsFacts(settings);
+    const facts = settingsFacts(settings, options.origins);
     const { sessionSecret } = options;
     const started = { ...mine, port, ...keys };
     const order: StartOrder = { settings: started, among, format, allowShortKeys, facts, sessionSecret };

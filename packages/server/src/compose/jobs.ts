@@ -1,6 +1,6 @@
 import { fitCallback, supports } from "@lazaret/contract";
 import { callbackSender } from "../deliver/callback.ts";
-import { startSigning } from "../deliver/signature.ts";
+import { type Signing, startSigning } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
@@ -29,6 +29,7 @@ export interface Jobs {
   submit: SubmitJob;
   /** Undefined when callbacks are not signed. */
   publicKeys(): PublicKeys | undefined;
+  signing: Pick<Signing, "sign" | "publicKeys"> | undefined;
   stop(graceMs: number): Promise<void>;
 }
 
@@ -72,6 +73,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   return {
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
     publicKeys: () => signing?.publicKeys(),
+    signing,
     async stop(graceMs) {
       await work?.stop(graceMs);
       await callbacks.close();

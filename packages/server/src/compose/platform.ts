@@ -17,6 +17,7 @@ import type { Platform } from "../platforms/platform.ts";
 import type { DatabaseState } from "../platforms/postgres/database-state.ts";
 import type { JobStoreOptions } from "../platforms/postgres/job-store.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
+import { retention } from "../platforms/shared/retention.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -56,7 +57,15 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     return postgresPlatform({ ...postgresOptions(settings), stackName, now, log, receivers, sending: sendingWith });
   }
   const sending = await sendingWith(keyFiles({ dataDir, stackName }));
-  return embeddedPlatform({ dataDir, stackName, now, upkeep: first, fanOut: { subscriptions, targets, sending } });
+  const kept = retention(settings);
+  return embeddedPlatform({
+    dataDir,
+    stackName,
+    now,
+    upkeep: first,
+    kept,
+    fanOut: { subscriptions, targets, sending },
+  });
 }
 
 async function sendingParts(
@@ -125,7 +134,7 @@ function postgresOptions(settings: Settings): JobStoreOptions {
 }
 
 /** What commands work on. */
-export type OperatorParts = "deadLetters" | "browser" | "access" | "audit";
+export type OperatorParts = "deadLetters" | "browser" | "history" | "findings" | "access" | "audit";
 
 /** Jobs, dead letters, keys and acts in PostgreSQL, for an operator's eyes. */
 export async function postgresOperatorStore(

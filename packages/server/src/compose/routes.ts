@@ -66,8 +66,8 @@ export function routesOf(settings: Settings, parts: RouteParts): Route[] {
     ...(checkLink && objectLinkHandlers({ checkLink, open: objects.open })),
     ...versionHandlers({ version, installation }),
     ...serviceHandlers({ metrics: parts.metrics, readiness: parts.readiness }),
-    ...(parts.console && { ...parts.console.entrance.handlers, consoleFiles: parts.console.files }),
     ...parts.admin,
+    ...(parts.console && { ...parts.console.entrance.handlers, consoleFiles: parts.console.files }),
   };
   const serving = {
     role: settings.role,

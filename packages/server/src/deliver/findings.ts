@@ -10,7 +10,10 @@ import type { Account } from "../model/tenant.ts";
 export interface Findings {
   /** Durable when it resolves. The same id again changes nothing: a job may tell of its finding twice. */
   add(finding: Finding): Promise<void>;
-  /** Newest first. Undefined for a place that is none of ours. */
+  /**
+   * Newest first, by `at`. Opens 5,000 at most, in search of those that are wanted: a page may be short, or empty, and yet have a next. What
+   * cannot be read any more is left out. Undefined for a place that is none of ours.
+   */
   list(query: FindingsQuery): Promise<FindingsPage | undefined>;
 }
 

@@ -1,4 +1,4 @@
-import type { Life } from "./life.ts";
+import { BEGUN, type Life, lived } from "./life.ts";
 import type { Report } from "./report.ts";
 import type { ObjectSource, UrlSource } from "./source.ts";
 import { type Account, DEFAULT_TENANT, type Trace } from "./tenant.ts";
@@ -74,6 +74,14 @@ export const noFailures = {
   failedTrials: 0,
   lostLeases: 0,
 } satisfies Partial<Job>;
+
+/** A dead letter as it begins again: with what it has achieved, or as a whole. */
+export function redriven(job: Job, what: "rest" | "whole", at: number): Job {
+  const life = lived(job.life ?? BEGUN, { at, what: "redriven", detail: what });
+  if (what === "rest") return { ...job, ...noFailures, life };
+  const { report: _, action: __, told: ___, ...asked } = job;
+  return { ...asked, ...noFailures, life };
+}
 
 /** Of a job that was kept before there were tenants, or that nobody with a key asked for. */
 export const nobodysAccount: Account = { tenant: DEFAULT_TENANT, key: "" };

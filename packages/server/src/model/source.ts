@@ -5,6 +5,8 @@ export interface UrlSource {
   kind: "url";
   url: string;
   headers: Readonly<Record<string, string>>;
+  /** Names of headers that were deleted once they were not needed any more. */
+  deletedHeaders?: readonly string[];
 }
 
 /** An object in a bucket: the version that is named, else the newest. */
@@ -67,6 +69,11 @@ export class SourceFailed extends Error {
     this.name = "SourceFailed";
     this.failure = failure;
   }
+}
+
+/** The same, with a sign that there was a query. */
+export function linkForPeople(url: string): string {
+  return `${withoutQuery(url)}${URL.parse(url)?.search ? "?…" : ""}`;
 }
 
 /** A URL for people's eyes: what follows the path may be a secret, and so may a user name, password or fragment. */

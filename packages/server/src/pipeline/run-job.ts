@@ -89,7 +89,9 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
 
 /** The headers may be credentials, and are not needed any more. */
 function withoutSecrets(source: JobSource): JobSource {
-  return source.kind === "url" ? { ...source, headers: {} } : source;
+  if (source.kind !== "url") return source;
+  const names = Object.keys(source.headers);
+  return { ...source, headers: {}, ...(names.length > 0 && { deletedHeaders: names }) };
 }
 
 /** Acts on an object, keeps the result and announces it; then saves that this is done, if more is to come. */

@@ -10,7 +10,10 @@ import type { Page } from "./job-queue.ts";
  * `QueueUnavailable`.
  */
 export interface JobHistory {
-  /** Newest first, by id: ids are in the order of submission. Undefined for a place that is none of ours. */
+  /**
+   * Newest first, by id: ids are in the order of submission. Opens 5,000 at most, in search of those that are wanted: a page may be short, or
+   * empty, and yet have a next. What cannot be read any more is left out. Undefined for a place that is none of ours.
+   */
   list(query: HistoryQuery): Promise<Page<FinishedJob> | undefined>;
   /** Undefined when there is none of that id, or none any more. */
   show(id: string): Promise<FinishedJob | undefined>;

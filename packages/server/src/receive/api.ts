@@ -4,6 +4,7 @@ import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { type BearerAuth, EndedKey, type WrongKeys } from "./bearer-auth.ts";
 import { beyondLimit } from "./beyond-limit.ts";
 import type { Entered, Entrance } from "./console/entrance.ts";
+import { whileIn } from "./console/while-in.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
 import type { KeyHolder, Route } from "./route.ts";
@@ -111,13 +112,13 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   }
 
   async function answerConsole(request: ApiRequest, route: Route): Promise<Answer> {
-    const { caller, recorded } = await enterConsole(request, route);
+    const { caller, recorded, stillIn } = await enterConsole(request, route);
     checkExpectation(request);
     const account = { tenant: DEFAULT_TENANT, key: caller.who };
     const answer = await route.handle(request, { ...nobody, account, dialect: "spec", console: caller });
     if (route.act && answer.status < 400 && !recorded())
       throw new Error(`${route.act} was done, and is not in the audit log`);
-    return answer;
+    return answer.events ? { ...answer, events: whileIn(answer.events, stillIn) } : answer;
   }
 
   async function answerOf(request: ApiRequest, route: Route): Promise<Answer> {

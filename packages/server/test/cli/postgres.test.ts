@@ -35,7 +35,7 @@ test("migrate prints what it would do, does it, and then has nothing to do; jobs
   assert.match(dry.out, /^-- 0001-tables\.sql\n[\s\S]*CREATE TABLE jobs/);
   assert.deepEqual(
     [(await lazaret(["migrate"])).out, (await lazaret(["migrate"])).out],
-    ["0001-tables.sql\n0002-tenants.sql\n", ""],
+    ["0001-tables.sql\n0002-tenants.sql\n0003-history.sql\n", ""],
   );
 
   const options = { url, pool: 2, schema: "lazaret", migrate: false };

@@ -43,7 +43,7 @@ async function open(place: Place, endpoint = aws.endpoint): Promise<Outputs> {
   });
   return {
     platform,
-    async findings() {
+    async topicFindings() {
       for (const { text, attributes } of await inbox.receive()) {
         const values = Object.entries(attributes).map(([key, { Value }]) => [key, Value]);
         received.push({ text, attributes: Object.fromEntries(values) });

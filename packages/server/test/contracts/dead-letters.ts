@@ -102,6 +102,7 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
       });
       await buried(stores, job);
       const other = await buried(stores, sampleJob());
+      const redrivenAt = stores.now();
       const ready = await added(stores);
       assert.equal(await stores.deadLetters.redrive([job.id, "no-such-job", ready.id]), 1);
       const leases = await stores.queue.take(10);
@@ -115,11 +116,43 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
         failedRuns: 0,
         failedTrials: 0,
         lostLeases: 0,
+        life: { steps: [{ at: stepAt(redriven?.job, redrivenAt), what: "redriven", detail: "rest" }], leftOut: 0 },
       });
       assert.equal(leases.length, 2);
       assert.equal(await stores.deadLetters.show(job.id), undefined);
       assert.equal((await stores.deadLetters.show(other.id))?.id, other.id);
       assert.equal(await stores.deadLetters.redrive([]), 0);
+    });
+
+    test("redrives as a whole: nothing is left of what was achieved, and its life goes on", async () => {
+      await using stores = await make();
+      const life = { steps: [{ at: 1, what: "accepted" }], leftOut: 2 } as const;
+      const asked = sampleJob();
+      const job: Job = {
+        ...asked,
+        report: failedReport,
+        action: "tag",
+        told: true,
+        failedCallbacks: 4,
+        lostLeases: 2,
+        life,
+      };
+      await buried(stores, job);
+      const other = await buried(stores, { ...sampleJob(), report: failedReport });
+      const redrivenAt = stores.now();
+      assert.equal(await stores.deadLetters.redrive([job.id], "whole"), 1);
+      const redriven = await takeOne(stores);
+      assert.deepEqual(redriven.job, {
+        ...asked,
+        life: {
+          steps: [...life.steps, { at: stepAt(redriven.job, redrivenAt), what: "redriven", detail: "whole" }],
+          leftOut: 2,
+        },
+      });
+      assert.equal(redriven.attempt, 1);
+      assert.deepEqual((await stores.deadLetters.show(other.id))?.job?.report, failedReport);
+      assert.equal(await stores.deadLetters.redrive("all", "whole"), 1);
+      assert.equal((await takeOne(stores)).job.report, undefined);
     });
 
     test("redrives all, from another process while this one runs", async () => {
@@ -168,6 +201,13 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
       );
     });
   });
+}
+
+/** When the newest step of its life was; not before it can have been. */
+function stepAt(job: Job | undefined, earliest: number): number {
+  const at = job?.life?.steps.at(-1)?.at ?? assert.fail("it has no life");
+  assert.ok(at >= earliest, `${at} is before ${earliest}`);
+  return at;
 }
 
 async function buried(stores: Stores, job: Job, reason = "test"): Promise<Job> {

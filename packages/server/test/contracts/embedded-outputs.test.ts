@@ -55,7 +55,7 @@ async function open(place: Place): Promise<Outputs> {
   const parameterFile = (name: string): string => join(dataDir, "parameters", name);
   return {
     platform,
-    async findings() {
+    async topicFindings() {
       const envelopes = (await linesOf("findings.jsonl")) as Envelope[];
       return envelopes.map(({ Message, MessageAttributes }) => ({
         text: Message,

@@ -57,8 +57,8 @@ export function findingsTopicContract({ name, make }: OutputsKind): void {
       await outputs.platform.topic.publish(finding("again"));
       await other.platform.topic.publish(finding("again"));
       await other.platform.topic.publish(finding("next"));
-      await until("the next has arrived", async () => keysOf(await outputs.findings()).includes("next"));
-      const received = await outputs.findings();
+      await until("the next has arrived", async () => keysOf(await outputs.topicFindings()).includes("next"));
+      const received = await outputs.topicFindings();
       const times = keysOf(received).filter((key) => key === "again").length;
       assert.ok(times === 1 || times === 2, `${times} times`);
       for (const { text } of received) {
@@ -95,10 +95,10 @@ function finding(key: string, parts: Partial<FindingsMessage> = {}): PublishedFi
 
 /** As soon as so many are there, and not more. */
 async function arrived(outputs: Outputs, count: number): Promise<readonly ReceivedFinding[]> {
-  await until(`${count} findings have arrived`, async () => (await outputs.findings()).length >= count, {
+  await until(`${count} findings have arrived`, async () => (await outputs.topicFindings()).length >= count, {
     limitMs: 60_000,
   });
-  const received = await outputs.findings();
+  const received = await outputs.topicFindings();
   assert.equal(received.length, count);
   return received;
 }

@@ -70,6 +70,24 @@ export function jobBrowserContract({ name, make }: Platform): void {
       assert.doesNotMatch(seen, /of-the-source|of-the-callback|of-the-client/);
     });
 
+    test("shows what happened to a job so far, whatever its state", async () => {
+      await using stores = await make();
+      const life = { steps: [{ at: 1, what: "accepted" }], leftOut: 2 } as const;
+      const { id } = await added(stores, { life });
+      const lifeSeen = async (): Promise<unknown[]> => {
+        const { entries } = await stores.browser.list({ limit: 10 });
+        return [(await stores.browser.show(id))?.life, ...entries.map((entry) => entry.life)];
+      };
+      assert.deepEqual(await lifeSeen(), [life, life]);
+      const [lease] = await stores.queue.take(1);
+      const more = { steps: [...life.steps, { at: 2, what: "taken", ms: 1 } as const], leftOut: 2 };
+      await lease?.save({ ...lease.job, life: more });
+      assert.deepEqual(await lifeSeen(), [more, more]);
+      const last = { ...more, leftOut: 3 };
+      await lease?.settle({ kind: "buried", reason: "test", job: { ...lease.job, life: last } });
+      assert.deepEqual(await lifeSeen(), [last, last]);
+    });
+
     test("shows nothing for an id that is unknown or done", async () => {
       await using stores = await make();
       const { id } = await added(stores);

@@ -14,6 +14,7 @@ import type { Platform } from "../../src/platforms/platform.ts";
 import { emailText } from "../../src/platforms/shared/finding-text.ts";
 import { pageOf, placeIn } from "../../src/platforms/shared/page.ts";
 import { bothUses, monthOf, noUse, type UsageMeter, type Use } from "../../src/scan/usage-meter.ts";
+import { type KeptParts, type MemoryKept, memoryFindings, memoryHistory } from "./memory-kept.ts";
 import {
   type KeptResult,
   type MemoryQueueParts,
@@ -36,7 +37,8 @@ export function memoryStorage(clock: { now: number }) {
     audit: [] as AuditEntry[],
     counts: new Map<string, { at: number; content: string }>(),
     bookmarks: new Map<string, Reached>(),
-    findings: [] as ReceivedFinding[],
+    kept: { history: new Map(), findings: new Map() } as MemoryKept,
+    topicFindings: [] as ReceivedFinding[],
     events: [] as BusEvent[],
     parameters: new Map<string, string>(),
     privateKey: undefined as Promise<string> | undefined,
@@ -44,7 +46,7 @@ export function memoryStorage(clock: { now: number }) {
   };
 }
 
-interface MemoryParts extends MemoryQueueParts {
+interface MemoryParts extends MemoryQueueParts, KeptParts {
   storage: ReturnType<typeof memoryStorage>;
 }
 
@@ -55,7 +57,9 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
     queue: memoryQueue(parts),
     deadLetters: memoryDeadLetters(parts),
     browser: memoryBrowser(parts),
+    history: memoryHistory(parts),
     results: memoryResults(parts),
+    findings: memoryFindings(parts),
     callbackFailures: memoryFailures(parts),
     usage: memoryUsage(parts),
     access: memoryAccess(parts),
@@ -237,7 +241,7 @@ function memoryOutputs({ storage, write }: MemoryParts): Pick<Platform, "topic" 
         write();
         const text = body === "json" ? JSON.stringify(message) : emailText(message);
         const values = Object.entries(attributes).map(([name, value]) => [name, String(value)]);
-        storage.findings.push({ text, attributes: Object.fromEntries(values) });
+        storage.topicFindings.push({ text, attributes: Object.fromEntries(values) });
       },
     },
     eventBus: {

@@ -13,10 +13,11 @@ import type {
   JobQueue,
   Lease,
 } from "../../src/queue/job-queue.ts";
+import { type KeptParts, keepFinished } from "./memory-kept.ts";
 import { dueAt, type QueueEntry, type QueueModel } from "./queue-model.ts";
 
-export interface MemoryQueueParts {
-  storage: { model: QueueModel; results: Map<string, KeptResult>; bell: Alarm };
+export interface MemoryQueueParts extends KeptParts {
+  storage: { model: QueueModel; results: Map<string, KeptResult>; bell: Alarm } & KeptParts["storage"];
   now(): number;
   /** Throws `QueueUnavailable` while nothing can be written. */
   write(): void;
@@ -35,7 +36,8 @@ export function traceName({ tenant, traceId }: Trace): string {
 }
 
 /** The model of the queue behind the queue's ports. */
-export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue {
+export function memoryQueue(parts: MemoryQueueParts): JobQueue {
+  const { storage, now, write } = parts;
   const { model, results, bell } = storage;
 
   async function changed<Value>(change: () => Value): Promise<Value> {
@@ -60,7 +62,12 @@ export function memoryQueue({ storage, now, write }: MemoryQueueParts): JobQueue
           attempt,
           extend: () => changed(() => model.extend(lease)),
           save: (saved) => changed(() => model.save(lease, saved)),
-          settle: (settlement) => changed(() => model.settle(lease, settlement)),
+          settle: (settlement) =>
+            changed(() => {
+              const settled = model.settle(lease, settlement);
+              if (settled && settlement.kind === "done" && settlement.job) keepFinished(parts, settlement.job, attempt);
+              return settled;
+            }),
         }),
       );
     },
@@ -96,9 +103,9 @@ export function memoryDeadLetters({ storage: { model, bell }, write }: MemoryQue
       buried()
         .filter(({ job }) => job.id === id)
         .map(letterOf)[0],
-    async redrive(ids) {
+    async redrive(ids, what) {
       write();
-      const count = model.redrive(ids);
+      const count = model.redrive(ids, what);
       bell.ring();
       return count;
     },
@@ -117,6 +124,7 @@ export function memoryBrowser({ storage: { model } }: MemoryQueueParts): JobBrow
     attempts: entry.attempts,
     dueAt: entry.reason === undefined ? dueAt(entry) : undefined,
     job: jobCard(entry.job),
+    life: entry.job.life,
   });
   return {
     async list({ limit, after = String(Number.MAX_SAFE_INTEGER), state }) {

@@ -1,3 +1,4 @@
+import { type Retention, USUAL_RETENTION } from "../../src/platforms/shared/retention.ts";
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
 import { accessStoreContract } from "./access-store.ts";
 import { auditLogContract } from "./audit-log.ts";
@@ -5,25 +6,33 @@ import { bookmarksContract } from "./bookmarks.ts";
 import { callbackFailuresContract } from "./callback-failures.ts";
 import { deadLettersContract } from "./dead-letters.ts";
 import { eventBusContract, seen } from "./event-bus.ts";
+import { findingsContract } from "./findings.ts";
 import { findingsTopicContract } from "./findings-topic.ts";
 import { jobBrowserContract } from "./job-browser.ts";
+import { jobHistoryContract } from "./job-history.ts";
 import { jobQueueContract } from "./job-queue.ts";
 import { jobQueueTimeContract } from "./job-queue-time.ts";
+import { damage } from "./memory-kept.ts";
 import { memoryPlatform, memoryStorage, refuseToWrite } from "./memory-platform.ts";
-import type { Outputs } from "./outputs.ts";
+import type { Outputs, OutputsKind } from "./outputs.ts";
 import { poisonContract } from "./poison.ts";
 import { resultStoreContract } from "./result-store.ts";
 import { sharedCountsContract } from "./shared-counts.ts";
 import { signingKeysContract, stackName } from "./signing-keys.ts";
-import type { Stores } from "./stores.ts";
+import type { Platform, Stores } from "./stores.ts";
 import { usageContract } from "./usage.ts";
 
 type Opened = Stores & Outputs;
 
 /** The storage stays in this process, and several platforms may stand on it as several processes do on a disk. */
-function open(clock = { now: Date.UTC(2026, 0, 1) }, storage = memoryStorage(clock), write = () => {}): Opened {
+function open(
+  retention: Retention,
+  clock = { now: Date.UTC(2026, 0, 1) },
+  storage = memoryStorage(clock),
+  write = () => {},
+): Opened {
   const now = (): number => clock.now;
-  const platform = memoryPlatform({ storage, now, write }, stackName);
+  const platform = memoryPlatform({ storage, retention, now, write }, stackName);
   return {
     ...platform,
     platform,
@@ -32,7 +41,7 @@ function open(clock = { now: Date.UTC(2026, 0, 1) }, storage = memoryStorage(clo
     async advance(seconds) {
       clock.now += seconds * 1000;
     },
-    findings: async () => storage.findings,
+    topicFindings: async () => storage.topicFindings,
     events: async () => storage.events.map(seen),
     parameter: async (name) => storage.parameters.get(name),
     putParameter: async (name, value) => void storage.parameters.set(name, value),
@@ -46,21 +55,30 @@ function open(clock = { now: Date.UTC(2026, 0, 1) }, storage = memoryStorage(clo
         storage.privateKey.catch(() => {});
       },
     },
-    another: async () => open(clock, storage),
-    unwritable: async () => open(clock, storage, refuseToWrite),
+    sweep: async () => {},
+    damageKept: async () => damage(storage.kept),
+    another: async () => open(retention, clock, storage),
+    unwritable: async () => open(retention, clock, storage, refuseToWrite),
     [Symbol.asyncDispose]: platform.close,
   };
 }
 
 // #region suites
-const memory = { name: "the memory platform", ordered: true, toldClock: true, make: async () => open() };
+const memory: Platform & OutputsKind = {
+  name: "the memory platform",
+  ordered: true,
+  toldClock: true,
+  make: async (kept?: Partial<Retention>) => open({ ...USUAL_RETENTION, ...kept }),
+};
 
 jobQueueContract(memory);
 jobQueueTimeContract(memory);
 poisonContract(memory);
 deadLettersContract(memory);
 jobBrowserContract(memory);
+jobHistoryContract(memory);
 resultStoreContract(memory);
+findingsContract(memory);
 usageContract(memory);
 accessStoreContract(memory);
 auditLogContract(memory);

@@ -5,7 +5,7 @@ import type { Platform } from "../../src/platforms/platform.ts";
 export interface Outputs extends AsyncDisposable {
   platform: Platform;
   /** What a subscriber of the topic has got so far, sent by a process that started after the findings were published. */
-  findings(): Promise<readonly ReceivedFinding[]>;
+  topicFindings(): Promise<readonly ReceivedFinding[]>;
   /** The same for a target of the event bus. */
   events(): Promise<readonly ReceivedEvent[]>;
   /** As receivers of callbacks read it. */

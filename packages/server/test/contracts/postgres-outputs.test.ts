@@ -62,7 +62,7 @@ async function open(place: Place): Promise<Outputs> {
 
   return {
     platform,
-    async findings() {
+    async topicFindings() {
       const envelopes = (await linesOf("findings.jsonl")) as Envelope[];
       return envelopes.map(({ Message, MessageAttributes }) => ({
         text: Message,

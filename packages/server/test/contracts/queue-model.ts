@@ -1,6 +1,13 @@
-import { type Job, noFailures, shareOf } from "../../src/model/job.ts";
+import { type Job, redriven, shareOf } from "../../src/model/job.ts";
 import type { Settlement } from "../../src/model/settlement.ts";
-import { type HeldShares, type JobState, LEASE_SECONDS, MAX_ATTEMPTS, POISON } from "../../src/queue/job-queue.ts";
+import {
+  type HeldShares,
+  type JobState,
+  LEASE_SECONDS,
+  MAX_ATTEMPTS,
+  POISON,
+  type Redrive,
+} from "../../src/queue/job-queue.ts";
 
 /** The queue as a plain list: what it should do, said as simply as possible. */
 export interface QueueModel {
@@ -11,7 +18,7 @@ export interface QueueModel {
   extend(lease: number): boolean;
   save(lease: number, job: Job): boolean;
   settle(lease: number, settlement: Settlement): boolean;
-  redrive(ids: readonly string[] | "all"): number;
+  redrive(ids: readonly string[] | "all", what?: Redrive): number;
   purge(ids: readonly string[] | "all"): number;
   advance(ms: number): void;
   /** Another process takes from now on: it has given nobody anything yet. */
@@ -184,15 +191,15 @@ export function queueModel({ clock = { now: 0 }, lastWord = [] }: ModelOptions =
       return true;
     },
 
-    redrive(ids) {
-      const redriven = chosen(ids);
-      for (const entry of redriven) {
-        entry.job = { ...entry.job, ...noFailures };
+    redrive(ids, what = "rest") {
+      const letters = chosen(ids);
+      for (const entry of letters) {
+        entry.job = redriven(entry.job, what, clock.now);
         entry.attempts = 0;
         entry.reason = undefined;
         begin(entry, 0);
       }
-      return redriven.length;
+      return letters.length;
     },
 
     purge(ids) {

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import type { Finding } from "../../src/deliver/findings.ts";
 import { type Job, noFailures } from "../../src/model/job.ts";
 import type { Report } from "../../src/model/report.ts";
 import { DEFAULT_TENANT, type Trace } from "../../src/model/tenant.ts";
+import { newJobId } from "../../src/queue/job-queue.ts";
 
 /** Everything that text can be: quotes, NUL, emoji, both halves of a surrogate pair alone, in the wrong order. */
 export const oddText = 'quotes " and \\, NUL \0, emoji 👾, lone \ud83d, \udc7e\ud83d, line\u2028separator, ünïcode';
@@ -30,6 +32,21 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
       headers: { "X-Api-Key": "of-the-callback" },
     },
     ...noFailures,
+    ...parts,
+  };
+}
+
+export function sampleFinding(parts: Partial<Finding> = {}): Finding {
+  const at = parts.at ?? Date.now();
+  return {
+    id: newJobId(at),
+    at,
+    tenant: DEFAULT_TENANT,
+    key: "key-1",
+    verdict: "infected",
+    finding: "Eicar-Test",
+    source: { kind: "url", url: "https://files.example/a.bin" },
+    sizeBytes: 68,
     ...parts,
   };
 }

@@ -4,13 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import pg from "pg";
-import { done } from "../../src/model/settlement.ts";
 import { postgresBookmarks } from "../../src/platforms/postgres/bookmarks.ts";
 import { databaseState } from "../../src/platforms/postgres/database-state.ts";
 import { migrateDatabase, openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { postgresKeyCare } from "../../src/platforms/postgres/signing-keys.ts";
 import type { Lease } from "../../src/queue/job-queue.ts";
-import { cleanReport, sampleJob, traced } from "../contracts/sample-job.ts";
+import { cleanReport, sampleFinding, sampleJob, traced } from "../contracts/sample-job.ts";
 import { sharedPostgres } from "../support/postgres.ts";
 import { root } from "./place.ts";
 
@@ -55,7 +54,11 @@ test("with the rights of docs/postgresql-rights.md one role migrates, and anothe
   assert.deepEqual(await store.results.find(traced(traceId)), cleanReport);
   assert.equal(await lease.settle({ kind: "buried", reason: "test", job: lease.job }), true);
   assert.equal(await store.deadLetters.redrive("all"), 1);
-  assert.equal(await (await taken()).settle(done), true);
+  assert.equal(await (await taken()).settle({ kind: "done", job }), true);
+  assert.equal((await store.history.show(jobId))?.job.traceId, traceId);
+  await store.findings.add(sampleFinding());
+  assert.equal((await store.findings.list({ limit: 5 }))?.entries.length, 1);
+  await store.upkeep.sweep();
   await store.outbox.add([{ receiver: "r", id: "m", body: "text" }]);
   for (const message of await store.outbox.take([{ receiver: "r", limit: 1 }])) await message.end({ kind: "sent" });
   await store.outbox.sweep();

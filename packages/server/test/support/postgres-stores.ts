@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type JobStore, type JobStoreOptions, openJobStore } from "../../src/platforms/postgres/job-store.ts";
+import { USUAL_RETENTION } from "../../src/platforms/shared/retention.ts";
 import { LEASE_SECONDS } from "../../src/queue/job-queue.ts";
 import type { Platform, Stores } from "../contracts/stores.ts";
 import { newSchema, sharedPostgres, stopTime, type TestPostgres, tellTime } from "./postgres.ts";
@@ -46,6 +47,11 @@ export async function postgresStores(place: PostgresPlace, options = place.optio
     advance: (seconds) => advance(place, seconds),
     another: () => postgresStores(place),
     unwritable: () => postgresStores(place, takingNoWrites({ ...options, url: place.server.url })),
+    sweep: store.upkeep.sweep,
+    async damageKept() {
+      const damaged = "SET sealed = set_byte(sealed, 60, 255 - get_byte(sealed, 60))";
+      for (const name of ["history", "findings"]) await place.server.sql(`UPDATE ${options.schema}.${name} ${damaged}`);
+    },
     [Symbol.asyncDispose]: store.close,
   };
 }
@@ -58,8 +64,8 @@ export function postgresReached(name: string, how: () => Promise<Partial<JobStor
     name,
     ordered: true,
     toldClock: true,
-    async make() {
-      const place = await postgresPlace(await how());
+    async make(kept) {
+      const place = await postgresPlace({ ...(await how()), kept: { ...USUAL_RETENTION, ...kept } });
       const stores = await postgresStores(place);
       return {
         ...stores,

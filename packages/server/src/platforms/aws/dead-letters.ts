@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type Job, noFailures } from "../../model/job.ts";
+import { type Job, redriven } from "../../model/job.ts";
 import { jobCard } from "../../model/job-card.ts";
-import { type DeadLetter, type DeadLetters, POISON } from "../../queue/job-queue.ts";
+import { type DeadLetter, type DeadLetters, POISON, type Redrive } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
 import type { UnheldLetter } from "./job-items.ts";
 import { changesTo, type JobMessages, readBurialMark, withChanges } from "./job-message.ts";
@@ -65,7 +65,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     return { count: worked.size, missing };
   }
 
-  async function redriveOne({ message, key, job }: FoundLetter, item: JobItem): Promise<boolean> {
+  async function redriveOne({ message, key, job }: FoundLetter, item: JobItem, what: Redrive): Promise<boolean> {
     if (!job) {
       // Not ours, and perhaps understood now.
       if (!(await items.purge(key))) return false;
@@ -74,8 +74,7 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
     }
     const messages = await parts.messages();
     const changes = messages.openChanges(key.id, item.changes);
-    const known = withChanges(job, changes);
-    const again = { ...known, ...noFailures };
+    const again = redriven(withChanges(job, changes), what, now());
     const progress = { job: again, changes: messages.sealChanges(key.id, changesTo(job, again, changes)) };
     if (!(await items.redrive({ key, token: randomUUID() }, { ...progress, now: now() }))) return false;
     await jobs.send({
@@ -100,8 +99,8 @@ export function sqsDeadLetters(parts: StoreParts): DeadLetters {
       return item && letterOf(item);
     },
 
-    async redrive(ids) {
-      const { count } = await forEach(ids, redriveOne);
+    async redrive(ids, what = "rest") {
+      const { count } = await forEach(ids, (letter, item) => redriveOne(letter, item, what));
       if (count > 0) alarm.ring();
       return count;
     },

@@ -7,8 +7,8 @@ import type { Condition, Table, TableQuery } from "./table.ts";
 /** From the table alone: what is in SQS cannot be seen without taking it. */
 export function tableBrowser({ browser, now }: { browser: ItemBrowser; now(): number }): JobBrowser {
   function entryOf(item: JobItem): JobEntry {
-    const { id, submittedAt, attempts, dueAt, card } = item;
-    return { id, state: stateOf(item, now()), submittedAt, attempts, dueAt, job: card };
+    const { id, submittedAt, attempts, dueAt, card, life } = item;
+    return { id, state: stateOf(item, now()), submittedAt, attempts, dueAt, job: card, life };
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { Job } from "../../model/job.ts";
 import type { JobCard } from "../../model/job-card.ts";
-import { cardOf, type JobItem, type JobKey, jobItem, primaryKey } from "./job-state.ts";
+import { type JobItem, type JobKey, jobItem, primaryKey, shownOf } from "./job-state.ts";
 import type { Attributes, Table } from "./table.ts";
 
 /** Whose lease it is. Nothing is written for a lease that was lost: then the answer is false. */
@@ -93,7 +93,7 @@ export function jobItems(table: Table): JobItems {
   };
   const written = ({ job, changes }: Progress): Attributes => ({
     changes: text(changes),
-    card: cardOf(job),
+    ...shownOf(job),
   });
   const note = (now: number): Attributes => ({ done: { BOOL: true }, expires_at: secondsFrom(now, NOTE_SECONDS) });
 
@@ -112,7 +112,7 @@ export function jobItems(table: Table): JobItems {
         submitted_at: number(job.submittedAt),
         due_at: number(now),
         attempts: number(0),
-        card: cardOf(job),
+        ...shownOf(job),
         expires_at: secondsFrom(now, KEPT_SECONDS),
       };
       await table.put(item, { if: "attribute_not_exists(pk)" });
@@ -135,7 +135,7 @@ export function jobItems(table: Table): JobItems {
             due_at: number(until),
             expires_at: secondsFrom(until, KEPT_SECONDS),
           },
-          setOnce: { submitted_at: number(job.submittedAt), card: cardOf(job) },
+          setOnce: { submitted_at: number(job.submittedAt), ...shownOf(job) },
           remove: ["buried_at", "reason", "last_token"],
         });
         if (claimed) return { kind: "claimed", item: jobItem(claimed) };
@@ -157,7 +157,7 @@ export function jobItems(table: Table): JobItems {
       return table.update(primaryKey(holder.key), {
         ...held(holder),
         set: note(end.now),
-        remove: ["lease_token", "due_at", "card", "changes"],
+        remove: ["lease_token", "due_at", "card", "life", "changes"],
       });
     },
 

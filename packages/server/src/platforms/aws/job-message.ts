@@ -174,6 +174,7 @@ function isJob(value: unknown): value is Job {
     isSource(source) &&
     (callback === undefined || isCallback(callback)) &&
     (report === undefined || isReport(report)) &&
+    (value.life === undefined || isLife(value.life)) &&
     [value.failedDownloads, value.failedScans, value.failedActions, value.failedCallbacks].every(isCount) &&
     [value.failedRuns, value.failedTrials, value.lostLeases].every((each) => each === undefined || isCount(each))
   );
@@ -193,6 +194,11 @@ function isCallback(value: unknown): value is Callback {
 function isReport(value: unknown): boolean {
   if (!isRecord(value) || !isRecord(value.verdict) || !isText(value.verdict.kind)) return false;
   return [value.sizeBytes, value.downloadSeconds, value.scanSeconds].every((each) => typeof each === "number");
+}
+
+function isLife(value: unknown): boolean {
+  if (!isRecord(value) || !isCount(value.leftOut) || !Array.isArray(value.steps)) return false;
+  return value.steps.every((step) => isRecord(step) && isCount(step.at) && isText(step.what));
 }
 
 function isHeaders(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import type { Job } from "../../model/job.ts";
 import { type JobCard, jobCard } from "../../model/job-card.ts";
+import type { Life } from "../../model/life.ts";
 import type { JobState } from "../../queue/job-queue.ts";
 import type { Attributes } from "./table.ts";
 
@@ -33,6 +33,8 @@ export interface JobItem extends JobKey {
   reason?: string;
   /** What people may see. Undefined for a message that could not be read. */
   card?: JobCard;
+  /** What happened to it so far. */
+  life?: Life;
   /** What is different about the job by now, sealed. */
   changes?: string;
   /** A note that the job is finished, kept for a while where its message may come back. */
@@ -56,8 +58,12 @@ export function placeOf({ id, added }: JobKey): string {
   return `${added}#${id}`;
 }
 
-export function cardOf(job: Job): AttributeValue {
-  return { S: JSON.stringify(jobCard(job)) };
+/** What people may see, as attributes. */
+export function shownOf(job: Job): Attributes {
+  return {
+    card: { S: JSON.stringify(jobCard(job)) },
+    ...(job.life && { life: { S: JSON.stringify(job.life) } }),
+  };
 }
 
 export function stateOf({ buriedAt, dueAt = 0, token }: JobItem, now: number): JobState {
@@ -74,7 +80,7 @@ export function jobItem(attributes: Attributes): JobItem {
   };
   const { id, added } = keyAt(text("sk") ?? "");
   const [dueAt, token, buriedAt, reason] = [number("due_at"), text("lease_token"), number("buried_at"), text("reason")];
-  const [card, changes, messageId] = [text("card"), text("changes"), text("message_id")];
+  const [card, life, changes, messageId] = [text("card"), text("life"), text("changes"), text("message_id")];
   return {
     id,
     added,
@@ -87,6 +93,7 @@ export function jobItem(attributes: Attributes): JobItem {
     ...(buriedAt !== undefined && { buriedAt }),
     ...(reason !== undefined && { reason }),
     ...(card !== undefined && { card: JSON.parse(card) }),
+    ...(life !== undefined && { life: JSON.parse(life) }),
     ...(changes !== undefined && { changes }),
   };
 }

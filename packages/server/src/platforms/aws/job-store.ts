@@ -1,6 +1,7 @@
 import type { Alarm } from "../../flow/alarm.ts";
 import { type Job, traceOf } from "../../model/job.ts";
 import type { ItemBrowser } from "./job-browser.ts";
+import type { HistoryWriter } from "./job-history.ts";
 import type { JobItems } from "./job-items.ts";
 import type { JobMessages } from "./job-message.ts";
 import type { MessageQueue } from "./message-queue.ts";
@@ -18,6 +19,7 @@ export interface StoreParts {
   messages(): Promise<JobMessages>;
   browser: ItemBrowser;
   expectations: Expectations;
+  history: HistoryWriter;
   alarm: Alarm;
   /** What to write into `added` of the next job. */
   nextAdded(): string;

@@ -12,6 +12,7 @@ import { MAX_DELAY_SECONDS } from "./message-queue.ts";
  * by a crash without losing the job:
  *
  *   done    item deleted ─▶ message deleted              else: the message comes back and the job runs once more
+ *                        ─▶ history                      else: nobody can look at it any more
  *   again   item put back ─▶ new message ─▶ old deleted  else: the old message comes back, and finds the item put back
  *   buried  item buried ─▶ dead letter ─▶ old deleted    else: the old message comes back, and the letter is sent then
  */
@@ -48,10 +49,12 @@ export function sqsLease(
     return succeeds(jobs.remove(held.receipt));
   }
 
-  async function finish(): Promise<boolean> {
+  async function finish(job: Job | undefined): Promise<boolean> {
     const note = held.hiddenUntil <= now();
     if (await items.finish(held, { note, now: now() })) {
-      const [removed] = await Promise.all([removeMessage(), waiting.remove(held.key, held.base)]);
+      // What people may look at later is worth no second run.
+      const kept = job && succeeds(parts.history.keep(job, attempt));
+      const [removed] = await Promise.all([removeMessage(), waiting.remove(held.key, held.base), kept]);
       if (!removed && !note) await succeeds(items.noteDone(held.key, now()));
       return true;
     }
@@ -83,7 +86,7 @@ export function sqsLease(
   }
 
   function settled(settlement: Settlement): Promise<boolean> {
-    if (settlement.kind === "done") return finish();
+    if (settlement.kind === "done") return finish(settlement.job);
     if (settlement.kind === "again") return putBack(settlement.job, settlement.afterSeconds);
     return bury(settlement.job, settlement.reason);
   }

@@ -5,11 +5,14 @@ import type { AuditLog } from "../../access/audit-log.ts";
 import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
 import { messageId } from "../../deliver/event-bus.ts";
+import type { Findings } from "../../deliver/findings.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
+import type { JobHistory } from "../../queue/job-history.ts";
 import { type DeadLetters, type JobBrowser, type JobQueue, LEASE_SECONDS } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Platform } from "../platform.ts";
+import { type Retention, USUAL_RETENTION } from "../shared/retention.ts";
 import type { Sealer } from "../shared/sealed.ts";
 import { tableAccess } from "./access-store.ts";
 import { tableAudit } from "./audit-log.ts";
@@ -18,8 +21,10 @@ import { tableCallbackFailures } from "./callback-failures.ts";
 import { type AwsOptions, queueConfig, tableConfig } from "./clients.ts";
 import { sqsDeadLetters } from "./dead-letters.ts";
 import { eventBridge } from "./event-bus.ts";
+import { tableFindings } from "./findings.ts";
 import { snsTopic } from "./findings-topic.ts";
 import { itemBrowser, tableBrowser } from "./job-browser.ts";
+import { tableHistory } from "./job-history.ts";
 import { jobItems } from "./job-items.ts";
 import { type JobMessages, jobMessages } from "./job-message.ts";
 import { sqsQueue } from "./job-queue.ts";
@@ -50,6 +55,8 @@ export interface AwsPlatformOptions extends AwsOptions {
   /** What messages of other producers on the queue have to pass. */
   checks: RawChecks;
   now: () => number;
+  /** How long finished jobs and findings are kept. */
+  kept?: Retention;
 }
 
 /** Everything in the services of one AWS account and region. Any number of processes may be at it. */
@@ -66,6 +73,7 @@ export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform
     tableName,
     checks,
     now,
+    kept: options.kept,
   });
   const topic = snsTopic({ ...services, topicArn: options.topicArn });
   const eventBus = eventBridge({ ...services, busName: options.busName });
@@ -96,6 +104,8 @@ export interface JobStore {
   results: ResultStore;
   deadLetters: DeadLetters;
   browser: JobBrowser;
+  history: JobHistory;
+  findings: Findings;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
   access: AccessStore;
@@ -118,6 +128,8 @@ export interface JobStoreOptions {
   sealer(): Promise<Sealer>;
   now?: () => number;
   leaseSeconds?: number;
+  /** How long finished jobs and findings are kept. */
+  kept?: Retention | undefined;
 }
 
 /**
@@ -138,6 +150,8 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     if (made?.sealer !== sealer) made = { sealer, messages: jobMessages(sealer) };
     return made.messages;
   };
+  const { kept = USUAL_RETENTION } = options;
+  const history = tableHistory({ table: items, kept, now });
   const parts: StoreParts = {
     jobs: messageQueue(sqs, queueUrl, "job queue"),
     deadLetters: messageQueue(sqs, deadLetterQueueUrl, "dead letter queue"),
@@ -146,6 +160,7 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     messages,
     browser: itemBrowser(items),
     expectations,
+    history,
     alarm: alarm(),
     nextAdded: addedClock(now),
     checks,
@@ -158,6 +173,8 @@ export function openJobStore(options: JobStoreOptions): JobStore {
     results,
     deadLetters: sqsDeadLetters(parts),
     browser: tableBrowser(parts),
+    history,
+    findings: tableFindings({ table: items, kept, now }),
     callbackFailures: tableCallbackFailures(items, now),
     usage: tableUsage(items, now),
     access: tableAccess(items, now),

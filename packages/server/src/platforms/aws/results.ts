@@ -60,11 +60,14 @@ export function tableResults(table: Table, now: () => number): { results: Result
   return { results, expectations: { expect, prolong } };
 }
 
+function keyOf(trace: Trace): Attributes {
+  return { pk: { S: traceKey(trace) }, sk: { S: "result" } };
+}
+
 /** By a digest: keys have a length limit, and lone surrogates, which are kept apart in UTF-16, no UTF-8. */
-function keyOf({ tenant, traceId }: Trace): Attributes {
+export function traceKey({ tenant, traceId }: Trace): string {
   const digest = createHash("sha256").update(Buffer.from(traceId, "utf16le")).digest("hex");
-  const whose = tenant === DEFAULT_TENANT ? "" : `${tenant}#`;
-  return { pk: { S: `trace#${whose}${digest}` }, sk: { S: "result" } };
+  return `trace#${tenant === DEFAULT_TENANT ? "" : `${tenant}#`}${digest}`;
 }
 
 function job(id: string): Attributes {

@@ -25,5 +25,7 @@ export function sqliteBrowser({ database, now }: Omit<StoreParts, "alarm">): Job
 }
 
 function entryOf({ id, state, submittedAt, attempts, dueAt, stored }: BrowsedJob): JobEntry {
-  return { id, state, submittedAt, attempts, dueAt: dueAt ?? undefined, job: stored && jobCard(jobOf(id, stored)) };
+  const job = stored && jobOf(id, stored);
+  const entry = { id, state, submittedAt, attempts, dueAt: dueAt ?? undefined };
+  return { ...entry, job: job && jobCard(job), ...(job?.life && { life: job.life }) };
 }

@@ -8,8 +8,10 @@ import {
   MAX_ATTEMPTS,
   type QueueCounts,
 } from "../../queue/job-queue.ts";
+import { finishedJob } from "../shared/finished-job.ts";
 import { jobOf, storedJob } from "../shared/stored-job.ts";
 import { buriedCount } from "./dead-letters.ts";
+import type { HistoryRow } from "./sqlite/history-operations.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
 import type { Holder, LeasedJob, ShareCounts } from "./sqlite/job-operations.ts";
 import { RESULT_MS } from "./sqlite/operations.ts";
@@ -20,7 +22,10 @@ const LONGEST_WAIT_MS = 1000;
 /** Counting many takes this part of the time at most, however often it is asked for. */
 const PART = 20;
 
-export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<Upkeep, "begin">): JobQueue {
+export function sqliteQueue(
+  { database, alarm, now }: StoreParts,
+  { upkeep, keepsHistory }: { upkeep: Pick<Upkeep, "begin">; keepsHistory: boolean },
+): JobQueue {
   const leaseMs = LEASE_SECONDS * 1000;
 
   function leaseOf({ id, token, attempt, ...stored }: LeasedJob): Lease {
@@ -30,12 +35,21 @@ export function sqliteQueue({ database, alarm, now }: StoreParts, upkeep: Pick<U
       attempt,
       extend: () => database.run("extend", { ...holder, now: now(), leaseMs }),
       save: (job) => database.run("save", { ...holder, job: storedJob(job) }),
-      settle: (settlement) => settle(holder, settlement),
+      settle: (settlement) => settle(holder, attempt, settlement),
     };
   }
 
-  async function settle(holder: Holder, settlement: Settlement): Promise<boolean> {
-    if (settlement.kind === "done") return database.run("finish", holder);
+  /** Of a job that leaves something behind. */
+  function keptOf({ job }: Settlement & { kind: "done" }, attempts: number): { kept?: HistoryRow } {
+    if (!job || !keepsHistory) return {};
+    const finishedAt = now();
+    const trace = traceOf(job);
+    const content = JSON.stringify(finishedJob(job, { finishedAt, attempts }));
+    return { kept: { submittedAt: job.submittedAt, finishedAt, content, ...(trace && { trace }) } };
+  }
+
+  async function settle(holder: Holder, attempt: number, settlement: Settlement): Promise<boolean> {
+    if (settlement.kind === "done") return database.run("finish", { ...holder, ...keptOf(settlement, attempt) });
     const job = storedJob(settlement.job);
     if (settlement.kind === "buried") {
       return database.run("bury", { ...holder, job, now: now(), reason: settlement.reason });

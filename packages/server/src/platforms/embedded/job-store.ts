@@ -2,17 +2,22 @@ import type { AccessStore } from "../../access/access-store.ts";
 import type { AuditLog } from "../../access/audit-log.ts";
 import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
+import type { Findings } from "../../deliver/findings.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
 import { alarm } from "../../flow/alarm.ts";
+import type { JobHistory } from "../../queue/job-history.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
+import { type Retention, USUAL_RETENTION } from "../shared/retention.ts";
 import { sqliteAccess } from "./access-store.ts";
 import { sqliteAudit } from "./audit-log.ts";
 import { sqliteCallbackFailures } from "./callback-failures.ts";
 import { prepareDataFolder } from "./data-folder.ts";
 import { sqliteDeadLetters } from "./dead-letters.ts";
+import { sqliteFindings } from "./findings.ts";
 import { sqliteBrowser } from "./job-browser.ts";
+import { sqliteHistory } from "./job-history.ts";
 import { sqliteQueue } from "./job-queue.ts";
 import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
@@ -27,6 +32,8 @@ export interface JobStore {
   results: ResultStore;
   deadLetters: DeadLetters;
   browser: JobBrowser;
+  history: JobHistory;
+  findings: Findings;
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
@@ -46,6 +53,8 @@ export interface JobStoreOptions {
   outboxLimits?: OutboxLimits;
   /** False where another process of the same service keeps the database small. */
   upkeep?: boolean;
+  /** How long finished jobs and findings are kept, and how many. */
+  kept?: Retention;
 }
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -64,17 +73,20 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
 export function jobStore(
   connection: Connection,
   now: () => number,
-  { outboxLimits, upkeep: keepsSmall = true }: Pick<JobStoreOptions, "outboxLimits" | "upkeep"> = {},
+  options: Pick<JobStoreOptions, "outboxLimits" | "upkeep" | "kept"> = {},
 ): JobStore {
+  const { outboxLimits, upkeep: keepsSmall = true, kept = USUAL_RETENTION } = options;
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
-  const upkeep = keepsSmall ? sqliteUpkeep(store) : { begin() {}, stop() {} };
+  const upkeep = keepsSmall ? sqliteUpkeep(store, kept) : { begin() {}, stop() {} };
   return {
-    queue: sqliteQueue(store, upkeep),
+    queue: sqliteQueue(store, { upkeep, keepsHistory: kept.historyMost > 0 }),
     results: sqliteResults(store),
     deadLetters: sqliteDeadLetters(store),
     browser: sqliteBrowser(store),
+    history: sqliteHistory(store, kept),
+    findings: sqliteFindings(store, { kept, upkeep }),
     callbackFailures: sqliteCallbackFailures(store),
     usage: sqliteUsage(store),
     access: sqliteAccess(store),

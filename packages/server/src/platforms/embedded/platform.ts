@@ -1,6 +1,7 @@
 import { messageId } from "../../deliver/event-bus.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
+import type { Retention } from "../shared/retention.ts";
 import { embeddedBookmarks } from "./bookmarks.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";
 import { sqliteBus } from "./event-bus.ts";
@@ -14,6 +15,8 @@ export interface EmbeddedOptions {
   now: () => number;
   /** False where another process of the same service keeps the database small. */
   upkeep?: boolean;
+  /** How long finished jobs and findings are kept, and how many. */
+  kept: Retention;
   /** Who receives what is published, and how. */
   fanOut: Pick<FanOutOptions, "subscriptions" | "targets" | "sending">;
 }
@@ -26,8 +29,8 @@ const LARGEST_JOB_BYTES = 512 * 1024;
 
 /** Everything in one data folder: SQLite and key files. */
 export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
-  const { dataDir, stackName, now, upkeep = true } = options;
-  const store = await openJobStore(dataDir, { now, upkeep });
+  const { dataDir, stackName, now, upkeep = true, kept } = options;
+  const store = await openJobStore(dataDir, { now, upkeep, kept });
   const { secretKey } = await prepareDataFolder(dataDir);
   const { subscriptions, targets, sending } = options.fanOut;
   const fanOut = startFanOut({ outbox: store.outbox, stackName, subscriptions, targets, sending });

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { Retention } from "../shared/retention.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
 
 /** Keeps the database small in the background: what is over leaves, and its room is given back. */
@@ -12,12 +13,12 @@ const EVERY_MS = 1000;
 /** Between two slices, so that four fifths of the time are for others. */
 const PAUSE_MS = 40;
 
-export function sqliteUpkeep({ database, now }: Omit<StoreParts, "alarm">): Upkeep {
+export function sqliteUpkeep({ database, now }: Omit<StoreParts, "alarm">, kept: Retention): Upkeep {
   const stopping = new AbortController();
   let nextAt = 0;
 
   async function run(): Promise<void> {
-    while (await database.run("upkeep", { now: now() })) {
+    while (await database.run("upkeep", { now: now(), kept })) {
       await pause(PAUSE_MS, undefined, { signal: stopping.signal, ref: false });
     }
   }

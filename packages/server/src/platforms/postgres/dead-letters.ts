@@ -1,12 +1,25 @@
+import { redriven } from "../../model/job.ts";
 import { jobCard } from "../../model/job-card.ts";
-import type { DeadLetter, DeadLetters, ExpiredLetter } from "../../queue/job-queue.ts";
+import type { DeadLetter, DeadLetters, ExpiredLetter, Redrive } from "../../queue/job-queue.ts";
 import { pageOf } from "../shared/page.ts";
-import { jobOf } from "../shared/stored-job.ts";
+import { jobOf, type StoredJob, storedJob } from "../shared/stored-job.ts";
 import { type BrowsedRow, deadLettersSql, openRow } from "./database/browse-sql.ts";
 import { heardAtWrite, type StoreParts } from "./database/store-parts.ts";
 
+/** Null stands for all of them. */
+type Ids = readonly string[] | null;
+
 /** So that no transaction takes long, however many dead letters there are. */
 const CHANGED_AT_ONCE = 1000;
+/** Their contents come here and go back. */
+const REDRIVEN_AT_ONCE = 100;
+
+interface LetterRow extends Omit<StoredJob, "content" | "share"> {
+  id: string;
+  buriedAt: number;
+  sealed: Uint8Array;
+  now: number;
+}
 
 export function postgresDeadLetters({
   connections,
@@ -19,7 +32,14 @@ export function postgresDeadLetters({
     ORDER BY buried_at DESC, seq DESC LIMIT $3`;
   const chosen = `seq IN (SELECT seq FROM ${s}.dead_letters WHERE $1::text[] IS NULL OR id = ANY ($1)
     LIMIT ${CHANGED_AT_ONCE} FOR UPDATE SKIP LOCKED)`;
-  const redrive = `WITH gone AS (DELETE FROM ${s}.dead_letters WHERE ${chosen} RETURNING *), redriven AS (
+  const find = `SELECT id, buried_at AS "buriedAt", submitted_at AS "submittedAt", counts, sealed, ${s}.now_ms() AS now
+    FROM ${s}.dead_letters WHERE $1::text[] IS NULL OR id = ANY ($1) LIMIT ${REDRIVEN_AT_ONCE}`;
+  // One that somebody else was faster with may be buried again by now: then it is another.
+  const redrive = `WITH gone AS (
+      DELETE FROM ${s}.dead_letters USING unnest($1::text[], $2::bigint[], $3::bytea[]) AS given (id, buried_at, sealed)
+      WHERE dead_letters.id = given.id AND dead_letters.buried_at = given.buried_at
+      RETURNING seq, dead_letters.id, submitted_at, share, given.sealed
+    ), redriven AS (
       INSERT INTO ${s}.jobs (seq, id, submitted_at, since, due_at, share, counts, sealed)
       SELECT seq, id, submitted_at, ${s}.now_ms(), ${s}.now_ms(), share, '{}', sealed FROM gone
     )
@@ -40,12 +60,29 @@ export function postgresDeadLetters({
     return found?.count ?? 0;
   }
 
+  /** What cannot be read stays as it is: whoever takes it buries it again. */
+  function begun({ id, sealed, now, ...row }: LetterRow, what: Redrive): Uint8Array {
+    const content = sealer.unseal(sealed, ["job", id]);
+    if (content === undefined) return sealed;
+    return sealer.seal(storedJob(redriven(jobOf(id, { ...row, content }), what, now)).content, ["job", id]);
+  }
+
+  async function redriveSome(ids: Ids, what: Redrive): Promise<number> {
+    const letters = await connections.query<LetterRow>(find, [ids]);
+    if (letters.length === 0) return 0;
+    return await countOf(redrive, [
+      letters.map(({ id }) => id),
+      letters.map(({ buriedAt }) => buriedAt),
+      letters.map((letter) => begun(letter, what)),
+    ]);
+  }
+
   /** Ends when all are done that were there at the start, though some may be buried again meanwhile. */
-  async function inSteps(sql: string, ids: readonly string[] | "all"): Promise<number> {
+  async function inSteps(step: (ids: Ids) => Promise<number>, ids: readonly string[] | "all"): Promise<number> {
     const buried = await countOf(`SELECT count(*) AS count FROM ${s}.dead_letters`, []);
     let total = 0;
     while (total < buried) {
-      const count = await countOf(sql, [ids === "all" ? null : ids]);
+      const count = await step(ids === "all" ? null : ids);
       if (count === 0) break;
       total += count;
     }
@@ -64,8 +101,8 @@ export function postgresDeadLetters({
       return row && letterOf(row);
     },
 
-    async redrive(ids) {
-      const count = await inSteps(redrive, ids);
+    async redrive(ids, what = "rest") {
+      const count = await inSteps((some) => redriveSome(some, what), ids);
       if (count > 0) {
         // They may be of a share that has had no jobs for long.
         times.wroteBack = true;
@@ -74,7 +111,7 @@ export function postgresDeadLetters({
       return count;
     },
 
-    purge: (ids) => inSteps(purge, ids),
+    purge: (ids) => inSteps((some) => countOf(purge, [some]), ids),
 
     async expire(buriedBy) {
       const all: ExpiredLetter[] = [];

@@ -15,7 +15,8 @@ export function postgresBrowser({ connections, sealer, schema }: Omit<StoreParts
 
   function entryOf(browsed: BrowsedRow): JobEntry {
     const { id, state, submittedAt, attempts, dueAt, stored } = openRow(browsed, sealer);
-    return { id, state, submittedAt, attempts, dueAt: dueAt ?? undefined, job: stored && jobCard(jobOf(id, stored)) };
+    const job = stored && jobOf(id, stored);
+    return { id, state, submittedAt, attempts, dueAt: dueAt ?? undefined, job: job && jobCard(job), life: job?.life };
   }
 
   return {

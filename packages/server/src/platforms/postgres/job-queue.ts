@@ -25,6 +25,8 @@ import {
   sharesSql,
   sweepSql,
 } from "./database/take-sql.ts";
+import { keptJob } from "./job-history.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 /** Other processes add jobs too, and a notification of that may be lost. */
 const LONGEST_WAIT_MS = 1000;
@@ -55,7 +57,10 @@ interface Look {
   lines: Line[];
 }
 
-export function postgresQueue({ connections, lane, wakeUps, sealer, times, schema }: StoreParts): JobQueue {
+export function postgresQueue(
+  { connections, lane, wakeUps, sealer, times, schema }: StoreParts,
+  { upkeep, keepsHistory }: { upkeep: Pick<Upkeep, "begin">; keepsHistory: boolean },
+): JobQueue {
   const writes = jobWrites({ sealer, schema, shareDigest: digestOf });
   const sql = {
     shares: sharesSql(schema),
@@ -165,7 +170,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
       attempt,
       extend: async () => sure(await lane.write(writes.extend, { ...holder, leaseMs: LEASE_MS })),
       save: async (job) => sure(await lane.write(writes.save, held(job))),
-      settle: (settlement) => settle(holder, settlement),
+      settle: (settlement) => settle(holder, attempt, settlement),
     };
   }
 
@@ -207,8 +212,11 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
     given.served(counts, (share) => weightOf.get(share) ?? 1);
   }
 
-  async function settle(holder: Holder, settlement: Settlement): Promise<boolean> {
-    if (settlement.kind === "done") return sure(await lane.write(writes.finish, holder));
+  async function settle(holder: Holder, attempt: number, settlement: Settlement): Promise<boolean> {
+    if (settlement.kind === "done") {
+      const kept = settlement.job && keepsHistory ? keptJob(settlement.job, attempt, sealer) : undefined;
+      return sure(await lane.write(writes.finish, { ...holder, kept }));
+    }
     const held = { ...holder, job: storedJob(settlement.job) };
     if (settlement.kind === "buried") {
       return sure(await lane.write(writes.bury, { ...held, reason: settlement.reason }));
@@ -240,6 +248,7 @@ export function postgresQueue({ connections, lane, wakeUps, sealer, times, schem
 
     async take(limit, shares) {
       await sweep();
+      upkeep.begin();
       const leases: Lease[] = [];
       try {
         await takeInto(leases, limit, shares);

@@ -3,10 +3,13 @@ import type { AccessStore } from "../../access/access-store.ts";
 import type { AuditLog } from "../../access/audit-log.ts";
 import type { SharedCounts } from "../../access/shared-counts.ts";
 import type { CallbackFailures } from "../../deliver/callback-failures.ts";
+import type { Findings } from "../../deliver/findings.ts";
 import type { ResultStore } from "../../deliver/result-store.ts";
+import type { JobHistory } from "../../queue/job-history.ts";
 import type { DeadLetters, JobBrowser, JobQueue } from "../../queue/job-queue.ts";
 import type { UsageMeter } from "../../scan/usage-meter.ts";
 import type { Outbox, OutboxLimits } from "../shared/messages/outbox.ts";
+import { type Retention, USUAL_RETENTION } from "../shared/retention.ts";
 import { type Sealer, sealer } from "../shared/sealed.ts";
 import { postgresAccess } from "./access-store.ts";
 import { postgresAudit } from "./audit-log.ts";
@@ -18,11 +21,14 @@ import { type StoreParts, toldTimes } from "./database/store-parts.ts";
 import { wakeUps } from "./database/wake-ups.ts";
 import { type BulkWrite, writeLane } from "./database/write-lane.ts";
 import { postgresDeadLetters } from "./dead-letters.ts";
+import { postgresFindings } from "./findings.ts";
 import { postgresBrowser } from "./job-browser.ts";
+import { postgresHistory } from "./job-history.ts";
 import { postgresQueue } from "./job-queue.ts";
 import { postgresOutbox } from "./outbox.ts";
 import { postgresResults } from "./results.ts";
 import { postgresCounts } from "./shared-counts.ts";
+import { postgresUpkeep, type Upkeep } from "./upkeep.ts";
 import { postgresUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one schema, which any number of processes on any number of machines share. */
@@ -31,6 +37,10 @@ export interface JobStore extends StoreParts {
   results: ResultStore;
   deadLetters: DeadLetters;
   browser: JobBrowser;
+  history: JobHistory;
+  findings: Findings;
+  /** @internal tests do not wait for its time */
+  upkeep: Pick<Upkeep, "sweep">;
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
@@ -52,6 +62,8 @@ export interface JobStoreOptions extends DatabaseOptions {
   /** False where an operator applies migrations by hand. */
   migrate: boolean;
   outboxLimits?: OutboxLimits;
+  /** How long finished jobs and findings are kept, and how many. */
+  kept?: Retention;
 }
 
 /** Throws `DatabaseUnavailable`, with a hint, when the database cannot be used. */
@@ -81,7 +93,9 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
       return asked.map(() => undefined);
     },
   };
-  const queue = postgresQueue(parts);
+  const { kept = USUAL_RETENTION } = options;
+  const upkeep = postgresUpkeep({ connections: ways, schema, kept });
+  const queue = postgresQueue(parts, { upkeep, keepsHistory: kept.historyMost > 0 });
   const refusals = recentRefusals();
   undo.move();
   return {
@@ -90,6 +104,9 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     results: postgresResults(parts),
     deadLetters: postgresDeadLetters(parts),
     browser: postgresBrowser(parts),
+    history: postgresHistory(parts, kept),
+    findings: postgresFindings(parts, { kept, upkeep }),
+    upkeep,
     callbackFailures: postgresCallbackFailures(parts),
     usage: postgresUsage(parts),
     access: postgresAccess(parts),
@@ -102,6 +119,7 @@ export async function openJobStore(options: JobStoreOptions): Promise<JobStore> 
     },
     async close() {
       await lane.close();
+      await upkeep.stop();
       await parts.wakeUps.close();
       await ways.close();
     },

@@ -34,13 +34,15 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
   const sending = await options.sending(signingKeys);
   const fanOut = startFanOut({ outbox: store.outbox, stackName, ...receivers, sending });
   undo.move();
-  const { queue, results, deadLetters, browser, callbackFailures, usage, access, audit, sharedCounts, tryToWrite } =
-    store;
+  const { queue, results, deadLetters, browser, history, findings, callbackFailures, usage } = store;
+  const { access, audit, sharedCounts, tryToWrite } = store;
   return {
     queue,
     results,
     deadLetters,
     browser,
+    history,
+    findings,
     callbackFailures,
     usage,
     access,

@@ -22,7 +22,7 @@ export interface Sealer {
 }
 
 export type Label = readonly [
-  what: "job" | "changes" | "reason" | "report" | "message" | "failure" | "key" | "bookmark",
+  what: "job" | "changes" | "reason" | "report" | "message" | "failure" | "key" | "bookmark" | "history" | "finding",
   id: string,
 ];
 

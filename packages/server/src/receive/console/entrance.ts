@@ -1,6 +1,7 @@
 import { type AdminSession, CSRF_HEADER } from "@lazaret/contract/admin";
 import type { AuditEntry, AuditLog } from "../../access/audit-log.ts";
 import type { Log } from "../../log.ts";
+import { QueueUnavailable } from "../../model/faults.ts";
 import { DEFAULT_TENANT } from "../../model/tenant.ts";
 import { bearerOf } from "../bearer-auth.ts";
 import { readJsonObject } from "../body/json-body.ts";
@@ -32,6 +33,8 @@ export interface EntranceOptions extends OriginOptions {
 export interface Entered {
   caller: ConsoleCaller;
   recorded(): boolean;
+  /** Whether it would be let in now. */
+  stillIn(): boolean;
 }
 
 export interface Entrance {
@@ -143,14 +146,25 @@ export function entrance(options: EntranceOptions): Entrance {
         });
         recorded = true;
       };
-      return { caller: { who, role, byCookie: session !== undefined, record }, recorded: () => recorded };
+      return {
+        caller: { who, role, byCookie: session !== undefined, record },
+        recorded: () => recorded,
+        stillIn() {
+          try {
+            return knownOf(request).key.role === role;
+          } catch (error) {
+            // While nobody knows, nobody is thrown out.
+            return error instanceof QueueUnavailable;
+          }
+        },
+      };
     },
 
     handlers: {
       async adminLogin(request) {
         own.check(request, true);
         wrong.check(request.remote);
-        const secure = mustBeSecure(request);
+        checkKept(request);
         const body = await readJsonObject(request);
         let key: ConsoleKey;
         try {
@@ -165,7 +179,10 @@ export function entrance(options: EntranceOptions): Entrance {
         const { session, cookie } = sessions().begin(key.ref);
         await note(request, key.who, "console.login", body.link === undefined ? key.role : `${key.role}, by link`);
         request.note({ tenant: DEFAULT_TENANT, key: key.who });
-        const set = setCookie(sessions().cookieName, cookie, { secure, maxAge: SESSION_MS / 1000 });
+        const set = setCookie(sessions().cookieName, cookie, {
+          secure: mustBeSecure(request),
+          maxAge: SESSION_MS / 1000,
+        });
         return { status: 200, headers: { "Set-Cookie": set }, json: answerOf(request, { key, session }) };
       },
 
@@ -202,15 +219,14 @@ function cookiesOf(header: string | undefined, name: string): string[] {
   });
 }
 
-/**
- * A cookie that only travels by HTTPS, unless browser and service are on one machine. A page that came by plain HTTP would lose it at once,
- * which nobody understands: so that is said.
- */
+/** A cookie that only travels by HTTPS, unless browser and service are on one machine. */
 function mustBeSecure({ headers, remote }: ApiRequest): boolean {
-  const { origin, host = "" } = headers;
-  if (origin?.startsWith("https:")) return true;
-  const local = isLoopback(remote) && isLoopbackName(host);
-  if (local || origin === undefined || isLoopbackName(URL.parse(origin)?.host ?? "")) return !isLoopback(remote);
+  return headers.origin?.startsWith("https:") || !isLoopback(remote);
+}
+
+/** A page that came by plain HTTP from elsewhere would lose its cookie at once, which nobody understands: so that is said. */
+function checkKept({ headers: { origin } }: ApiRequest): void {
+  if (origin === undefined || origin.startsWith("https:") || isLoopbackName(URL.parse(origin)?.host ?? "")) return;
   throw badRequest(
     "https_needed",
     "a browser keeps a session of this service only when it comes by HTTPS, or from the same machine",

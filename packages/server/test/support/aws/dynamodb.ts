@@ -6,6 +6,7 @@ import {
   type AttributeValue,
   CreateTableCommand,
   DynamoDBClient,
+  PutItemCommand,
   ScanCommand,
   waitUntilTableExists,
 } from "@aws-sdk/client-dynamodb";
@@ -18,6 +19,8 @@ export interface DynamoDbServer extends AsyncDisposable {
   endpoint: string;
   /** The name of a new table, as the stack makes it. */
   table(): Promise<string>;
+  /** Writes an item as it is, whatever was there. */
+  put(tableName: string, item: Record<string, AttributeValue>): Promise<void>;
   /** All that a table holds. */
   items(tableName: string): Promise<Record<string, AttributeValue>[]>;
 }
@@ -78,6 +81,10 @@ function dynamoDbAt(endpoint: string, stop: () => Promise<void>): DynamoDbServer
       );
       await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 0.02, maxDelay: 0.1 }, { TableName });
       return TableName;
+    },
+
+    async put(TableName, Item) {
+      await client.send(new PutItemCommand({ TableName, Item }));
     },
 
     async items(TableName) {

@@ -4,6 +4,7 @@ import { turns } from "../../../flow/turns.ts";
 import { isBefore, LEASE_SECONDS, type QueueCounts, type ShareLine } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import type { StoredJob } from "../../shared/stored-job.ts";
+import type { HistoryRow, HistoryWriter } from "./history-operations.ts";
 import type { Expected } from "./result-operations.ts";
 import { operation } from "./transaction.ts";
 
@@ -53,6 +54,7 @@ interface Parts {
   sealer: Sealer;
   clock: ClockCare;
   expect(expected: Expected): void;
+  history: Pick<HistoryWriter, "add">;
 }
 
 interface AddArgs {
@@ -82,7 +84,7 @@ const SHARE_BYTES = 12;
 const DIGESTS_AT_HAND = 1000;
 
 /** What the queue asks. */
-export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts) {
+export function jobOperations(db: DatabaseSync, { sealer, clock, expect, history }: Parts) {
   const add = db.prepare(
     `INSERT INTO jobs (id, submitted_at, since, due_at, counts, share, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -233,7 +235,11 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect }: Parts
 
     save: operation("durable", (args: Held): boolean => save.run(...heldBy(args)).changes === 1),
 
-    finish: operation("durable", ({ id, token }: Holder): boolean => finish.run(id, token).changes === 1),
+    finish: operation("durable", ({ id, token, kept }: Holder & { kept?: HistoryRow }): boolean => {
+      const finished = finish.run(id, token).changes === 1;
+      if (finished && kept) history.add(id, kept);
+      return finished;
+    }),
 
     putBack: operation("durable", (args: Held & { now: number; delayMs: number }): boolean => {
       clock.saw(args.now);

@@ -2,6 +2,8 @@ import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import { accessOperations, auditSweep } from "./access-operations.ts";
 import { browseOperations } from "./browse-operations.ts";
 import { type Failure, failureOf } from "./database-unavailable.ts";
+import { findingOperations, findingSweep } from "./finding-operations.ts";
+import { type HistoryWriter, historyOperations, historySweep, historyWriter } from "./history-operations.ts";
 import { clockCare, jobOperations } from "./job-operations.ts";
 import type { OpenDatabase } from "./open-database.ts";
 import { outboxOperations } from "./outbox-operations.ts";
@@ -13,24 +15,37 @@ import {
   resultSweep,
   usageOperations,
 } from "./result-operations.ts";
+import { type TraceDigest, traceDigests } from "./trace-digests.ts";
 import { type Durability, inTransaction, operation } from "./transaction.ts";
 import { upkeepOperations } from "./upkeep-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
 
 /** Everything that can be asked of an open database. */
-function operations({ db, sealer, clockCheckEveryMs }: OpenDatabase) {
+function operations(
+  { db, sealer, clockCheckEveryMs }: OpenDatabase,
+  parts: { traceDigest: TraceDigest; history: HistoryWriter },
+) {
+  const { traceDigest, history } = parts;
   const clock = clockCare(db, clockCheckEveryMs);
   const writeAgain = db.prepare("UPDATE seal SET key_check = key_check");
   return {
-    ...jobOperations(db, { sealer, clock, expect: expectation(db, sealer) }),
+    ...jobOperations(db, { sealer, clock, expect: expectation(db, traceDigest), history }),
     ...browseOperations(db, { sealer, clock }),
-    ...resultOperations(db, sealer),
+    ...historyOperations(db, { sealer, traceDigest }),
+    ...findingOperations(db, sealer),
+    ...resultOperations(db, { sealer, traceDigest }),
     ...callbackFailureOperations(db, sealer),
     ...usageOperations(db),
     ...outboxOperations(db, sealer),
     ...accessOperations(db),
-    ...upkeepOperations(db, [resultSweep(db, RESULT_MS), failureSweep(db), auditSweep(db)]),
+    ...upkeepOperations(db, [
+      resultSweep(db, RESULT_MS),
+      failureSweep(db),
+      auditSweep(db),
+      historySweep(db),
+      findingSweep(db),
+    ]),
 
     /** Writes what is there already: a page, through the log of changes to the disk. */
     writeAgain: operation("durable", (_: { now: number }): void => {
@@ -65,8 +80,10 @@ export type RunBatch = (requests: readonly Request[]) => Outcome[];
  * one of them does not fail the others. Those that only read come after, and do not depend on it.
  */
 export function batchRunner(database: OpenDatabase): RunBatch {
-  const { db, path, inPlace = () => {} } = database;
-  const table = operations(database);
+  const { db, path, sealer, inPlace = () => {} } = database;
+  const traceDigest = traceDigests(sealer);
+  const history = historyWriter(db, { sealer, traceDigest });
+  const table = operations(database, { traceDigest, history });
   const kindOf = ({ name }: Request): "read" | Durability => table[name].kind;
   const run = ({ name, args }: Request): unknown => (table[name].run as (args: unknown) => unknown)(args);
 
@@ -79,10 +96,18 @@ export function batchRunner(database: OpenDatabase): RunBatch {
     }
   }
 
+  /** Jobs that are finished go into the history together. */
+  function runTogether(requests: readonly Request[]): unknown[] {
+    history.begin();
+    const values = requests.map(run);
+    history.end();
+    return values;
+  }
+
   function write(requests: readonly Request[]): Outcome[] {
     if (requests.length === 0) return [];
     const durability = requests.some((request) => kindOf(request) === "durable") ? "durable" : "relaxed";
-    const outcomes = attempt(requests, () => inTransaction(db, durability, () => requests.map(run)));
+    const outcomes = attempt(requests, () => inTransaction(db, durability, () => runTogether(requests)));
     const alone = requests.length === 1 || outcomes[0]?.kind !== "mistake";
     return alone ? outcomes : requests.flatMap((request) => write([request]));
   }

@@ -2,7 +2,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { FAILURES_KEPT_MS } from "../../../deliver/callback-failures.ts";
 import type { Trace } from "../../../model/tenant.ts";
 import type { AccountUse, Use } from "../../../scan/usage-meter.ts";
-import { type Sealer, traceDigest } from "../../shared/sealed.ts";
+import type { Sealer } from "../../shared/sealed.ts";
+import type { TraceDigest } from "./trace-digests.ts";
 import { operation, type Sweep } from "./transaction.ts";
 
 export interface Expected {
@@ -12,16 +13,19 @@ export interface Expected {
 }
 
 /** From then on this job is the newest submission of its trace id. */
-export function expectation(db: DatabaseSync, sealer: Sealer): (expected: Expected) => void {
+export function expectation(db: DatabaseSync, traceDigest: TraceDigest): (expected: Expected) => void {
   const expect = db.prepare(
     `INSERT INTO results (trace, job_id, expires_at) VALUES (?, ?, ?)
      ON CONFLICT (trace) DO UPDATE SET job_id = excluded.job_id, expires_at = excluded.expires_at, sealed = NULL`,
   );
-  return ({ trace, jobId, expiresAt }) => void expect.run(traceDigest(sealer, trace), jobId, expiresAt);
+  return ({ trace, jobId, expiresAt }) => void expect.run(traceDigest(trace), jobId, expiresAt);
 }
 
 /** What polling asks. */
-export function resultOperations(db: DatabaseSync, sealer: Sealer) {
+export function resultOperations(
+  db: DatabaseSync,
+  { sealer, traceDigest }: { sealer: Sealer; traceDigest: TraceDigest },
+) {
   const keep = db.prepare(
     "UPDATE results SET sealed = ?, expires_at = ? WHERE trace = ? AND job_id = ? AND sealed IS NULL",
   );
@@ -31,13 +35,11 @@ export function resultOperations(db: DatabaseSync, sealer: Sealer) {
 
   return {
     keep: operation("durable", ({ trace, jobId, expiresAt, report }: Expected & { report: string }): void => {
-      keep.run(sealer.seal(report, ["report", jobId]), expiresAt, traceDigest(sealer, trace), jobId);
+      keep.run(sealer.seal(report, ["report", jobId]), expiresAt, traceDigest(trace), jobId);
     }),
 
     find: operation("read", ({ trace, now }: { trace: Trace; now: number }): string | undefined => {
-      const found = find.get(traceDigest(sealer, trace), now) as unknown as
-        | { jobId: string; sealed: Uint8Array }
-        | undefined;
+      const found = find.get(traceDigest(trace), now) as unknown as { jobId: string; sealed: Uint8Array } | undefined;
       return found && sealer.unseal(found.sealed, ["report", found.jobId]);
     }),
   };

@@ -20,8 +20,11 @@ import { inTransaction } from "./transaction.ts";
  * `outbox_counts` has what waits for each receiver, which is written together with every change of the outbox, and what
  * became of the rest.
  *
+ * Jobs that are done are kept in pages: what one transaction finished is sealed together, up to a size. `ids` and `traces` have one entry for
+ * each job of the page, in its order; `upto` is how many jobs there were up to and with this page. Findings have a row each.
+ *
  * In clear are only our own ids, times and counts, and the names of tenants and keys. `sealed` is all that a client sent; `sealed_reason` is why a job was
- * buried, or nothing for poison; `trace` and `share` are keyed digests of the trace id and of whose job it is.
+ * buried, or nothing for poison; `trace`, `traces` and `share` are keyed digests of the trace id and of whose job it is.
  */
 const migrations: readonly string[] = [
   `
@@ -122,6 +125,30 @@ const migrations: readonly string[] = [
 
   CREATE TABLE audit (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, content TEXT NOT NULL) STRICT;
   CREATE INDEX audit_age ON audit (at);
+  `,
+  `
+  CREATE TABLE history_pages (
+    page INTEGER PRIMARY KEY,
+    finished_at INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    ids TEXT NOT NULL,
+    traces BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX history_pages_age ON history_pages (finished_at);
+  CREATE TABLE history_content (page INTEGER PRIMARY KEY, sealed BLOB NOT NULL) STRICT;
+  CREATE TABLE history_jobs (
+    id TEXT PRIMARY KEY,
+    submitted_at INTEGER NOT NULL,
+    page INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE findings (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    sealed BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX findings_time ON findings (at, id);
   `,
 ];
 

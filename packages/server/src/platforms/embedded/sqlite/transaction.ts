@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Retention } from "../../shared/retention.ts";
 
 /**
  * `durable` is on disk when the transaction ends. `relaxed` survives the end of the process at any moment, but not a
@@ -31,7 +32,7 @@ export function timeSlice(): () => boolean {
 }
 
 /** Deletes some of what is over, and answers whether there may be more. */
-export type Sweep = (now: number) => boolean;
+export type Sweep = (now: number, kept: Retention) => boolean;
 
 /** One thing that can be asked of the database, run in its thread. Arguments and result can be cloned. */
 export interface Operation<Args, Result> {

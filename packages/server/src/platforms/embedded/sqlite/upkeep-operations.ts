@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { Retention } from "../../shared/retention.ts";
 import { givesBack } from "./database-size.ts";
 import { operation, type Sweep, timeSlice } from "./transaction.ts";
 
@@ -27,10 +28,10 @@ export function upkeepOperations(db: DatabaseSync, sweeps: readonly Sweep[]) {
 
   return {
     /** Deletes what is over and gives back what is free. Answers whether there is more to do. */
-    upkeep: operation("relaxed", ({ now }: { now: number }): boolean => {
+    upkeep: operation("relaxed", ({ now, kept }: { now: number; kept: Retention }): boolean => {
       const isOver = timeSlice();
       for (const some of [...sweeps, cut]) {
-        while (some(now)) if (isOver()) return true;
+        while (some(now, kept)) if (isOver()) return true;
       }
       return false;
     }),

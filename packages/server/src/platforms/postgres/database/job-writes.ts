@@ -15,6 +15,12 @@ export interface Held extends Holder {
   job: StoredJob;
 }
 
+/** A job that is done, on its way into the history. */
+export interface KeptJob {
+  content: string;
+  trace: Uint8Array | undefined;
+}
+
 interface Added {
   id: string;
   trace: Trace | undefined;
@@ -32,7 +38,8 @@ interface JobWrites {
   add: BulkWrite<Added, { now: number }>;
   extend: BulkWrite<Holder & { leaseMs: number }, Written>;
   save: BulkWrite<Held, Written>;
-  finish: BulkWrite<Holder, Written>;
+  /** Without a job it leaves nothing behind. */
+  finish: BulkWrite<Holder & { kept: KeptJob | undefined }, Written>;
   putBack: BulkWrite<Held & { delayMs: number }, Written>;
   /** Without a job its content stays as it is. */
   bury: BulkWrite<Holder & { job?: StoredJob; reason: string }, Written>;
@@ -49,7 +56,6 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
   const sealedJob = ({ id, job }: { id: string; job: StoredJob }): Uint8Array => sealer.seal(job.content, ["job", id]);
   const now = `${s}.now_ms()`;
   const held = "jobs.id = held.id AND jobs.lease_token = held.token";
-  const given = "unnest($1::text[], $2::uuid[]) AS held (id, token)";
   const givenJobs = "unnest($1::text[], $2::uuid[], $3::bytea[], $4::text[]) AS held (id, token, sealed, counts)";
   const contents = (all: readonly Held[]): unknown[] => [all.map(sealedJob), all.map(({ job }) => job.counts)];
 
@@ -85,7 +91,23 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
       contents,
     ),
 
-    finish: heldWrite(true, `DELETE FROM ${s}.jobs USING ${given} WHERE ${held}`, () => []),
+    finish: heldWrite(
+      true,
+      `DELETE FROM ${s}.jobs
+       USING unnest($1::text[], $2::uuid[], $3::bytea[], $4::bytea[]) AS held (id, token, kept, trace) WHERE ${held}`,
+      (all) => [
+        all.map(({ id, kept }) => (kept ? sealer.seal(kept.content, ["history", id]) : null)),
+        all.map(({ kept }) => kept?.trace ?? null),
+      ],
+      {
+        returning: "jobs.submitted_at, held.kept, held.trace",
+        also: `, finished AS (
+          INSERT INTO ${s}.history (id, submitted_at, finished_at, trace, sealed)
+          SELECT id, submitted_at, ${now}, trace, kept FROM written WHERE kept IS NOT NULL
+          ON CONFLICT (id) DO UPDATE SET finished_at = excluded.finished_at, sealed = excluded.sealed
+        )`,
+      },
+    ),
 
     putBack: heldWrite(
       true,
@@ -118,7 +140,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
   };
 
   /** One statement that writes where the lease is still held, and says where that was. */
-  function heldWrite<Args extends Holder & { job?: StoredJob }>(
+  function heldWrite<Args extends Holder & { job?: StoredJob; kept?: KeptJob | undefined }>(
     durable: boolean,
     sql: string,
     more: (all: readonly Args[]) => readonly unknown[],
@@ -129,7 +151,7 @@ export function jobWrites({ sealer, schema: s, shareDigest }: Parts): JobWrites 
       SELECT ${now} AS now, coalesce(array_agg(id), '{}') AS ids FROM written`;
     return {
       durable,
-      bytesOf: ({ job }) => job?.content.length ?? 0,
+      bytesOf: ({ job, kept }) => (job ?? kept)?.content.length ?? 0,
       async run(query: Query, all: readonly Args[], { repeated }: Batch): Promise<Written[]> {
         const values = [all.map(({ id }) => id), all.map(({ token }) => token), ...more(all)];
         const [found] = await query<{ now: number; ids: string[] }>(statement, values);
