@@ -8,9 +8,10 @@ const HEADERS = ["content-type", "location", "retry-after", "deprecation", "www-
 /**
  * @typedef {object} AnswerView
  * @property {HTMLElement} root
- * @property {(text: string) => void} say In words, for everybody.
+ * @property {(text: string) => void} say
  * @property {(response: Response, startedAt: number, curl: string) => Promise<void>} show
- * @property {(curl: string) => void} showCurl
+ * @property {() => void} stopped What has come stays.
+ * @property {(why: string, curl: string) => void} failed
  */
 
 /** @returns {AnswerView} */
@@ -27,8 +28,13 @@ export function answerView() {
       line.textContent = text;
       details.replaceChildren();
     },
-    showCurl(curl) {
-      details.append(...titled("The same in a terminal", curl));
+    stopped() {
+      line.textContent += " · stopped";
+    },
+    failed(why, curl) {
+      line.className = "status s5";
+      line.textContent = why;
+      details.replaceChildren(...titled("The same in a terminal", curl));
     },
     async show(response, startedAt, curl) {
       details.replaceChildren(headersOf(response));

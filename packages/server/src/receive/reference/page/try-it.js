@@ -89,8 +89,8 @@ async function form({ id, dataset }, base) {
     try {
       await answer.show(await send(call, here.signal), started, curlOf(call, variable));
     } catch (error) {
-      answer.say(here.signal.aborted ? "Stopped." : whyNot(error, call.body));
-      answer.showCurl(curlOf(call, variable));
+      if (here.signal.aborted) answer.stopped();
+      else answer.failed(whyNot(error, call.body), curlOf(call, variable));
     } finally {
       if (underWay === here) stop.hidden = true;
     }
