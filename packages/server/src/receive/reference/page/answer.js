@@ -41,11 +41,12 @@ export function answerView() {
       const [body] = titled("Body", "");
       details.append(...titled("The same in a terminal", curl));
       line.className = `status s${String(response.status)[0]}`;
-      const say = (/** @type {number} */ bytes) => {
+      const say = (/** @type {number | undefined} */ bytes) => {
         const ms = Math.round(performance.now() - startedAt);
-        line.textContent = `${response.status} ${response.statusText} · ${ms} ms · ${bytes} bytes`;
+        const size = bytes === undefined ? "" : ` · ${bytes} bytes`;
+        line.textContent = `${response.status} ${response.statusText} · ${ms} ms${size}`;
       };
-      say(0);
+      say(undefined);
       if (!isText(response)) {
         const { bytes } = await readText(response, () => {});
         details.prepend(element("p", { textContent: `A body of ${bytes} bytes, which is not text.` }));

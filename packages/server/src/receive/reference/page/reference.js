@@ -119,7 +119,8 @@ function narrow(wanted, count) {
 /** @param {Element} folded */
 function holdsTarget(folded) {
   const target = document.getElementById(location.hash.slice(1));
-  return target !== null && folded.contains(target);
+  const link = document.querySelector(`nav a[href="#${target?.id}"]`);
+  return folded.contains(target ?? document) || folded.contains(link ?? document);
 }
 
 /** What a link leads to is shown, also when it is folded or was left out by a search. */
@@ -133,8 +134,8 @@ function addReveal() {
       input.value = "";
       input.dispatchEvent(new Event("input"));
     }
-    const folded = target.closest("details.folded");
-    if (folded instanceof HTMLDetailsElement) folded.open = true;
+    const link = document.querySelector(`nav a[href="#${target.id}"]`);
+    for (const part of [target, link]) part?.closest("details.folded")?.setAttribute("open", "");
     if (narrowScreen.matches) closeContents();
     target.scrollIntoView();
   };

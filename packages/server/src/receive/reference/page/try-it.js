@@ -177,7 +177,12 @@ function bodyFields(id, { requestBody }, document) {
 function rawField(id, { example, schema }) {
   const area = element("textarea", { rows: 5, spellcheck: false, id: `${id}-json` });
   area.value = JSON.stringify(example ?? schema?.examples?.[0] ?? {}, null, 2);
-  const field = element("p", {}, element("label", { htmlFor: area.id, textContent: "Body (JSON)" }), area);
+  const field = element(
+    "p",
+    { className: "field" },
+    element("label", { htmlFor: area.id, textContent: "Body (JSON)" }),
+    area,
+  );
   return { fields: [field], value: () => ({ kind: "json", text: area.value }) };
 }
 
