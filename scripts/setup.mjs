@@ -1,7 +1,7 @@
 // Brings a clone to where it can run. Plain JavaScript for Node 20: this is what runs before our own Node is there.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -54,6 +54,33 @@ export function installPackagesOf(folder) {
   if (!npmCi(path, []))
     fail(`could not install the packages of ${folder}`, "check that this machine reaches the npm registry");
   writeFileSync(stamp, lock);
+}
+
+/** Builds the pages of the console, which takes about a second, unless what is built is newer than its sources. */
+export function buildConsole() {
+  const folder = join(root, "packages/console");
+  const built = join(folder, "dist", "index.html");
+  const sources = [join(root, "package-lock.json"), ...filesOf(folder, ["dist", "node_modules", "test"])];
+  const changed = Math.max(...sources.map((path) => statSync(path).mtimeMs));
+  if (existsSync(built) && statSync(built).mtimeMs > changed) return;
+  say("building the console…");
+  const vite = join(modules, "vite", "bin", "vite.js");
+  const { status, stdout, stderr } = spawnSync(ownNode, [vite, "build"], { cwd: folder, encoding: "utf8" });
+  if (status !== 0) {
+    fail(
+      "could not build the console",
+      `remove node_modules and try again; the build said:\n${stdout}${stderr}`.trim(),
+    );
+  }
+}
+
+function filesOf(folder, without) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => !without.includes(name))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      return entry.isDirectory() ? filesOf(path, []) : [path];
+    });
 }
 
 /** Runs a file of ours with our Node, and ends with its exit code. */

@@ -1,9 +1,10 @@
 // npm start: sets up what the server needs, then runs `lazaret dev` with the project's own Node.
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { installPackages, ownNode, root } from "./setup.mjs";
+import { buildConsole, installPackages, ownNode, root } from "./setup.mjs";
 
 installPackages("run");
+buildConsole();
 // As the first line of the program has it.
 const heapFlags = [
   "--min-semi-space-size=4",

@@ -5,6 +5,7 @@ import { rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import {
+  buildConsole,
   installDebianPackages,
   installPackages,
   installPackagesOf,
@@ -25,6 +26,7 @@ const bin = (name) => join(root, "node_modules/.bin", name);
 const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
+  ["types of the console", bin("tsc"), ["-p", "packages/console"]],
   ["types of the reference's page", bin("tsc"), ["-p", "packages/server/src/receive/reference/page"]],
   ["types of the scripts", bin("tsc"), ["-p", "scripts"]],
   ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
@@ -37,7 +39,10 @@ const concurrency = availableParallelism() + 1;
 /** @type {typeof checks} */
 const tests = [["tests", ownNode, ["--test", `--test-concurrency=${concurrency}`, "--test-timeout=180000", ...files]]];
 
-if (only !== "checks") installDebianPackages(testPrograms);
+if (only !== "checks") {
+  installDebianPackages(testPrograms);
+  buildConsole();
+}
 
 const steps = [...(only === "tests" ? [] : checks), ...(only === "checks" ? [] : tests)];
 // Hundreds of processes and threads load the same sources: the first keeps them compiled, without types, for the others.

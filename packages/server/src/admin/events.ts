@@ -28,8 +28,10 @@ export interface EventHubOptions {
 
 const RING = 1000;
 const MOST_STREAMS = 100;
-/** Characters that may wait for one reader. */
-const MOST_WAITING = 256 * 1024;
+/** Characters that may wait for one reader, of texts that all streams share: a burst is no reason to drop somebody. */
+const MOST_WAITING = 4 * 1024 * 1024;
+/** …and that a reader is given at once. */
+const PIECE = 64 * 1024;
 const JOBS_EVERY_MS = 250;
 const COUNTS_EVERY_MS = 2000;
 const PING_EVERY_MS = 15_000;
@@ -108,19 +110,15 @@ export function eventHub(options: EventHubOptions): EventHub {
   }
 
   /** What was missed, or that it is not known any more. */
-  function beginning(since: string | undefined): string {
-    const hello = `retry: 2000\nid: ${lastId}\n\n`;
-    if (since === undefined || since === "") return hello;
+  function beginning(since: string | undefined): string[] {
+    if (since === undefined || since === "") return [`retry: 2000\nid: ${lastId}\n\n`];
     const id = /^\d{1,16}$/.test(since) ? Number(since) : Number.NaN;
     const kept = ring.slice(-RING);
     const first = kept[0]?.id ?? lastId + 1;
     if (id >= first - 1 && id <= lastId) {
-      return `retry: 2000\n\n${kept
-        .filter((each) => each.id > id)
-        .map(({ text }) => text)
-        .join("")}`;
+      return ["retry: 2000\n\n", ...kept.filter((each) => each.id > id).map(({ text }) => text)];
     }
-    return `retry: 2000\nid: ${lastId}\ndata: {"type":"reset"}\n\n`;
+    return [`retry: 2000\nid: ${lastId}\ndata: {"type":"reset"}\n\n`];
   }
 
   return {
@@ -151,7 +149,8 @@ export function eventHub(options: EventHubOptions): EventHub {
           headers: { "Retry-After": "30" },
         });
       }
-      let waiting = beginning(since);
+      const waiting = beginning(since);
+      let length = waiting.reduce((sum, text) => sum + text.length, 0);
       let over = closed;
       let wake = (): void => {};
       const end = (): void => {
@@ -164,9 +163,10 @@ export function eventHub(options: EventHubOptions): EventHub {
       };
       const stream: Stream = {
         send(text) {
-          waiting += text;
-          if (waiting.length <= MOST_WAITING) return wake();
-          waiting = "";
+          waiting.push(text);
+          length += text.length;
+          if (length <= MOST_WAITING) return wake();
+          waiting.length = 0;
           end();
         },
         end,
@@ -181,10 +181,10 @@ export function eventHub(options: EventHubOptions): EventHub {
       async function* texts(): AsyncGenerator<string> {
         try {
           for (;;) {
-            if (waiting !== "") {
-              const text = waiting;
-              waiting = "";
-              yield text;
+            if (waiting.length > 0) {
+              const piece = pieceOf(waiting);
+              length -= piece.length;
+              yield piece;
             } else if (over) return;
             else {
               await new Promise<void>((resolve) => {
@@ -207,4 +207,14 @@ export function eventHub(options: EventHubOptions): EventHub {
       for (const stream of [...streams]) stream.end();
     },
   };
+}
+
+/** Takes texts from the front: the first, and as many more as make no more than a piece. */
+function pieceOf(waiting: string[]): string {
+  let length = 0;
+  const count = waiting.findIndex((text) => {
+    length += text.length;
+    return length > PIECE;
+  });
+  return waiting.splice(0, count === -1 ? waiting.length : Math.max(1, count)).join("");
 }

@@ -3,6 +3,8 @@ import type { Answer } from "../request-answer.ts";
 
 /** So much may wait for a client that does not read, beside what the system keeps for it. */
 const MOST_UNREAD_BYTES = 256 * 1024;
+/** …for so long. Meanwhile no more texts are taken. */
+const UNREAD_MS = 10_000;
 
 export interface LiveStream {
   /** No more is sent, and the client comes again, here or elsewhere. */
@@ -45,15 +47,27 @@ export function sendEvents(
     });
   }
 
+  /** A burst takes its time over a slow line: only who reads nothing for so long does not read. */
+  function isRead(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, UNREAD_MS, false);
+      const read = (): void => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+      wake = read;
+      response.once("drain", read);
+    });
+  }
+
   async function send(): Promise<void> {
     while (!ended) {
       const next = await nextText();
       if (!next || next.done || ended) break;
       response.write(next.value);
-      if (response.writableLength > MOST_UNREAD_BYTES) {
-        response.destroy();
-        break;
-      }
+      if (response.writableLength <= MOST_UNREAD_BYTES || (await isRead())) continue;
+      response.destroy();
+      break;
     }
   }
 
