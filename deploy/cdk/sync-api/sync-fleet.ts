@@ -76,8 +76,11 @@ export function syncFleet(stack: Stack, addOn: AddOnParameters, { vpc, keys, fro
   service.node.addDependency(joined);
 }
 
-/** Keys (when they were used), the audit log, what processes count for limits, and this month's scans. Not jobs, nor results. */
-const WRITTEN_PARTITIONS = ["access", "audit", "counts", "usage"];
+/**
+ * Keys (when they were used), the audit log, what processes count for limits, files that were not clean, and this month's scans. Not jobs, nor
+ * results.
+ */
+const WRITTEN_PARTITIONS = ["access", "audit", "counts", "findings", "usage"];
 
 /** The fleet scans objects and tells of them, but takes in no jobs: of the queue it only asks how it is. */
 function fleetRole(stack: Stack, { told }: AddOnParameters, keys: Secret): Role {

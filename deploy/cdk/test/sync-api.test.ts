@@ -180,7 +180,7 @@ test("the fleet scans objects as the workers do, takes in no jobs, writes no res
   assert.deepEqual(lines.slice(0, 3), [
     `sqs:GetQueueAttributes on ${told("QueueArn")} ${told("DeadLettersArn")}`,
     `dynamodb:Query dynamodb:GetItem on ${told("TableArn")}`,
-    `dynamodb:PutItem dynamodb:UpdateItem on ${told("TableArn")}: access audit counts usage`,
+    `dynamodb:PutItem dynamodb:UpdateItem on ${told("TableArn")}: access audit counts findings usage`,
   ]);
   assert.match(lines[3] ?? "", /^secretsmanager:GetSecretValue on Keys\w+$/);
   assert.equal(lines.length, 4);

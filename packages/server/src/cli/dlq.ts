@@ -12,6 +12,7 @@ interface Flags {
   dataDir?: string;
   all?: boolean;
   tenant?: string;
+  whole?: boolean;
 }
 
 export function dlqCommand(): Command {
@@ -48,7 +49,7 @@ export function dlqCommand(): Command {
       print(found(await store.deadLetters.show(id), `dead letter ${id}`, "lazaret dlq list"));
     });
   for (const verb of ["redrive", "purge"] as const) {
-    command
+    const changing = command
       .command(verb)
       .argument("[id...]", "as lazaret dlq list shows them")
       .description(verb === "redrive" ? "put dead letters back into the queue" : "delete dead letters for good")
@@ -58,19 +59,28 @@ export function dlqCommand(): Command {
       .action(async (ids: string[], flags: Flags) => {
         const chosen = choose(ids, flags, verb);
         await using store = await localStore(flags);
-        await record(store.audit, { what: `dlq.${verb}`, on: chosenInWords(chosen) });
-        const { wanted, count } = await change(store.deadLetters, verb, chosen);
+        const details = flags.whole && { details: { what: "whole" } };
+        await record(store.audit, { what: `dlq.${verb}`, on: chosenInWords(chosen), ...details });
+        const { wanted, count } = await change(lettersWith(store.deadLetters, flags), verb, chosen);
         print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}\n`);
         if (count < wanted) process.exitCode = 1;
       });
+    if (verb === "redrive")
+      changing.option("--whole", "fetch and scan again, too, also where only the callback failed");
   }
   return withExamples(command, [
     ["dlq list", "what was given up, and why"],
     ["dlq show 0198a7c4-…", "one of them"],
     ["dlq redrive --all", "once the receivers are back"],
     ["dlq redrive --tenant shop", "those of one tenant"],
+    ["dlq redrive --whole 0198a7c4-…", "from the beginning, with another scan"],
     ["dlq purge 0198a7c4-…", "delete one for good"],
   ]);
+}
+
+/** Whoever redrives does so as the flags say. */
+function lettersWith(letters: DeadLetters, { whole = false }: Flags): DeadLetters {
+  return { ...letters, redrive: (ids) => letters.redrive(ids, whole ? "whole" : "rest") };
 }
 
 type Chosen = { ids: readonly string[] | "all" } | { tenant: string };

@@ -57,13 +57,12 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     return postgresPlatform({ ...postgresOptions(settings), stackName, now, log, receivers, sending: sendingWith });
   }
   const sending = await sendingWith(keyFiles({ dataDir, stackName }));
-  const kept = retention(settings);
   return embeddedPlatform({
     dataDir,
     stackName,
     now,
     upkeep: first,
-    kept,
+    kept: retention(settings),
     fanOut: { subscriptions, targets, sending },
   });
 }
@@ -130,6 +129,7 @@ function postgresOptions(settings: Settings): JobStoreOptions {
     schema: settings.postgresSchema,
     secretKey: Buffer.from(settings.secretKey, "hex"),
     migrate: settings.migrate === "on",
+    kept: retention(settings),
   };
 }
 
@@ -204,6 +204,7 @@ function awsOptions(
     signingSecret: settings.awsSigningSecret || `scanner/${settings.scannerStackName}/callback-signing-key`,
     sealingSecret: settings.awsSealingSecret || `scanner/${settings.scannerStackName}/job-sealing-key`,
     now: parts.now,
+    kept: retention(settings),
     checks: {
       object: parts.problemWith,
       download: (url) => problemOf(parts.guard.checkUrl(url)),

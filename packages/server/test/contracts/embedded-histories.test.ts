@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { jobStore } from "../../src/platforms/embedded/job-store.ts";
@@ -28,8 +29,11 @@ jobQueueHistories(
 );
 
 function storesOn(open: OpenDatabase, clock: { now: number }): Stores {
+  const store = jobStore(directConnection(open), () => clock.now);
   return {
-    ...jobStore(directConnection(open), () => clock.now),
+    ...store,
+    sweep: store.upkeep.sweep,
+    damageKept: async () => assert.fail("only the queue is looked at here"),
     leaseSeconds: LEASE_SECONDS,
     now: () => clock.now,
     async advance(seconds) {

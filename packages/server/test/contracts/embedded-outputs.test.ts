@@ -6,6 +6,7 @@ import { guardedConnector } from "../../src/net/guarded-connector.ts";
 import { embeddedPlatform } from "../../src/platforms/embedded/platform.ts";
 import type { SendingParts } from "../../src/platforms/shared/messages/fan-out.ts";
 import { parseEventTargets, parseSubscriptions } from "../../src/platforms/shared/messages/subscriptions.ts";
+import { USUAL_RETENTION } from "../../src/platforms/shared/retention.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { bookmarksContract } from "./bookmarks.ts";
@@ -31,7 +32,8 @@ function start({ dataDir, origin }: Place, sending?: SendingParts): ReturnType<t
     ]);
   const subscriptions = parsed(parseSubscriptions(receivers("findings", { format: "envelope" })));
   const targets = parsed(parseEventTargets(receivers("events", {})));
-  return embeddedPlatform({ dataDir, stackName, now: Date.now, fanOut: { subscriptions, targets, sending } });
+  const fanOut = { subscriptions, targets, sending };
+  return embeddedPlatform({ dataDir, stackName, now: Date.now, kept: USUAL_RETENTION, fanOut });
 }
 
 async function open(place: Place): Promise<Outputs> {

@@ -86,7 +86,8 @@ export function jobQueueHistories(platform: Platform, runs: number): void {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 5, maxLength: 60, size: "max" }), async (events) => {
         await using stores = await platform.make();
-        const history = play(stores, queueModel({ lastWord: await lastWordOf(stores) }));
+        const model = queueModel({ clock: { now: stores.now() }, lastWord: await lastWordOf(stores) });
+        const history = play(stores, model);
         for (const each of events) await history(each);
       }),
       { numRuns: runs, examples: clockSetBack.map((events) => [events]) },

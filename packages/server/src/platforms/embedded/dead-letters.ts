@@ -18,8 +18,8 @@ export function sqliteDeadLetters({ database, alarm, now }: StoreParts): DeadLet
       return row?.state === "buried" ? letterOf(row) : undefined;
     },
 
-    async redrive(ids) {
-      const count = await inSteps((chosen) => database.run("redrive", { ids: chosen, now: now() }), ids);
+    async redrive(ids, what = "rest") {
+      const count = await inSteps((chosen) => database.run("redrive", { ids: chosen, what, now: now() }), ids);
       if (count > 0) alarm.ring();
       return count;
     },

@@ -1,18 +1,17 @@
 import type { Finding, Findings } from "../../deliver/findings.ts";
-import type { Retention } from "../shared/retention.ts";
-import type { FindingPlace } from "./sqlite/finding-operations.ts";
+import { type FindingPlace, findingPlace, findingPlaceIn } from "../shared/finding-place.ts";
+import { MOST_READ, type Retention } from "../shared/retention.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
 import type { Upkeep } from "./upkeep.ts";
 
-/** Findings that one answer looks at, at most; who wants more goes on from there. */
-const MOST_SEEN = 10_000;
-/** …and so many at once, between which others have their turn. */
+/** Between these others have their turn. */
 const SEEN_AT_ONCE = 500;
 
 export function sqliteFindings(
   { database, now }: Omit<StoreParts, "alarm">,
   { kept, upkeep }: { kept: Retention; upkeep: Pick<Upkeep, "begin"> },
 ): Findings {
+  const { mostRead = MOST_READ } = kept;
   return {
     async add(finding) {
       if (kept.findingsMost === 0) return;
@@ -23,7 +22,7 @@ export function sqliteFindings(
     },
 
     async list({ limit, after, since = 0, ...query }) {
-      let before = after === undefined ? undefined : placeIn(after);
+      let before: FindingPlace | undefined = after === undefined ? undefined : findingPlaceIn(after);
       if (after !== undefined && !before) return undefined;
       const entries: Finding[] = [];
       let seen = 0;
@@ -34,24 +33,15 @@ export function sqliteFindings(
           ...(before && { before }),
           // One more than wanted says whether there are more.
           limit: limit + 1 - entries.length,
-          most: SEEN_AT_ONCE,
+          most: Math.min(SEEN_AT_ONCE, mostRead - seen),
         });
         entries.push(...found.entries);
         const last = entries[limit - 1];
-        if (last && entries.length > limit) return { entries: entries.slice(0, limit), next: wordOf(last) };
+        if (last && entries.length > limit) return { entries: entries.slice(0, limit), next: findingPlace(last) };
         seen += found.seen;
         before = found.next;
-        if (!before || seen >= MOST_SEEN) return { entries, next: before && wordOf(before) };
+        if (!before || seen >= mostRead) return { entries, next: before && findingPlace(before) };
       }
     },
   };
-}
-
-function wordOf({ at, id }: FindingPlace): string {
-  return `${at}.${id}`;
-}
-
-function placeIn(text: string): FindingPlace | undefined {
-  const [, at, id] = /^(\d{1,15})\.([\w-]{1,128})$/.exec(text) ?? [];
-  return at === undefined || id === undefined ? undefined : { at: Number(at), id };
 }

@@ -1,21 +1,19 @@
 import type { FinishedJob, JobHistory } from "../../queue/job-history.ts";
-import type { Retention } from "../shared/retention.ts";
+import { isJobPlace } from "../shared/page.ts";
+import { MOST_READ, type Retention } from "../shared/retention.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
 
-/** Jobs that one answer looks at, at most; who wants more goes on from there. */
-const MOST_SEEN = 10_000;
-/** …and so many at once, between which others have their turn. */
+/** Between these others have their turn. */
 const SEEN_AT_ONCE = 500;
 const MOST_OF_TRACE = 100;
-/** As ids are, and nothing else. */
-const PLACE = /^[\w.-]{1,128}$/;
 
 export function sqliteHistory({ database, now }: Omit<StoreParts, "alarm">, kept: Retention): JobHistory {
+  const { mostRead = MOST_READ } = kept;
   const overBy = (): number => now() - kept.historyMs;
 
   return {
     async list({ limit, after, ...query }) {
-      if (after !== undefined && !PLACE.test(after)) return undefined;
+      if (after !== undefined && !isJobPlace(after)) return undefined;
       const entries: FinishedJob[] = [];
       let before = after;
       let seen = 0;
@@ -25,14 +23,14 @@ export function sqliteHistory({ database, now }: Omit<StoreParts, "alarm">, kept
           ...(before !== undefined && { before }),
           // One more than wanted says whether there are more.
           limit: limit + 1 - entries.length,
-          most: SEEN_AT_ONCE,
+          most: Math.min(SEEN_AT_ONCE, mostRead - seen),
           overBy: overBy(),
         });
         entries.push(...found.entries);
         if (entries.length > limit) return { entries: entries.slice(0, limit), next: entries[limit - 1]?.id };
         seen += found.seen;
         before = found.next;
-        if (before === undefined || seen >= MOST_SEEN) return { entries, next: before };
+        if (before === undefined || seen >= mostRead) return { entries, next: before };
       }
     },
 

@@ -23,7 +23,7 @@ import { sqliteOutbox } from "./outbox.ts";
 import { sqliteResults } from "./results.ts";
 import { sqliteCounts } from "./shared-counts.ts";
 import { type Connection, jobDatabase, threadConnection } from "./sqlite/job-database.ts";
-import { sqliteUpkeep } from "./upkeep.ts";
+import { sqliteUpkeep, type Upkeep } from "./upkeep.ts";
 import { sqliteUsage } from "./usage.ts";
 
 /** Jobs, results and messages in one database, `jobs.db`, which several processes may have open at once. */
@@ -34,6 +34,8 @@ export interface JobStore {
   browser: JobBrowser;
   history: JobHistory;
   findings: Findings;
+  /** @internal tests do not wait for its time */
+  upkeep: Pick<Upkeep, "sweep">;
   outbox: Outbox;
   callbackFailures: CallbackFailures;
   usage: UsageMeter;
@@ -79,7 +81,7 @@ export function jobStore(
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
-  const upkeep = keepsSmall ? sqliteUpkeep(store, kept) : { begin() {}, stop() {} };
+  const upkeep = keepsSmall ? sqliteUpkeep(store, kept) : { begin() {}, async sweep() {}, stop() {} };
   return {
     queue: sqliteQueue(store, { upkeep, keepsHistory: kept.historyMost > 0 }),
     results: sqliteResults(store),
@@ -87,6 +89,7 @@ export function jobStore(
     browser: sqliteBrowser(store),
     history: sqliteHistory(store, kept),
     findings: sqliteFindings(store, { kept, upkeep }),
+    upkeep,
     callbackFailures: sqliteCallbackFailures(store),
     usage: sqliteUsage(store),
     access: sqliteAccess(store),

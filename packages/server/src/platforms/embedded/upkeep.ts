@@ -6,6 +6,8 @@ import type { StoreParts } from "./sqlite/job-database.ts";
 export interface Upkeep {
   /** For who works on the database all the time: begins, unless it goes on already or has just been done. */
   begin(): void;
+  /** All of it, now. */
+  sweep(): Promise<void>;
   stop(): void;
 }
 
@@ -33,6 +35,7 @@ export function sqliteUpkeep({ database, now }: Omit<StoreParts, "alarm">, kept:
       // What is wrong with the database is heard by those who need it; here the next try is soon enough.
       run().then(ended, ended);
     },
+    sweep: run,
     stop: () => stopping.abort(),
   };
 }

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { type ExpiredLetter, type JobState, POISON } from "../../../queue/job-queue.ts";
+import { redriven } from "../../../model/job.ts";
+import { type ExpiredLetter, type JobState, POISON, type Redrive } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../../shared/sealed.ts";
-import type { StoredJob } from "../../shared/stored-job.ts";
+import { jobOf, type StoredJob, storedJob } from "../../shared/stored-job.ts";
 import { type ClockCare, COUNTED_AT_ONCE, FIRST, LAST, UNREADABLE } from "./job-operations.ts";
 import { operation, timeSlice } from "./transaction.ts";
 
@@ -64,9 +65,10 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
     `SELECT seq, id, buried_at AS buriedAt FROM jobs
      WHERE id IN (SELECT value FROM json_each(?)) AND buried_at IS NOT NULL LIMIT ${CHANGED_AT_ONCE}`,
   );
+  const content = db.prepare("SELECT id, submitted_at AS submittedAt, counts, sealed FROM jobs WHERE seq = ?");
   const redrive = db.prepare(
     `UPDATE jobs SET buried_at = NULL, sealed_reason = NULL, since = $now, due_at = $now, attempts = 0,
-       counts = '{}' WHERE seq = $seq`,
+       counts = '{}', sealed = $sealed WHERE seq = $seq`,
   );
   const remove = db.prepare("DELETE FROM jobs WHERE seq = ?");
   const countBuried = db.prepare("SELECT count(*) AS count FROM jobs WHERE buried_at > ? AND buried_at <= ?");
@@ -95,6 +97,17 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
     return done;
   }
 
+  /** What cannot be read stays as it is: whoever takes it buries it again. */
+  function begun(seq: number, what: Redrive, now: number): Uint8Array {
+    const { id, sealed, ...row } = content.get(seq) as unknown as Pick<
+      BrowsedRow,
+      "id" | "sealed" | "submittedAt" | "counts"
+    >;
+    const text = sealer.unseal(sealed, ["job", id]);
+    if (text === undefined) return sealed;
+    return sealer.seal(storedJob(redriven(jobOf(id, { ...row, content: text }), what, now)).content, ["job", id]);
+  }
+
   const lettersOf = (ids: Ids): unknown[] => (ids ? chosen.all(JSON.stringify(ids)) : buriedBy.all(LAST));
 
   return {
@@ -114,9 +127,9 @@ export function browseOperations(db: DatabaseSync, { sealer, clock }: { sealer: 
     }),
 
     /** At most some of them at a time; so does `purge`. */
-    redrive: operation("durable", ({ ids, now }: { ids: Ids; now: number }): number => {
+    redrive: operation("durable", ({ ids, what, now }: { ids: Ids; what: Redrive; now: number }): number => {
       clock.saw(now);
-      return toEach(lettersOf(ids), (seq) => redrive.run({ now, seq })).length;
+      return toEach(lettersOf(ids), (seq) => redrive.run({ now, seq, sealed: begun(seq, what, now) })).length;
     }),
 
     purge: operation("durable", ({ ids }: { ids: Ids }): number => {

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Finding, FindingsQuery } from "../../../deliver/findings.ts";
+import type { FindingPlace } from "../../shared/finding-place.ts";
 import { isWantedFinding } from "../../shared/finished-job.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import { FIRST, LAST } from "./job-operations.ts";
@@ -10,12 +11,6 @@ interface FindingRow {
   at: number;
   /** JSON of a `Finding`. */
   content: string;
-}
-
-/** Where a page of findings ended. */
-export interface FindingPlace {
-  at: number;
-  id: string;
 }
 
 interface ListArgs extends Omit<FindingsQuery, "after" | "since"> {
