@@ -30,6 +30,7 @@ export const logEvents = [
   "callback",
   "receiver",
   "object_action",
+  "finding_not_kept",
   "message",
   "messages_dropped",
   "messages_waiting",

@@ -143,8 +143,8 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
       },
       engine: {
         ...stages.engine,
-        scan: (bytes, signal) =>
-          stages.engine.scan(bytes, signal).catch((error) => {
+        scan: (bytes, signal, onContent) =>
+          stages.engine.scan(bytes, signal, onContent).catch((error) => {
             if (error instanceof EngineUnavailable) activity.failed();
             throw error;
           }),

@@ -7,6 +7,7 @@ import type { Log } from "../log.ts";
 import { nobodysAccount } from "../model/job.ts";
 import { inspect } from "../pipeline/inspect.ts";
 import { jobLimits } from "../pipeline/limits.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 import { type Scanning, startScanning } from "./scanning.ts";
@@ -55,6 +56,7 @@ export function guardingOn(scanning: Scanning, settings: Settings, log: Log): Gu
   const scan = scanObject({
     inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
     objects: scanning.objectSteps,
+    keepFinding: (source, found) => scanning.keepFinding({ id: newJobId(), account: nobodysAccount, source, ...found }),
     onEngineAway: (error) => log.error("engine", { error: error.message }),
     onQueueAway,
   });

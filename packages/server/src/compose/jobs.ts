@@ -58,6 +58,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     objects: scanning.objectSteps,
     announcer,
     results: platform.results,
+    keepFinding: scanning.keepFinding,
     callbacks,
     callbackFailures: platform.callbackFailures,
     // An installation that knows no such event has dead letters instead.
@@ -68,7 +69,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const work =
     settings.role === "api"
       ? undefined
-      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log });
+      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, now });
 
   return {
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),

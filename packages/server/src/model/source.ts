@@ -35,6 +35,8 @@ export interface SeenObject extends ObjectRef {
 /** Bytes that arrive with the request itself. They can be read once. */
 export interface UploadSource extends OpenedSource {
   kind: "upload";
+  /** As the client called it; of a form it is known once its bytes are read. */
+  name?: string;
 }
 
 /** A source that answers: its bytes, to be read once, and how many there will be, if that is known. */
