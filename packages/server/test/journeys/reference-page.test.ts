@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright-core";
@@ -42,6 +43,8 @@ async function operations(): Promise<{ method: string; path: string; operation: 
   );
 }
 
+const consolePackage = new URL("../../../console/package.json", import.meta.url);
+const axe = readFileSync(createRequire(consolePackage).resolve("axe-core/axe.min.js"), "utf8");
 const folder = new URL("../../src/receive/reference/page/", import.meta.url);
 
 test("without JavaScript the page at /docs shows every endpoint of the document, its other names and what may go wrong", async () => {
@@ -160,6 +163,31 @@ test("the page at /docs is readable on a phone and in both colours, and its scri
   const bytes = files.map((name) => gzipSync(readFileSync(new URL(name, folder))).length);
   assert.ok(bytes.length > 3);
   assert.ok(bytes.reduce((sum, each) => sum + each) < 25_000, String(bytes));
+});
+
+const KINDS = "#api-v1-scan-async-objstore, #api-v1-scan-sync-form, #version, #admin-v1-login";
+
+test("axe finds nothing wrong with the page at /docs, with everything open, in both colours", async () => {
+  for (const [colorScheme, width] of [
+    ["light", 1400],
+    ["dark", 375],
+  ] as const) {
+    // The page's own policy lets no other script in.
+    const viewport = { width, height: 800 };
+    await using watched = await watchedPage(browser, { colorScheme, viewport, bypassCSP: true });
+    const { page } = watched;
+    await page.goto(`${service.url}/docs#admin-v1-session`);
+    // One of each kind: all of them take axe a minute.
+    await page.evaluate(`for (const each of document.querySelectorAll("article:not(${KINDS})")) each.remove()`);
+    await page.evaluate("for (const each of document.querySelectorAll('main details')) each.removeAttribute('name')");
+    await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true");
+    await page.locator("article").getByRole("button", { name: "Send" }).nth(3).waitFor();
+    await page.evaluate(axe);
+    const found = await page.evaluate(
+      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))",
+    );
+    assert.deepEqual(found, []);
+  }
 });
 
 test("the page at /docs says what it may load, and its files are kept by browsers under a name of their own", async () => {
