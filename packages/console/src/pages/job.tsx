@@ -114,7 +114,7 @@ function Actions({ job, reload }: { job: AdminJobDetail; reload: () => void }): 
       <div class="row">
         <Act
           busy={busy.value === "callback"}
-          off={!job.can.callback && "What a callback needs is not kept: the job is done, or had no callback"}
+          off={!job.can.callback && whyNot(job, "There is no callback to send again, or what it needs is not kept")}
           onClick={act("callback", "The callback is on its way.")}
         >
           Send the callback again
@@ -122,7 +122,9 @@ function Actions({ job, reload }: { job: AdminJobDetail; reload: () => void }): 
         <Act
           busy={busy.value === "rescan"}
           off={
-            !job.can.rescan && !job.can.redrive && "What a scan needs (a link's query or headers) is not kept any more"
+            !job.can.rescan &&
+            !job.can.redrive &&
+            whyNot(job, "What a scan needs (a link's query or headers) is not kept any more")
           }
           onClick={act("rescan", "It is scanned again.")}
         >
@@ -138,6 +140,10 @@ function Actions({ job, reload }: { job: AdminJobDetail; reload: () => void }): 
       <Problem problem={problem.value} />
     </div>
   );
+}
+
+function whyNot({ state }: AdminJobDetail, reason: string): string {
+  return state === "done" || state === "dead" ? reason : "It is not finished yet";
 }
 
 function Facts({ job }: { job: AdminJobDetail }): JSX.Element {

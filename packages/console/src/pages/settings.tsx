@@ -144,7 +144,7 @@ function SettingsTable(): JSX.Element {
               </td>
               <td data-name="From">{visible(setting.origin)}</td>
               <td data-name="What it does" class="grow">
-                {setting.doc}
+                <Doc text={setting.doc} />
               </td>
             </tr>
           ))}
@@ -152,6 +152,11 @@ function SettingsTable(): JSX.Element {
       )}
     </section>
   );
+}
+
+/** Our own words, with names in backticks. */
+function Doc({ text }: { text: string }): JSX.Element {
+  return <>{text.split("`").map((piece, index) => (index % 2 === 1 ? <code>{piece}</code> : piece))}</>;
 }
 
 function Audit(): JSX.Element {

@@ -53,12 +53,21 @@ export function Chart({ activity }: { activity: AdminActivity }): JSX.Element {
   );
 }
 
+/** A line of a screen shows no more. */
+const MOST_POINTS = 120;
+
 /** Top of each band: not scanned, on it infected, on it clean; drawn from the highest to the lowest. */
 function stacked({ points, step_seconds: step }: AdminActivity): PlotData {
+  const size = Math.ceil(points.length / MOST_POINTS);
+  // From the end, so that the newest is always whole.
+  const groups: AdminActivity["points"][] = [];
+  for (let end = points.length; end > 0; end -= size) groups.unshift(points.slice(Math.max(0, end - size), end));
+  const perSecond = (count: (point: AdminActivity["points"][number]) => number): number[] =>
+    groups.map((group) => group.reduce((sum, point) => sum + count(point), 0) / (group.length * step));
   return [
-    points.map(({ at }) => at / 1000),
-    points.map(({ clean, infected, no }) => (clean + infected + no) / step),
-    points.map(({ infected, no }) => (infected + no) / step),
-    points.map(({ no }) => no / step),
+    groups.map((group) => (group[0]?.at ?? 0) / 1000),
+    perSecond(({ clean, infected, no }) => clean + infected + no),
+    perSecond(({ infected, no }) => infected + no),
+    perSecond(({ no }) => no),
   ];
 }
