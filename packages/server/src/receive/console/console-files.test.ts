@@ -118,7 +118,7 @@ test("what is not built, or has no key yet, says what to do, and works as soon a
   await using console = await served(folder.path);
   const missing = await fetch(`${console.url}/console/`);
   assert.equal(missing.status, 503);
-  assert.match(await missing.text(), /npm run build --workspace packages\/console/);
+  assert.match(await missing.text(), /npx vite build packages\/console/);
   assert.match(console.said.join(""), /"event":"console","error":"the console is not built"/);
   build(folder.path);
   assert.equal(await (await fetch(`${console.url}/console/`)).text(), index);
