@@ -7,42 +7,7 @@ export type ConsoleEndpoint = EntranceEndpoint | AdminEndpoint;
 export type EntranceEndpoint = "adminLogin" | "adminLogout" | "adminSession";
 
 /** What is looked at and done inside. */
-type AdminEndpoint =
-  | "adminJobs"
-  | "adminJob"
-  | "adminJobCounts"
-  | "adminJobExport"
-  | "adminSendCallback"
-  | "adminRescan"
-  | "adminFindings"
-  | "adminFindingGroups"
-  | "adminFindingExport"
-  | "adminDeadLetters"
-  | "adminReceivers"
-  | "adminDeadLetterExport"
-  | "adminRedrive"
-  | "adminDeleteLetters"
-  | "adminTasks"
-  | "adminTask"
-  | "adminStopTask"
-  | "adminActivity"
-  | "adminScanUpload"
-  | "adminScanUrl"
-  | "adminScanObject"
-  | "adminEngines"
-  | "adminSelfTest"
-  | "adminBuckets"
-  | "adminScanBucket"
-  | "adminKeys"
-  | "adminMakeKey"
-  | "adminRevokeKey"
-  | "adminCallbackKeys"
-  | "adminCallbackTest"
-  | "adminSettings"
-  | "adminDoctor"
-  | "adminSupportBundle"
-  | "adminAudit"
-  | "adminEvents";
+export type AdminEndpoint = keyof typeof inside;
 
 /** What answers them. Each that acts calls `caller.console.record` before it does anything. */
 export type AdminHandlers = Readonly<Record<AdminEndpoint, Handle>>;
@@ -109,10 +74,20 @@ function looks({ path, summary, description, query, success, errors = {} }: Said
     ...(description && { description }),
     ...(query && { query }),
     success: success ?? { status: 200, description: "JSON, as packages/contract/src/admin.ts describes it." },
-    errors: { 401: ["not_logged_in", "invalid_api_key"], 403: ["other_tenant"], ...AWAY, ...errors },
+    errors: {
+      ...(query && { 400: wrongQuery(query) }),
+      401: ["not_logged_in", "invalid_api_key"],
+      403: ["other_tenant"],
+      ...AWAY,
+      ...errors,
+    },
     example: `curl ${KEY} $LAZARET_URL/admin/v1/${path}`,
   };
   return { doc, headers: ANSWER_HEADERS };
+}
+
+function wrongQuery(query: NonNullable<RouteDoc["query"]>): string[] {
+  return ["invalid_request", ...("after" in query ? ["invalid_cursor"] : [])];
 }
 
 interface Act extends Said {
@@ -138,13 +113,20 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
               contentType: "application/json",
               schema: { type: "object", properties: {}, required: [], examples: [body] },
             },
-      errors: { ...errors, 400: ["invalid_request", ...(errors[400] ?? [])], 403: [...refused, "viewer", "csrf"] },
+      errors: {
+        ...errors,
+        400: [...new Set(["invalid_request", ...(errors[400] ?? [])])],
+        403: [...refused, "viewer", "csrf"],
+        503: [...(errors[503] ?? []), "audit_unavailable"],
+      },
       example: `curl ${KEY} -H "Content-Type: ${type}" ${data} $LAZARET_URL/admin/v1/${said.path}`,
     },
   };
 }
 
+const BEGUN = { status: 202, description: "Begun. JSON: `id` of the job to look at." } as const;
 const TASK = { status: 202, description: "A task, which goes on by itself." } as const;
+const SCANS = { 503: ["busy", "engine_unavailable"], 504: ["scanner:timeout"] } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
 /** Other calls than these are no acts: who comes in has no session yet, and who leaves may. */
@@ -187,8 +169,7 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
   adminSession: looks({ path: "session", summary: "Who am I, and what is this installation?" }),
 };
 
-export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
-  ...entrance,
+const inside = {
   adminJobs: looks({ path: "jobs", summary: "Jobs, newest first", query: { ...jobFilters, ...paged } }),
   adminJobCounts: looks({ path: "jobs/counts", summary: "How many jobs are in which state" }),
   adminJobExport: looks({
@@ -206,13 +187,15 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     path: "jobs/$ID/callback",
     act: "jobs.callback",
     summary: "Send the callback of a job again",
-    errors: { ...MISSING, 409: ["not_kept"] },
+    success: BEGUN,
+    errors: { ...MISSING, 409: ["not_kept", "under_way"] },
   }),
   adminRescan: acts({
     path: "jobs/$ID/rescan",
     act: "jobs.rescan",
     summary: "Fetch and scan the file of a job again",
-    errors: { ...MISSING, 409: ["not_kept"] },
+    success: BEGUN,
+    errors: { ...MISSING, 409: ["not_kept", "under_way"] },
   }),
   adminFindings: looks({
     path: "findings",
@@ -248,6 +231,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Put dead letters back into the queue",
     body: { ids: ["…"], what: "callback" },
     success: TASK,
+    errors: { 409: ["too_many_tasks"] },
   }),
   adminDeleteLetters: acts({
     path: "dead-letters/delete",
@@ -255,6 +239,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Delete dead letters",
     body: { ids: ["…"] },
     success: TASK,
+    errors: { 409: ["too_many_tasks"] },
   }),
   adminTasks: looks({ path: "tasks", summary: "What was begun here and takes a while" }),
   adminTask: looks({ path: "tasks/$ID", summary: "How far a task is", errors: MISSING }),
@@ -270,21 +255,21 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Scan a file",
     body: "upload",
     query: { name: text("What the file is called, for those who look at the list.") },
-    errors: { 413: ["file_too_large"], 503: ["busy", "engine_unavailable"] },
+    errors: { 413: ["scanner:too-big"], ...SCANS },
   }),
   adminScanUrl: acts({
     path: "scan/url",
     act: "scan.url",
     summary: "Fetch a file and scan it",
     body: { url: "https://example.com/report.pdf" },
-    errors: { 503: ["busy", "engine_unavailable"] },
+    errors: { 400: ["invalid_download_url", "blocked_destination"], ...SCANS },
   }),
   adminScanObject: acts({
     path: "scan/object",
     act: "scan.object",
     summary: "Scan an object",
     body: { bucket: "uploads", key: "report.pdf" },
-    errors: { 503: ["busy", "engine_unavailable"] },
+    errors: { 400: ["invalid_object"], ...SCANS },
   }),
   adminEngines: looks({ path: "engines", summary: "Engines, their signatures and their problems" }),
   adminSelfTest: acts({ path: "engines/self-test", act: "engines.self-test", summary: "Scan the EICAR test file" }),
@@ -295,6 +280,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Scan what is in a bucket",
     body: { bucket: "uploads" },
     success: TASK,
+    errors: { 409: ["under_way", "too_many_tasks"] },
   }),
   adminKeys: looks({ path: "keys", summary: "API keys by name, never their secrets" }),
   adminMakeKey: acts({
@@ -303,13 +289,15 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Make an API key",
     description: "Its secret is in this answer and nowhere else.",
     body: { name: "web", tenant: "default", scopes: ["scan"] },
+    success: { status: 201, description: "The key, and its secret." },
+    errors: { 409: ["name_taken"] },
   }),
   adminRevokeKey: acts({
     path: "keys/revoke",
     act: "keys.revoke",
     summary: "Revoke an API key",
     body: { id: "…" },
-    errors: MISSING,
+    errors: { ...MISSING, 409: ["declared"] },
   }),
   adminCallbackKeys: looks({ path: "callback-keys", summary: "Public keys of callback signatures" }),
   adminCallbackTest: acts({
@@ -331,5 +319,8 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "What happens in this process, as it happens",
     description: "Server-sent events; `Last-Event-ID` replays what was missed, or answers `reset`.",
     success: { status: 200, description: "Events.", contentType: "text/event-stream" },
+    errors: { 503: ["too_many_streams"] },
   }),
-};
+} satisfies Record<string, Endpoint>;
+
+export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = { ...entrance, ...inside };

@@ -42,8 +42,14 @@ const meanings: Readonly<Record<string, string>> = {
   wrong_key: "The key is none that opens the console.",
   wrong_link: "The link was used before, or is older than ten minutes. Start `lazaret dev` again for a new one.",
   too_many_logins: "Five wrong logins within a minute. Wait for `Retry-After` seconds.",
+  invalid_cursor: "`after` is no place in this list. Send `next` of the page before, unchanged.",
+  name_taken: "The tenant has a key of this name already. Choose another.",
+  declared: "The key stands in the tenants file: take it out there.",
+  under_way: "It is under way already. Wait for its end, or stop it.",
+  too_many_tasks: "As many tasks as may be are under way. Wait for one of them, or stop it.",
+  too_many_streams: "As many event streams as may be are open in this process. Close one, or try again.",
+  audit_unavailable: "The audit log cannot be written, so nothing was done. Try again.",
   not_kept: "What this needs was not kept: secrets of a finished job are gone.",
-  file_too_large: "The file is larger than may be scanned while somebody waits.",
   "scanner:timeout": "No verdict within 60 seconds. Use the asynchronous API.",
 };
 
