@@ -27,6 +27,7 @@ const checks = [
   ["format and lint", bin("biome"), ["ci", "--error-on-warnings", "."]],
   ["types", bin("tsc"), ["-p", "."]],
   ["types of the console", bin("tsc"), ["-p", "packages/console"]],
+  ["types of the reference's page", bin("tsc"), ["-p", "packages/server/src/receive/reference/page"]],
   ["types of the scripts", bin("tsc"), ["-p", "scripts"]],
   ["types of the stacks", bin("tsc"), ["-p", "deploy/cdk"]],
   ["dead code", bin("knip"), ["--no-progress"]],

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, stop } from "esbuild";
@@ -32,6 +32,8 @@ export async function bundleFunction(entry: string, folder: string): Promise<voi
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     logLevel: "warning",
   }).finally(stop);
+  // The files of the reference at /docs lie beside the code that serves them.
+  await cp(join(server, "src/receive/reference/page"), join(folder, "src/page"), { recursive: true });
   // The server reads its version from the folder above its sources.
   const { version } = JSON.parse(await readFile(join(server, "package.json"), "utf8"));
   await writeFile(join(folder, "package.json"), JSON.stringify({ version, type: "module" }));

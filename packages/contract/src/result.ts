@@ -15,13 +15,19 @@ export const scanResultSchema: Schema = {
   title: "ScanResult",
   description: "What the scan found. `no` means the file could not be scanned; it is never a kind of clean.",
   properties: {
-    status: { type: "string", enum: ["clean", "infected", "no"], description: "clean, infected or no." },
+    status: {
+      type: "string",
+      enum: ["clean", "infected", "no"],
+      description: "clean, infected or no.",
+      examples: ["infected"],
+    },
     finding: {
       type: "string",
       description: "The kind of malware detected; for `no`, why the file could not be scanned.",
+      examples: ["Win.Test.EICAR_HDB-1"],
     },
-    size: { type: "integer", minimum: 0, description: "File size in bytes." },
-    realfiletype: { type: "string", description: "Real file type detected. Engine P only." },
+    size: { type: "integer", minimum: 0, description: "File size in bytes.", examples: [68] },
+    realfiletype: { type: "string", description: "Real file type detected. Engine P only.", examples: ["ASCII text"] },
   },
   required: ["status"],
 };

@@ -43,7 +43,7 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
       group: "Other dialect",
       summary: "The tenant of the key",
       description: "JSON: `tenantId`.",
-      success: { status: 200, description: "The id." },
+      success: { status: 200, description: "The id.", example: { tenantId: "3f1c9a52-7d44-4c8e-9d5e-0f6a3b1c2d4e" } },
       errors: { 401: ["invalid_api_key"] },
       example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/whoami',
     },
@@ -54,7 +54,11 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
       summary: "What is left of this month's quota",
       description:
         "JSON: `credits` (what is left of the quota in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Of a tenant with a limit of files per month that is the quota, beyond which files are refused; else it is LAZARET_MONTHLY_QUOTA, and nothing is refused.",
-      success: { status: 200, description: "The usage." },
+      success: {
+        status: 200,
+        description: "The usage.",
+        example: { credits: 999_958, quota: { limit: 1_000_000, period: "MONTH" } },
+      },
       errors,
       example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/usage',
     },
@@ -69,7 +73,21 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
         callback_url: { description: "Only those of this URL, whatever its query.", schema: { type: "string" } },
         cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
       },
-      success: { status: 200, description: "The failures." },
+      success: {
+        status: 200,
+        description: "The failures.",
+        example: {
+          failures: [
+            {
+              id: "01JC8Z3Y6T2M",
+              time: "2026-11-16T09:12:44.120Z",
+              download_url: "https://files.example.com/report.pdf",
+              callback_url: "https://app.example.com/scanned",
+              error_json: "{…}",
+            },
+          ],
+        },
+      },
       errors: { ...errors, 400: ["invalid_request"] },
       example: 'curl -H "x-api-key: $LAZARET_API_KEY" $LAZARET_URL/v1/callback/failures',
     },

@@ -102,7 +102,7 @@ export interface RouteDoc {
     | { contentType: "application/json"; schema: ObjectSchema }
     | { contentType: "application/octet-stream" | "multipart/form-data" };
   /** The answer when all is well. */
-  success: { status: number; description: string; schema?: Schema; contentType?: string };
+  success: { status: number; description: string; schema?: Schema; contentType?: string; example?: unknown };
   /** Other good answers, by status. */
   also?: Readonly<Record<number, string>>;
   /** Headers of the good answer. */

@@ -8,6 +8,7 @@ import { keyEndpoints } from "./key-routes.ts";
 import { objectLinkEndpoints } from "./object-link-routes.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
+import { pageFiles } from "./reference/page-files.ts";
 import { renderedOnce } from "./request-answer.ts";
 import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
 import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
@@ -87,6 +88,7 @@ const table: readonly Line[] = [
   ["GET",  "/console",                                    "open",    "api", "console",    "consoleFiles"],
   ["GET",  "/openapi.json",                               "open",    "any", "everywhere", "openapi"],
   ["GET",  "/docs",                                       "open",    "any", "everywhere", "docs"],
+  ["GET",  "/docs/*",                                     "open",    "any", "everywhere", "docsFiles"],
 ];
 
 type Line = readonly [
@@ -120,6 +122,7 @@ const endpoints = {
   consoleFiles: consoleFilesEndpoint,
   openapi: {},
   docs: {},
+  docsFiles: {},
 } satisfies Record<string, Endpoint>;
 
 type EndpointName = keyof typeof endpoints;
@@ -134,14 +137,20 @@ export interface Serving {
 }
 
 /** What answers. There must be one for each route that is served. */
-export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" | "docs">, Handle>>>;
+export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" | "docs" | "docsFiles">, Handle>>>;
 
 /** The routes of a server or a function. */
 export function routes(serving: Serving, handlers: Handlers, { version }: { version: string }): Route[] {
   const placed = placedEndpoints(serving);
   const document = renderedOnce({ status: 200, json: openApi(placed.filter(isDescribed), version) });
-  const page = renderedOnce(docsPage(placed.filter(isDescribed).filter(isForClients), version));
-  const all = { ...handlers, openapi: async () => document, docs: async () => page };
+  const files = pageFiles();
+  const page = renderedOnce(docsPage(placed.filter(isDescribed), { version, folder: files.folder }));
+  const all: Readonly<Partial<Record<EndpointName, Handle>>> = {
+    ...handlers,
+    openapi: async () => document,
+    docs: async () => page,
+    docsFiles: async ({ path }) => files.answer(path),
+  };
   return placed.map(({ name, ...endpoint }) => {
     const handle = all[name];
     if (!handle) throw new Error(`nothing answers ${endpoint.method} ${endpoint.path}`);
@@ -198,11 +207,6 @@ function withLimits<Limited extends Endpoint>(endpoint: Limited): Limited {
   if (!doc) return endpoint;
   const codes = ["rate_limit", ...(work ? limitCodes[work] : [])];
   return { ...endpoint, doc: { ...doc, errors: { ...doc.errors, 429: codes } } };
-}
-
-/** The page is for those who send files. */
-function isForClients({ doc }: DescribedEndpoint): boolean {
-  return doc.group !== "Console";
 }
 
 function isDescribed<Placed extends PlacedEndpoint>(endpoint: Placed): endpoint is Placed & DescribedEndpoint {

@@ -126,7 +126,17 @@ export const versionEndpoints: Record<"version", Endpoint> = {
       summary: "Versions of this installation, and the features they have",
       description:
         "JSON: `version` of the server, `async_add_on`, `sync_add_on`, `engine` (`variant` and `version`) and `features`, a sorted list of names.",
-      success: { status: 200, description: "Versions and features." },
+      success: {
+        status: 200,
+        description: "Versions and features.",
+        example: {
+          version: "0.1.0",
+          async_add_on: "2.12.0",
+          sync_add_on: "2.13.0",
+          engine: { variant: "P", version: "3.0.0" },
+          features: ["test", "topic.json"],
+        },
+      },
       errors: {},
       example: "curl $LAZARET_URL/version",
     },

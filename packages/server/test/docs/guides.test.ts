@@ -11,6 +11,8 @@ const pages: Record<string, number> = {
   "docs/callbacks.md": 7,
   "docs/guard-a-bucket.md": 2,
   "docs/versions.md": 1,
+  "docs/console.md": 2,
+  "docs/run-it-day-by-day.md": 1,
   "docs/share-among-teams.md": 6,
   "docs/limits.md": 1,
   "docs/tenants-file.md": 2,

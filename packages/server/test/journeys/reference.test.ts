@@ -3,7 +3,6 @@ import { before, test } from "node:test";
 import { syncDownloadSchema } from "@lazaret/contract";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import { type Browser, chromium } from "playwright-core";
 import { checkBody } from "../../src/receive/body/json-body.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd } from "../support/leftovers.ts";
@@ -99,93 +98,3 @@ test("the document says which paths are other names, and of which", async () => 
     assert.ok(aliasOf in paths, aliasOf);
   }
 });
-
-test("the page at /docs shows every endpoint in a browser, loads nothing else and breaks no rule of its own", async () => {
-  const { paths } = await document();
-  const browser = await started();
-  try {
-    const page = await browser.newPage();
-    const requests: string[] = [];
-    const complaints: string[] = [];
-    page.on("request", (request) => requests.push(request.url()));
-    page.on("console", (message) => complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
-    await page.goto(`${service.url}/docs`);
-    assert.match(await page.title(), /Lazaret/);
-    for (const [path, operations] of Object.entries(paths)) {
-      const [[method = "", operation] = []] = Object.entries(operations);
-      const links = page.getByRole("link", { name: `${method.toUpperCase()} ${path}`, exact: true });
-      assert.equal(await links.count(), operation?.["x-alias-of"] ? 0 : 1, path);
-      if (!operation?.["x-alias-of"]) assert.ok(await links.isVisible(), path);
-    }
-    assert.match((await page.locator("main").textContent()) ?? "", /is also there with \/v1, and objstore as\s+s3/);
-    await page.getByRole("link", { name: "POST /api/v1/scan/sync/download" }).click();
-    assert.match(page.url(), /#api-v1-scan-sync-download$/);
-    const section = page.locator("#api-v1-scan-sync-download");
-    assert.ok(await section.getByRole("cell", { name: "download_headers", exact: true }).isVisible());
-    assert.deepEqual(
-      requests.filter((url) => !url.endsWith("/docs") && !url.endsWith("/favicon.ico")),
-      [],
-    );
-    assert.deepEqual(complaints, []);
-  } finally {
-    await browser.close();
-  }
-});
-
-test("the commands at /docs have the address that the page is read at, and take none from a header", async () => {
-  const browser = await started();
-  try {
-    const page = await browser.newPage();
-    const { port } = new URL(service.url);
-    for (const origin of [service.url, `http://localhost:${port}`]) {
-      await page.goto(`${origin}/docs`);
-      const commands = await page.locator("pre").allInnerTexts();
-      assert.equal(commands[0], `export LAZARET_URL=${origin} LAZARET_API_KEY=your-api-key`);
-      assert.ok(commands.includes(`curl -i '${origin}/readyz?verbose'`), commands.join("\n"));
-      assert.deepEqual(
-        commands.filter((command) => command.includes("$LAZARET_URL")),
-        [],
-      );
-    }
-    for (const section of await page.locator("section").all()) {
-      const path = (await section.locator("h3 code").textContent()) ?? "";
-      const command = (await section.locator("pre").textContent()) ?? "";
-      assert.ok(command.includes(`://localhost:${port}${path}`), `${path}: ${command}`);
-    }
-    await page.setExtraHTTPHeaders({ "X-Forwarded-Host": "evil.example", Forwarded: "host=evil.example" });
-    await page.goto(`${service.url}/docs`);
-    assert.doesNotMatch(await page.content(), /evil/);
-  } finally {
-    await browser.close();
-  }
-});
-
-test("a host that a shell would not take as it is does not get into the commands at /docs", async () => {
-  const browser = await started("--host-resolver-rules=MAP *.example 127.0.0.1");
-  try {
-    const page = await browser.newPage();
-    await page.goto(`http://a$(id)\`b.example:${new URL(service.url).port}/docs`);
-    assert.match(page.url(), /\$\(id\)/);
-    const commands = await page.locator("pre").allInnerTexts();
-    assert.match(commands[0] ?? "", /^export LAZARET_URL=http:\/\/127\.0\.0\.1:8040 /);
-    assert.ok(commands.includes("curl $LAZARET_URL/version"));
-    assert.doesNotMatch(await page.content(), /\(id\)/);
-  } finally {
-    await browser.close();
-  }
-});
-
-async function started(...more: string[]): Promise<Browser> {
-  return chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--disable-background-networking",
-      "--disable-component-update",
-      ...more,
-    ],
-  });
-}

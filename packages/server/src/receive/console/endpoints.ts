@@ -7,42 +7,7 @@ export type ConsoleEndpoint = EntranceEndpoint | AdminEndpoint;
 export type EntranceEndpoint = "adminLogin" | "adminLogout" | "adminSession";
 
 /** What is looked at and done inside. */
-type AdminEndpoint =
-  | "adminJobs"
-  | "adminJob"
-  | "adminJobCounts"
-  | "adminJobExport"
-  | "adminSendCallback"
-  | "adminRescan"
-  | "adminFindings"
-  | "adminFindingGroups"
-  | "adminFindingExport"
-  | "adminDeadLetters"
-  | "adminReceivers"
-  | "adminDeadLetterExport"
-  | "adminRedrive"
-  | "adminDeleteLetters"
-  | "adminTasks"
-  | "adminTask"
-  | "adminStopTask"
-  | "adminActivity"
-  | "adminScanUpload"
-  | "adminScanUrl"
-  | "adminScanObject"
-  | "adminEngines"
-  | "adminSelfTest"
-  | "adminBuckets"
-  | "adminScanBucket"
-  | "adminKeys"
-  | "adminMakeKey"
-  | "adminRevokeKey"
-  | "adminCallbackKeys"
-  | "adminCallbackTest"
-  | "adminSettings"
-  | "adminDoctor"
-  | "adminSupportBundle"
-  | "adminAudit"
-  | "adminEvents";
+export type AdminEndpoint = keyof typeof inside;
 
 /** What answers them. Each that acts calls `caller.console.record` before it does anything. */
 export type AdminHandlers = Readonly<Record<AdminEndpoint, Handle>>;
@@ -109,10 +74,20 @@ function looks({ path, summary, description, query, success, errors = {} }: Said
     ...(description && { description }),
     ...(query && { query }),
     success: success ?? { status: 200, description: "JSON, as packages/contract/src/admin.ts describes it." },
-    errors: { 401: ["not_logged_in", "invalid_api_key"], 403: ["other_tenant"], ...AWAY, ...errors },
+    errors: {
+      ...(query && { 400: wrongQuery(query) }),
+      401: ["not_logged_in", "invalid_api_key"],
+      403: ["other_tenant"],
+      ...AWAY,
+      ...errors,
+    },
     example: `curl ${KEY} $LAZARET_URL/admin/v1/${path}`,
   };
   return { doc, headers: ANSWER_HEADERS };
+}
+
+function wrongQuery(query: NonNullable<RouteDoc["query"]>): string[] {
+  return ["invalid_request", ...("after" in query ? ["invalid_cursor"] : [])];
 }
 
 interface Act extends Said {
@@ -138,7 +113,12 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
               contentType: "application/json",
               schema: { type: "object", properties: {}, required: [], examples: [body] },
             },
-      errors: { ...errors, 400: ["invalid_request", ...(errors[400] ?? [])], 403: [...refused, "viewer", "csrf"] },
+      errors: {
+        ...errors,
+        400: [...new Set(["invalid_request", ...(errors[400] ?? [])])],
+        403: [...refused, "viewer", "csrf"],
+        503: [...(errors[503] ?? []), "audit_unavailable"],
+      },
       example: `curl ${KEY} -H "Content-Type: ${type}" ${data} $LAZARET_URL/admin/v1/${said.path}`,
     },
   };
@@ -146,6 +126,7 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
 
 const JOB = { status: 202, description: "The `id` of the job to look at: the same, or a new one." } as const;
 const TASK = { status: 202, description: "A task, which goes on by itself." } as const;
+const SCANS = { 503: ["busy", "engine_unavailable"], 504: ["scanner:timeout"] } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
 /** Other calls than these are no acts: who comes in has no session yet, and who leaves may. */
@@ -188,8 +169,7 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
   adminSession: looks({ path: "session", summary: "Who am I, and what is this installation?" }),
 };
 
-export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
-  ...entrance,
+const inside = {
   adminJobs: looks({ path: "jobs", summary: "Jobs, newest first", query: { ...jobFilters, ...paged } }),
   adminJobCounts: looks({ path: "jobs/counts", summary: "How many jobs are in which state" }),
   adminJobExport: looks({
@@ -252,6 +232,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Put dead letters back into the queue",
     body: { ids: ["…"], what: "callback" },
     success: TASK,
+    errors: { 409: ["too_many_tasks"] },
   }),
   adminDeleteLetters: acts({
     path: "dead-letters/delete",
@@ -259,6 +240,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Delete dead letters",
     body: { ids: ["…"] },
     success: TASK,
+    errors: { 409: ["too_many_tasks"] },
   }),
   adminTasks: looks({ path: "tasks", summary: "What was begun here and takes a while" }),
   adminTask: looks({ path: "tasks/$ID", summary: "How far a task is", errors: MISSING }),
@@ -274,21 +256,21 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Scan a file",
     body: "upload",
     query: { name: text("What the file is called, for those who look at the list.") },
-    errors: { 413: ["scanner:too-big"], 503: ["busy", "engine_unavailable"] },
+    errors: { 413: ["scanner:too-big"], ...SCANS },
   }),
   adminScanUrl: acts({
     path: "scan/url",
     act: "scan.url",
     summary: "Fetch a file and scan it",
     body: { url: "https://example.com/report.pdf" },
-    errors: { 503: ["busy", "engine_unavailable"] },
+    errors: { 400: ["invalid_download_url", "blocked_destination"], ...SCANS },
   }),
   adminScanObject: acts({
     path: "scan/object",
     act: "scan.object",
     summary: "Scan an object",
     body: { bucket: "uploads", key: "report.pdf" },
-    errors: { 503: ["busy", "engine_unavailable"] },
+    errors: { 400: ["invalid_object"], ...SCANS },
   }),
   adminEngines: looks({ path: "engines", summary: "Engines, their signatures and their problems" }),
   adminSelfTest: acts({ path: "engines/self-test", act: "engines.self-test", summary: "Scan the EICAR test file" }),
@@ -299,6 +281,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Scan what is in a bucket",
     body: { bucket: "uploads" },
     success: TASK,
+    errors: { 409: ["under_way", "too_many_tasks"] },
   }),
   adminKeys: looks({ path: "keys", summary: "API keys by name, never their secrets" }),
   adminMakeKey: acts({
@@ -315,7 +298,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     act: "keys.revoke",
     summary: "Revoke an API key",
     body: { id: "…" },
-    errors: MISSING,
+    errors: { ...MISSING, 409: ["declared"] },
   }),
   adminCallbackKeys: looks({ path: "callback-keys", summary: "Public keys of callback signatures" }),
   adminCallbackTest: acts({
@@ -337,5 +320,8 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "What happens in this process, as it happens",
     description: "Server-sent events; `Last-Event-ID` replays what was missed, or answers `reset`.",
     success: { status: 200, description: "Events.", contentType: "text/event-stream" },
+    errors: { 503: ["too_many_streams"] },
   }),
-};
+} satisfies Record<string, Endpoint>;
+
+export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = { ...entrance, ...inside };

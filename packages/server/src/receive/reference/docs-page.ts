@@ -1,125 +1,140 @@
-import { hash } from "node:crypto";
-import { findings, type ObjectSchema, type Schema } from "@lazaret/contract";
+import { findings } from "@lazaret/contract";
 import type { Answer } from "../request-answer.ts";
 import type { DescribedEndpoint } from "../route.ts";
+import { type Entry, entryHtml, methodHtml } from "./entry.ts";
+import { meaningOf } from "./error-meanings.ts";
+import { addressed, anchor, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";
+import { documentPath } from "./openapi.ts";
+
+export interface DocsPageOptions {
+  version: string;
+  /** Of script and style, relative to the page. */
+  folder: string;
+}
 
 /**
- * The API's reference as one page with nothing to load, so that it works without internet. Other names of an endpoint are left
- * to the document for programs.
+ * The API's reference, made of the same endpoints as the OpenAPI document. All of it can be read without its script, which adds search,
+ * *try it*, copying and the choice of colours. Nothing is loaded from elsewhere, so that it works without internet.
  */
-export function docsPage(all: readonly DescribedEndpoint[], version: string): Answer {
-  const routes = all.filter(({ aliasOf }) => aliasOf === undefined);
-  const groups = Map.groupBy(routes, ({ doc }) => (doc.deprecated ? `${doc.group} (deprecated)` : doc.group));
-  const sections = [...groups].map(
-    ([group, members]) => `<h2 id="${anchor(group)}">${escaped(group)}</h2>${members.map(endpoint).join("")}`,
+export function docsPage(all: readonly DescribedEndpoint[], { version, folder }: DocsPageOptions): Answer {
+  const entries = entriesOf(all);
+  const groups = [...Map.groupBy(entries, ({ route }) => groupName(route))].sort(
+    ([one], [other]) => Number(one === CONSOLE) - Number(other === CONSOLE),
   );
+  const withNames = entries.some(({ aliases }) => aliases.length > 0);
   return {
     status: 200,
-    headers: { "Content-Security-Policy": POLICY },
+    headers: { "Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer" },
     html: `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Lazaret API</title><style>${STYLE}</style></head><body><main>
-<h1>Lazaret API <small>${escaped(version)}</small></h1>
-<p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (not scanned, so do not
-trust it). Every request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise.
-The same as a document for programs: <a href="/openapi.json">/openapi.json</a>.</p>
-${all.length > routes.length ? OTHER_NAMES : ""}<pre>export LAZARET_URL=<span class="address">http://127.0.0.1:8040</span> LAZARET_API_KEY=your-api-key</pre>
-<nav><ul>${routes.map((route) => `<li><a href="#${anchor(route.path)}">${method(route)} ${escaped(route.path)}</a></li>`).join("")}</ul></nav>
-${sections.join("")}
-<h2 id="findings">Findings with status no</h2>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Lazaret API</title><link rel="icon" href="data:,"><link rel="stylesheet" href="${folder}/reference.css">
+<script type="module" src="${folder}/reference.js"></script></head><body>
+<a class="skip" href="#reference">Skip to the reference</a>
+<header><a class="name" href="#reference">Lazaret API</a> <small>${escaped(version)}</small><span class="space"></span>
+<a href="openapi.json">openapi.json</a></header>
+<div class="page"><nav aria-label="Endpoints"><details id="contents" class="contents" open><summary>Contents</summary>
+${groups.map(([group, members]) => contentsOf(group, members)).join("")}
+<p class="title">More</p><ul class="more"><li><a href="#findings">Findings with status no</a></li><li><a href="#errors">Errors</a></li></ul>
+</details></nav>
+<main id="reference" tabindex="-1">
+<h1>Lazaret API</h1>
+<p>Send a file, get <code>clean</code>, <code>infected</code> or <code>no</code> (not scanned, so do not trust it). Every
+request carries <code>Authorization: Bearer &lt;API_KEY&gt;</code> unless it says otherwise. The same as a document for
+programs: <a href="openapi.json">openapi.json</a>.</p>
+${withNames ? OTHER_NAMES : ""}<pre>${addressed("export LAZARET_URL=$LAZARET_URL LAZARET_API_KEY=your-api-key", EXAMPLE_ADDRESS)}</pre>
+${groups.map(([group, members]) => groupHtml(group, members)).join("")}
+<section class="group" aria-labelledby="findings"><h2 id="findings">Findings with status no</h2>
 <p>The engine's own reason, such as <code>Heuristics.Encrypted.Zip</code>, or one of these:</p>
-<ul>${Object.values(findings)
-      .map((finding) => `<li><code>${finding}</code></li>`)
-      .join("")}</ul>
-<h2 id="errors">Errors</h2>
+${table("Findings of files that were not scanned", ["finding", "why"], Object.values(findings).map(findingRow))}</section>
+<section class="group" aria-labelledby="errors"><h2 id="errors">Errors</h2>
 <p>Every answer that is not 2xx is JSON: <code>statusCode</code>, <code>error</code>, <code>code</code> (for programs),
 <code>message</code> and <code>hint</code> (for people), <code>request_id</code> (also in the server's log).</p>
-</main><script>${SCRIPT}</script></body></html>
+<pre>${escaped(JSON.stringify(ERROR, null, 2))}</pre>
+${table("Codes", ["status", "code", "meaning"], codeRows(entries))}</section>
+</main></div></body></html>
 `,
   };
 }
 
-function endpoint(route: DescribedEndpoint): string {
-  const { doc } = route;
-  const fields = doc.request && "schema" in doc.request ? fieldTable("Request", doc.request.schema) : "";
-  const body = doc.request ? `<p>Body: <code>${doc.request.contentType}</code></p>${fields}` : "";
-  const answer =
-    doc.success.schema && "properties" in doc.success.schema ? fieldTable("Answer", doc.success.schema) : "";
-  const errors = Object.entries(doc.errors).flatMap(([status, codes]) =>
-    codes.map((code) => `<li>${status} <code>${escaped(code)}</code></li>`),
+/** Those of the console come last, and folded: most readers want the others. */
+const CONSOLE = "Console";
+
+/** Two methods of one path are two entries. */
+function entriesOf(all: readonly DescribedEndpoint[]): Entry[] {
+  const named = Map.groupBy(all, ({ aliasOf, method }) => `${method} ${aliasOf}`);
+  const taken = new Set<string>();
+  return all
+    .filter(({ aliasOf }) => aliasOf === undefined)
+    .map((route) => {
+      const plain = anchor(route.path);
+      const id = taken.has(plain) ? `${plain}-${route.method.toLowerCase()}` : plain;
+      taken.add(id);
+      return { id, route, aliases: named.get(`${route.method} ${route.path}`) ?? [] };
+    });
+}
+
+function groupName({ doc }: DescribedEndpoint): string {
+  return doc.deprecated ? `${doc.group} (deprecated)` : doc.group;
+}
+
+function contentsOf(group: string, members: readonly Entry[]): string {
+  const links = members.map(
+    ({ id, route }) => `<li><a href="#${id}">${methodHtml(route)} ${escaped(documentPath(route))}</a></li>`,
   );
-  return `<section id="${anchor(route.path)}">
-<h3>${method(route)} <code>${escaped(route.path)}</code></h3>
-<p>${escaped(doc.summary)}.${doc.description ? ` ${prose(doc.description)}` : ""}${route.open ? " Needs no key." : ""}</p>
-<pre>${command(doc.example)}</pre>${body}
-<p>Answers <b>${doc.success.status}</b>: ${prose(doc.success.description)}${others(doc.also)}</p>${answer}
-${errors.length > 0 ? `<details><summary>Errors</summary><ul>${errors.join("")}</ul></details>` : ""}
-</section>`;
+  const list = `<ul>${links.join("")}</ul>`;
+  if (group !== CONSOLE) return `<p class="title">${escaped(group)}</p>${list}`;
+  return `<details class="folded"><summary>${escaped(group)}</summary>${list}</details>`;
 }
 
-function others(also: Readonly<Record<number, string>> = {}): string {
-  return Object.entries(also)
-    .map(([status, description]) => ` <b>${status}</b>: ${prose(description)}`)
-    .join("");
+function groupHtml(group: string, members: readonly Entry[]): string {
+  const id = anchor(group);
+  const heading = `<h2 id="${id}">${escaped(group)}</h2>`;
+  const entries = members.map(entryHtml).join("");
+  if (group !== CONSOLE) return `<section class="group" aria-labelledby="${id}">${heading}${entries}</section>`;
+  return `<section class="group" aria-labelledby="${id}"><details class="folded"><summary>${heading}</summary>
+<p>Everything that the console does, for scripts: send an admin or viewer key as the bearer (<code>$ADMIN_KEY</code> below). Where
+<code>LAZARET_ADMIN_LISTEN</code> is set, these paths are at that address and not at this one.</p>${entries}</details></section>`;
 }
 
-function fieldTable(title: string, schema: ObjectSchema): string {
-  const rows = Object.entries(schema.properties).map(([name, field]: [string, Schema]) => {
-    const required = schema.required.includes(name) ? "yes" : "no";
-    return `<tr><td><code>${escaped(name)}</code></td><td>${field.type}</td><td>${required}</td><td>${prose(field.description ?? "")}</td></tr>`;
+function findingRow(finding: string): string[] {
+  return [`<code>${finding}</code>`, prose(FINDINGS[finding] ?? "")];
+}
+
+function codeRows(entries: readonly Entry[]): string[][] {
+  const codes = entries.flatMap(({ route }) =>
+    Object.entries(route.doc.errors).flatMap(([status, each]) => each.map((code) => `${status} ${code}`)),
+  );
+  return [...new Set(codes)].sort().map((line) => {
+    const [status = "", code = ""] = line.split(" ");
+    return [status, `<code>${escaped(code)}</code>`, prose(meaningOf(code) ?? "")];
   });
-  return `<table><caption>${title}</caption><tr><th>field</th><th>type</th><th>required</th><th>meaning</th></tr>${rows.join("")}</table>`;
 }
 
-function method(route: DescribedEndpoint): string {
-  return `<b class="${route.method.toLowerCase()}">${route.method}</b>`;
-}
+const FINDINGS: Readonly<Record<string, string>> = {
+  [findings.tooBig]: "A file over the limit of size.",
+  [findings.downloadFailed]: "No answer, not 2xx, a blocked address, or a body that was cut.",
+  [findings.callbackFailed]: "The callback was refused for good; it stands in events, not in answers.",
+  [findings.encrypted]: "An archive or document that needs a password.",
+  [findings.limitsExceeded]: "Too many, too large or too deeply nested members.",
+  [findings.unsupportedArchive]: "A container that is damaged, or that nothing here opens.",
+  [findings.timeout]: "The scan took too long for this file.",
+  [findings.engineError]: "The engine broke on this file.",
+  [findings.objectNotFound]: "There is no such object.",
+  [findings.objectAccessDenied]: "The object may not be read.",
+};
 
-function anchor(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-|-$/g, "");
-}
-
-/** A command to paste, in which the script can put the address that the page is read at. */
-function command(example: string): string {
-  return escaped(example).replaceAll("$LAZARET_URL", '<span class="address">$$LAZARET_URL</span>');
-}
-
-/** Text with `code` in it. */
-function prose(text: string): string {
-  return escaped(text).replace(/`([^`]*)`/g, "<code>$1</code>");
-}
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
+const ERROR = {
+  statusCode: 401,
+  error: "Unauthorized",
+  code: "invalid_api_key",
+  message: "the Authorization header is missing",
+  hint: "send the header Authorization: Bearer <API_KEY>",
+  request_id: "0b6f1c0e-3f0a-4c0f-9a53-3f3c9d0a7c11",
+};
 
 const OTHER_NAMES = `<p>Every path that begins with <code>/api/v1</code> is also there with <code>/v1</code>, and <code>objstore</code> as
-<code>s3</code>, for clients of the API's other dialect: <a href="/openapi.json">/openapi.json</a> lists them, and
-docs/moving-to-lazaret.md explains them.</p>
+<code>s3</code>, for clients of the API's other dialect: each endpoint lists its other names.</p>
 `;
 
-/** The address as the browser has it: no header of a request gets into the page, and nothing that a shell would not take as it is. */
-const SCRIPT = `
-if (/^https?:\\/\\/([\\w.-]+|\\[[0-9a-f:.]+\\])(:\\d+)?$/.test(location.origin))
-  for (const each of document.querySelectorAll(".address")) each.textContent = location.origin;
-`;
-
-const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash("sha256", SCRIPT, "base64")}'; base-uri 'none'`;
-
-const STYLE = `
-:root { color-scheme: light dark; --line: #8884; --code: #8881; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 1rem 4rem; }
-main { max-width: 56rem; margin: auto; }
-small { font-weight: normal; opacity: .6; }
-nav ul { list-style: none; padding: 0; }
-section { border-top: 1px solid var(--line); padding-top: .5rem; margin-top: 1.5rem; }
-pre { background: var(--code); padding: .75rem; white-space: pre-wrap; overflow-wrap: anywhere; border-radius: 6px; }
-code, pre { font-family: ui-monospace, monospace; font-size: .9em; }
-table { border-collapse: collapse; width: 100%; }
-caption { text-align: left; font-weight: bold; padding: .5rem 0; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); }
-.post { color: #b7560b; } .get { color: #17794c; }
-`;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'; form-action 'none'";

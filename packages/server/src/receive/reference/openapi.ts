@@ -12,7 +12,7 @@ export function openApi(routes: readonly DescribedEndpoint[], version: string): 
 
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    const path = route.path.replaceAll(NAMED_PART, "{$1}");
+    const path = documentPath(route);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, named) };
   }
   return {
@@ -50,6 +50,9 @@ function operation(route: DescribedEndpoint, named: (schema: Schema) => object):
         description: doc.success.description,
         ...(doc.successHeaders && { headers: headersOf(doc.successHeaders) }),
         ...(doc.success.schema && { content: { "application/json": { schema: named(doc.success.schema) } } }),
+        ...(doc.success.example !== undefined && {
+          content: { "application/json": { schema: { type: "object" }, example: doc.success.example } },
+        }),
         ...(doc.success.contentType && { content: { [doc.success.contentType]: { schema: { type: "string" } } } }),
       },
       ...Object.fromEntries(Object.entries(doc.also ?? {}).map(([status, description]) => [status, { description }])),
@@ -68,6 +71,11 @@ function operation(route: DescribedEndpoint, named: (schema: Schema) => object):
 
 /** `:id` in a path. */
 const NAMED_PART = /:(\w+)/g;
+
+/** A path as the document writes it: `{id}` stands for one part of it. */
+export function documentPath({ path }: Pick<PlacedEndpoint, "path">): string {
+  return path.replaceAll(NAMED_PART, "{$1}");
+}
 
 function parametersOf({ path, doc }: DescribedEndpoint): { parameters?: object[] } {
   const named = [...path.matchAll(NAMED_PART)].map(([, name]) => ({
