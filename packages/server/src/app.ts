@@ -1,12 +1,16 @@
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import type { AdminDoctor } from "@lazaret/contract/admin";
 import type { AuditEntry } from "./access/audit-log.ts";
+import { startAdmin, startWatching } from "./compose/admin.ts";
 import { startKeys } from "./compose/api-keys.ts";
-import { CannotStart } from "./compose/cannot-start.ts";
+import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
-import { installationOf, routesOf } from "./compose/routes.ts";
+import { openPlatform } from "./compose/platform.ts";
+import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
+import { startServers } from "./compose/servers.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -16,12 +20,12 @@ import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
-import { synchronousScan } from "./pipeline/synchronous-scan.ts";
+import { type SynchronousScan, synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
-import { api } from "./receive/api.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
-import { type HttpTimings, startHttpServer } from "./receive/http/http-server.ts";
-import { type ScanNow, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
+import type { AdminHandlers } from "./receive/console/endpoints.ts";
+import type { HttpTimings } from "./receive/http/http-server.ts";
+import { renderSyncResult, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
 import { type SettingsFacts, settingsFacts } from "./settings/settings-facts.ts";
 import type { Settings } from "./settings.ts";
@@ -47,13 +51,23 @@ export interface ServiceOptions {
   facts?: SettingsFacts;
   /** What the other processes count, as text; they hear of what this one counts. */
   metricsOfOthers?: (own: string) => Promise<readonly string[]>;
+  /** What sessions of the console are sealed with where no keys are set for it: the same for all processes. */
+  sessionSecret?: string;
+  /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
+  useLink?: (token: string) => Promise<boolean>;
+  /** What answers /admin/v1, in place of what does. */
+  admin?: AdminHandlers;
+  /** What `lazaret doctor` would say, for the console. */
+  doctor?: () => Promise<AdminDoctor["checks"]>;
 }
 
 export interface RunningService {
   readonly port: number;
+  /** Where the console is, if it has a listener of its own. */
+  readonly adminPort: number | undefined;
   readonly engine: Engine;
-  /** Accepts these keys from now on; where they are in a secret of AWS, what is there now. Answers how many. */
-  changeKeys(apiKeys: readonly string[]): Promise<number>;
+  /** Accepts these keys from now on; API keys in a secret of AWS as they are there now. Answers how many API keys. */
+  changeKeys(keys: KeysOfSettings): Promise<number>;
   /** What this process counts. */
   metrics(): Promise<string>;
   /**
@@ -70,16 +84,27 @@ export async function startService(
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
+  checkConsoleKeys(settings, options.allowShortKeys);
   const measured = metrics();
-  const log = measured.counted(plainLog);
+  const watching = startWatching(settings, now);
+  const counted = measured.counted(plainLog);
+  const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
   const keys = undo.use(
     await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys, now }),
   );
-  const scanning = undo.use(
-    await startScanning(settings, log, { ...options, now, ownUrl: () => ownUrl(settings, listening.port) }),
+  if (watching) undo.use(watching);
+  const open = options.openPlatform ?? openPlatform;
+  const started = undo.use(
+    await startScanning(settings, log, {
+      ...options,
+      now,
+      ownUrl: () => ownUrl(settings, listening.port),
+      openPlatform: watching ? watching.opened(open) : open,
+    }),
   );
+  const scanning = watching ? { ...started, stages: watching.watch.stages(started.stages) } : started;
   const { platform } = scanning;
   /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */
   const record = async (what: string, details: AuditEntry["details"] = {}): Promise<void> => {
@@ -88,11 +113,10 @@ export async function startService(
       .add({ at: now(), ...act, details })
       .catch((error: Error) => log.error("audit", { error: error.message }));
   };
-  const { among, metricsOfOthers = async () => [] } = options;
+  const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings) } = options;
   const elsewhere = among !== undefined && among.number !== 1;
   undo.use(await keys.follow(platform, !elsewhere));
   if (!elsewhere) {
-    const { facts = settingsFacts(settings) } = options;
     const { platform, role } = settings;
     const details = { version, role, platform, settings: facts.changed, sha256: facts.sha256 };
     await record("service.start", details);
@@ -119,43 +143,75 @@ export async function startService(
 
   let stopping = false;
   const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const readiness: RouteParts["readiness"] = async () => {
+    const { ready, checks } = await state();
+    const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
+    return { ready: !stopping && ready, checks: [running, ...checks] };
+  };
+  const inTime = { timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_MS, ...(options.timer && { timer: options.timer }) };
+  const unwatched = scanOf(settings, scanning, (tenant) => keys.weights().get(tenant) ?? 1);
+  const scan = watching ? watching.watch.scan(unwatched) : unwatched;
+  let settingsKeys: KeysOfSettings = settings;
+  const admin =
+    watching &&
+    undo.use(
+      startAdmin(settings, {
+        watching,
+        scanning,
+        jobs,
+        scan,
+        inTime,
+        readiness,
+        settingsKeys: () => settingsKeys,
+        facts,
+        doctor: options.doctor,
+        log,
+        now,
+      }),
+    );
+  const console = startConsole(settings, {
+    ...options,
+    made: keys.made,
+    platform,
+    log,
+    now,
+    ...(settings.adminListen !== "" && { apiUrl: () => ownUrl(settings, listening.port) }),
+  });
   const routes = routesOf(settings, {
     ...scanning,
+    console,
+    admin: options.admin ?? admin?.handlers,
     submit: jobs.submit,
-    scanNow: scanNowOf(settings, scanning, { ...options, weightOf: (tenant) => keys.weights().get(tenant) ?? 1 }),
+    scanNow: scanNow({ ...inTime, scan, render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
       const others = metricsOfOthers(await measured.text("own"));
       return parted(addUp([await measured.text(), ...(await others)]));
     }),
-    async readiness() {
-      const { ready, checks } = await state();
-      const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
-      return { ready: !stopping && ready, checks: [running, ...checks] };
-    },
+    readiness,
   });
 
-  const tls = settings.tlsCert === "" ? undefined : { certPath: settings.tlsCert, keyPath: settings.tlsKey };
-  const server = await startHttpServer({
-    host: settings.host,
-    port: settings.port,
-    ...(tls && { tls }),
-    handle: api({ routes, auth: keys.auth, wrongKeys: wrongKeys(), limiter: limits.limiter }),
+  const servers = await startServers(settings, {
+    routes,
+    auth: keys.auth,
+    wrongKeys: wrongKeys(),
+    limiter: limits.limiter,
+    entrance: console?.entrance,
     log,
-    trustedProxies: settings.trustedProxies,
     timings,
-  }).catch((error: NodeJS.ErrnoException) => {
-    throw cannotListen(settings, error);
   });
-  listening = server;
+  listening = servers;
 
   const disposing = undo.move();
   return {
-    port: server.port,
+    port: servers.port,
+    adminPort: servers.adminPort,
     engine: scanning.engine,
-    async changeKeys(apiKeys) {
-      const count = await keys.change(apiKeys);
+    async changeKeys(given) {
+      console?.change(given);
+      settingsKeys = given;
+      const count = await keys.change(given.apiKeys);
       // In its own time: whoever asked waits for an answer of this process, not of the store.
       if (!elsewhere) void record("api-keys.read", { keys: count });
       return count;
@@ -163,8 +219,8 @@ export async function startService(
     metrics: () => measured.text("own"),
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
-      server.drain();
-      const drained = pause(drainMs).then(() => server.close(Math.max(0, graceMs - drainMs)));
+      servers.drain();
+      const drained = pause(drainMs).then(() => servers.close(Math.max(0, graceMs - drainMs)));
       await Promise.all([drained, jobs.stop(graceMs)]);
       await disposing.disposeAsync();
     },
@@ -175,48 +231,9 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-/** The synchronous API's scans. What comes slowly is held until it is here. */
-function scanNowOf(settings: Settings, scanning: Scanning, options: ServiceOptions & { weightOf: WeightOf }): ScanNow {
-  const { timings, timer, weightOf } = options;
-  const { concurrency: slots, stages, objectSteps: objects, trials } = scanning;
-  return scanNow({
-    timeoutMs: timings?.scanMs ?? SYNC_TIMEOUT_MS,
-    ...(timer && { timer }),
-    installation: installationOf(settings),
-    scan: synchronousScan({
-      slots,
-      longestLine: longestLine(settings, slots),
-      hold: trials.hold,
-      weightOf,
-      stages,
-      objects,
-    }),
-  });
-}
-
-function cannotListen(settings: Settings, error: NodeJS.ErrnoException): Error {
-  const where = `${settings.host}:${settings.port}`;
-  const code = String(error.code);
-  if (code === "EADDRINUSE") {
-    return new CannotStart(
-      `cannot listen on ${where}: the port is taken`,
-      "stop what listens there, or choose another with LAZARET_PORT",
-      { cause: error },
-    );
-  }
-  if (error.syscall === "listen" || error.syscall === "bind" || error.syscall === "getaddrinfo") {
-    return new CannotStart(
-      `cannot listen on ${where}: ${code}`,
-      "choose a port above 1023 and an address of this machine (LAZARET_PORT, LAZARET_HOST)",
-      { cause: error },
-    );
-  }
-  if (error.syscall === "open" || error.syscall === "read" || /^ERR_(OSSL|SSL)/.test(code)) {
-    return new CannotStart(
-      `cannot use the TLS files: ${error.message}`,
-      "LAZARET_TLS_CERT and LAZARET_TLS_KEY must be PEM files that belong together",
-      { cause: error },
-    );
-  }
-  return error;
+/** The scans whose results somebody waits for. What comes slowly is held until it is here. */
+function scanOf(settings: Settings, scanning: Scanning, weightOf: WeightOf): SynchronousScan {
+  const { concurrency: slots, stages, objectSteps: objects, keepFinding, trials } = scanning;
+  const admitted = { slots, longestLine: longestLine(settings, slots), hold: trials.hold, weightOf };
+  return synchronousScan({ ...admitted, stages, objects, keepFinding });
 }

@@ -30,6 +30,7 @@ export const logEvents = [
   "callback",
   "receiver",
   "object_action",
+  "finding_not_kept",
   "message",
   "messages_dropped",
   "messages_waiting",
@@ -49,6 +50,7 @@ export const logEvents = [
   "api_keys",
   "tenants_file",
   "audit",
+  "console",
   "signing_key",
 ] as const;
 

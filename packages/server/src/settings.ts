@@ -9,10 +9,9 @@ import {
   parseSmtpUrl,
   parseSubscriptions,
 } from "./platforms/shared/messages/subscriptions.ts";
+import { consoleSettings } from "./settings/console-settings.ts";
 import { retentionSettings } from "./settings/retention-settings.ts";
-import { choice, httpAddress, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
-
-const keyList = list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters"));
+import { choice, httpAddress, keyList, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
@@ -21,10 +20,11 @@ const keyList = list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a
 export const settingsTable = {
   apiKeys: setting({
     doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs one of them, of `lazaret keys create` or of the tenantsFile; each has 16 characters at least. Read again within 10 seconds when they are in a file.",
-    parse: (value) => keyList(value.replaceAll(/[\r\n]+/g, ",")),
+    parse: keyList,
     default: "",
     secret: true,
   }),
+  ...consoleSettings,
   port: setting({
     doc: "TCP port to listen on; 0 takes any free one.",
     parse: wholeNumber(0, 65_535),

@@ -94,8 +94,10 @@ const mayImport: Record<string, readonly string[]> = {
   "version.ts": [],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
   guard: ["model", "flow", "fetch", "pipeline"],
+  admin: ["access", "model", "net", "flow", ...stages, "guard", "log.ts"],
   compose: [
     "access",
+    "admin",
     "flow",
     "model",
     "net",
@@ -104,6 +106,8 @@ const mayImport: Record<string, readonly string[]> = {
     "engines",
     ...platforms,
     "pipeline",
+    "settings/console-settings.ts",
+    "settings/settings-facts.ts",
     "settings.ts",
     "log.ts",
     "version.ts",
@@ -162,12 +166,17 @@ const mayImport: Record<string, readonly string[]> = {
 /** Packages from npm, or all of one scope, and the folders that may use each. */
 const packages: Record<string, readonly string[]> = {
   "@lazaret/contract": [
+    "admin",
+    "app.ts",
+    "cli",
     "net",
     "receive",
     "fetch",
     "unpack",
     "deliver",
     "engines",
+    // The steps of a job's life are what /admin/v1 says they are.
+    "model",
     "platforms/embedded",
     "platforms/postgres",
     "platforms/aws",

@@ -7,6 +7,10 @@ import { readSecret, secretDigest } from "./api-key.ts";
 export interface KnownKeys {
   /** `ended` is for who has the whole secret of a key that is accepted no more; `other` is no secret of a key that was made. */
   find(secret: string): FoundKey;
+  /** For who has shown the secret of this key before. */
+  byId(id: string): Exclude<FoundKey, { kind: "other" | "mistyped" }>;
+  /** Whether there is such a key that is accepted now. */
+  some(fits: (key: StoredKey) => boolean): boolean;
   /** One that nobody declared has a weight of 1 and no limits. */
   tenant(name: string): Tenant;
   /** Of the tenants that have another weight than 1. */
@@ -41,6 +45,14 @@ export function knownKeys(now: () => number): ChangingKeys {
     return tenants.get(name) ?? { name, weight: 1, limits: {} };
   }
 
+  const hasEnded = ({ expiresAt }: StoredKey): boolean => expiresAt !== undefined && expiresAt <= now();
+
+  function state(key: StoredKey): Extract<FoundKey, { kind: "accepted" | "ended" }> {
+    if (hasEnded(key)) return { kind: "ended", key };
+    used.set(key.id, now());
+    return { kind: "accepted", key, tenant: tenant(key.tenant) };
+  }
+
   return {
     tenant,
     weights: () => weights,
@@ -54,11 +66,16 @@ export function knownKeys(now: () => number): ChangingKeys {
       const found = keys.get(read.id);
       // An id is public. What is compared is the digest, so that the time shows nothing of the secret.
       if (!found || !timingSafeEqual(found.digest, offered)) return { kind: "unknown" };
-      const { key } = found;
-      if (key.expiresAt !== undefined && key.expiresAt <= now()) return { kind: "ended", key };
-      used.set(key.id, now());
-      return { kind: "accepted", key, tenant: tenant(key.tenant) };
+      return state(found.key);
     },
+
+    byId(id) {
+      if (!keys) return { kind: "unread" };
+      const found = keys.get(id);
+      return found ? state(found.key) : { kind: "unknown" };
+    },
+
+    some: (fits) => keys?.values().some(({ key }) => !hasEnded(key) && fits(key)) ?? false,
 
     takeUsed() {
       const taken = used;

@@ -1,6 +1,5 @@
 import { Command } from "commander";
-import { envName, settingNames } from "../settings/read-settings.ts";
-import { settingsTable } from "../settings.ts";
+import { shownSettings } from "../settings/shown-settings.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { checkedProcesses } from "./processes.ts";
@@ -30,19 +29,9 @@ export function configCommand(): Command {
 
 function showSettings(flags: Record<string, string>, withOrigin: boolean): void {
   const { settings, origins } = loadSettings(flags, {});
-  for (const name of settingNames) {
-    const value = settingsTable[name].secret ? masked(settings[name]) : shown(settings[name]);
+  for (const { name, variable, value, origin, doc } of shownSettings(settings, origins)) {
     // A number by itself says more than `auto`, and is no line of a .env file.
     const here = name === "processes" && value === "auto" ? `, here ${checkedProcesses(settings)}` : "";
-    out(`${envName(name)}=${value}${withOrigin ? `  # ${origins[name]}${here}: ${settingsTable[name].doc}` : ""}\n`);
+    out(`${variable}=${value}${withOrigin ? `  # ${origin}${here}: ${doc}` : ""}\n`);
   }
-}
-
-function shown(value: unknown): string {
-  return Array.isArray(value) ? value.join(",") : String(value);
-}
-
-function masked(value: unknown): string {
-  const count = Array.isArray(value) ? value.length : value ? 1 : 0;
-  return count === 0 ? "" : `(${count} set, hidden)`;
 }

@@ -14,10 +14,11 @@ import { loadSettings } from "./load-settings.ts";
 import { print, say, table } from "./terminal/output.ts";
 
 const DEV_KEY = "dev-key";
+const DEV_ADMIN_KEY = "dev-admin-key";
 /** For commander: the flag of every command that works on the data folder. */
 export const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
-type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
+export type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
 
 /**
  * The jobs, keys and acts of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform.
@@ -166,10 +167,10 @@ export async function localKeys(flags: { dataDir?: string }): Promise<FoundKeys>
   );
 }
 
-/** The key of `lazaret dev`: made once, kept in the data folder, readable by its owner only. */
-export function devKey(dataDir: string): string {
+/** The keys of `lazaret dev`, one for programs and one for the console: made once, kept in the data folder, readable by its owner only. */
+export function devKey(dataDir: string, kind: "api" | "admin" = "api"): string {
   makeFolder(dataDir, 0o700);
-  const path = join(dataDir, DEV_KEY);
+  const path = join(dataDir, kind === "api" ? DEV_KEY : DEV_ADMIN_KEY);
   try {
     writeFileSync(path, `dev-${randomBytes(18).toString("base64url")}\n`, { flag: "wx", mode: 0o600 });
   } catch (error) {

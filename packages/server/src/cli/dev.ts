@@ -8,13 +8,16 @@ import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd
 import { log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import type { EngineCheck } from "../scan/engine.ts";
+import { listenPlace } from "../settings/console-settings.ts";
+import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { type LoginLink, loginLink } from "./login-link.ts";
 import { checkedProcesses } from "./processes.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
 import type { Up } from "./serving-process.ts";
 
 /** What `dev` has in place of the table's defaults. */
@@ -48,23 +51,33 @@ export function devCommand(): Command {
       const until = stopSignal();
       const signals = hangUps();
       const ownKey = settings.apiKeys.length === 0 ? devKey(settings.dataDir) : undefined;
+      const hasConsole = settings.console === "on" && settings.role !== "worker";
+      const ownAdminKey = hasConsole && settings.adminKeys.length === 0 ? devKey(settings.dataDir, "admin") : undefined;
+      const link = hasConsole ? loginLink() : undefined;
       const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const logger = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
       const started = {
         ...settings,
         ...(ownKey && { apiKeys: [ownKey] }),
+        ...(ownAdminKey && { adminKeys: [ownAdminKey] }),
         ...(clamd && { clamd: `unix:${clamd.socketPath}` }),
       };
-      const greet = ({ port, checks }: Up): void =>
-        void process.stdout.write(banner({ settings, port, ownKey, checks }));
+      const greet = ({ port, adminPort, checks }: Up): void =>
+        void process.stdout.write(banner({ settings, port, adminPort, ownKey, link, checks }));
+      const useLink = link && { useLink: link.use };
       const running = {
         until,
         hangUps: signals,
         readKeys() {
-          const { apiKeys } = loadSettings(flags, DEFAULTS).settings;
-          return apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)];
+          const { apiKeys, adminKeys, viewerKeys } = loadSettings(flags, DEFAULTS).settings;
+          const own = ownAdminKey ? [ownAdminKey] : [];
+          return {
+            apiKeys: apiKeys.length > 0 ? apiKeys : [devKey(settings.dataDir)],
+            adminKeys: adminKeys.length > 0 ? adminKeys : own,
+            viewerKeys,
+          };
         },
-        startKeys: started.apiKeys,
+        startKeys: keysOf(started),
         log: logger,
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => clamd?.stop(),
@@ -73,12 +86,18 @@ export function devCommand(): Command {
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
         const write = (lines: Uint8Array): unknown => process.stderr.write(lines);
-        const how = { format: "text", write, allowShortKeys: true, onUp: greet } as const;
-        return superviseProcesses({ ...running, ...how, settings: started, processes });
+        const how = { format: "text", write, allowShortKeys: true, onUp: greet, ...useLink } as const;
+        return superviseProcesses({ ...running, ...how, settings: started, origins, processes });
       }
       const { startService } = await import("../app.ts");
-      const service = await startService(started, logger, { allowShortKeys: true });
-      greet({ port: service.port, checks: (await engineHealth(service.engine)).checks });
+      const service = await startService(started, logger, {
+        allowShortKeys: true,
+        ...useLink,
+        facts: settingsFacts(started, origins),
+        doctor: async () => (await import("./doctor.ts")).consoleChecks(started),
+      });
+      const { port, adminPort } = service;
+      greet({ port, adminPort, checks: (await engineHealth(service.engine)).checks });
       await runUntilSignal(service, running);
     });
 }
@@ -106,22 +125,28 @@ async function startOwnClamd(dataDir: string): Promise<OwnClamd> {
 interface BannerFacts {
   settings: Settings;
   port: number;
+  /** Where the console is, if it has a listener of its own. */
+  adminPort: number | undefined;
   /** The key that `lazaret dev` made itself. A configured one is a secret of its owner, and is not shown. */
   ownKey: string | undefined;
+  /** Undefined where there is no console. */
+  link: LoginLink | undefined;
   checks: readonly EngineCheck[];
 }
 
 /** What `lazaret dev` prints when it is ready: where it is, what it knows, and lines to paste. */
-function banner({ settings, port, ownKey, checks }: BannerFacts): string {
+function banner({ settings, port, adminPort, ownKey, link, checks }: BannerFacts): string {
   const scheme = settings.tlsCert === "" ? "http" : "https";
-  const url = `${scheme}://${settings.host.includes(":") ? `[${settings.host}]` : settings.host}:${port}`;
+  const urlOf = (host: string, at: number): string => `${scheme}://${host.includes(":") ? `[${host}]` : host}:${at}`;
+  const url = urlOf(settings.host, port);
+  const console = adminPort === undefined ? url : urlOf(listenPlace(settings.adminListen)?.host ?? "", adminPort);
   // The EICAR test file in two halves, so that no antivirus trips over this file or over a terminal's scroll-back.
   const eicar = String.raw`'X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR' '-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*'`;
   return `
 Lazaret ${version} is ready at ${url}
 engine ${settings.engine}
 ${checks.map((check) => `  ${check.ok ? "ok  " : "FAIL"} ${check.name}: ${check.detail}`).join("\n")}
-
+${link ? `\nSee it in a browser (this link logs in once, within 10 minutes):\n\n  ${console}${link.path}\n` : ""}
 ${ownKey ? "Paste this" : "Paste this with one of the keys in LAZARET_API_KEYS"}, then one of the lines below it:
 
   export LAZARET_URL=${url} LAZARET_API_KEY=${ownKey ?? "YOUR_KEY"}

@@ -1,5 +1,7 @@
+import type { AdminDoctor } from "@lazaret/contract/admin";
 import { Command } from "commander";
 import { readSettings } from "../settings/read-settings.ts";
+import type { Settings } from "../settings.ts";
 import type { Check } from "./doctor/check.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
 import { postgresChecks } from "./doctor/postgres-checks.ts";
@@ -52,15 +54,22 @@ async function runChecks(
   // Without settings nobody knows which folder and which clamd to check.
   if (read.kind === "problems") return reading;
   const { settings } = read;
+  const expected = url !== undefined || Boolean(process.env.LAZARET_URL);
+  const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }, settings), expected });
+  return [...reading, ...(await checksOf(settings, { clamdConf, serverTime: server.time })), server.check];
+}
+
+/** What can be said of settings and machine, also by a server that runs. */
+export async function checksOf(
+  settings: Settings,
+  { clamdConf, serverTime }: { clamdConf?: string | undefined; serverTime?: number | undefined } = {},
+): Promise<Check[]> {
   const { dataDir } = settings;
   // Loaded only when used: other commands have nothing to do with clamd and databases.
   const { clamdChecks } = await import("./doctor/clamd-checks.ts");
   const { databaseChecks } = await import("./doctor/database-checks.ts");
   const now = Date.now();
-  const expected = url !== undefined || Boolean(process.env.LAZARET_URL);
-  const server = await serverCheck({ url: serverUrl(url === undefined ? {} : { url }, settings), expected });
   return [
-    ...reading,
     ...meaningChecks(settings),
     ...(await tenantsChecks(settings.tenantsFile)),
     processesCheck(settings),
@@ -68,9 +77,8 @@ async function runChecks(
     await diskCheck(dataDir),
     ...(settings.platform === "embedded" ? databaseChecks(dataDir) : []),
     ...(settings.platform === "postgres" ? await postgresChecks(settings, now) : []),
-    await clockCheck(dataDir, now, server.time),
+    await clockCheck(dataDir, now, serverTime),
     ...(await permissionChecks(dataDir)),
-    server.check,
   ];
 }
 
@@ -78,4 +86,16 @@ async function runChecks(
 function shown({ level, name, detail, fix }: Check): string {
   const line = `${coloured(level, level.padEnd(4))}  ${name.padEnd(12)}  ${detail}\n`;
   return fix === undefined ? line : `${line}${" ".repeat(20)}fix: ${fix}\n`;
+}
+
+/** The same for the console of a server with these settings. */
+export async function consoleChecks(settings: Settings): Promise<AdminDoctor["checks"]> {
+  const checks = await checksOf(settings);
+  return checks.map(({ level, name, detail, fix }) => ({
+    name,
+    ok: level !== "fail",
+    ...(level === "warn" && { warn: true }),
+    detail,
+    ...(fix !== undefined && { hint: fix }),
+  }));
 }

@@ -1,9 +1,10 @@
 import { text as readAll } from "node:stream/consumers";
 import { Command } from "commander";
-import { type Limits, SCOPES, type Scope, type StoredKey } from "../access/access-store.ts";
+import { SCOPES, type Scope, type StoredKey } from "../access/access-store.ts";
 import { addAlone } from "../access/add-alone.ts";
 import { newSecret, readSecret, secretDigest } from "../access/api-key.ts";
 import type { AuditEntry } from "../access/audit-log.ts";
+import { hasEnded, keyFacts, keyInWords, type MadeKey, makeKey } from "../access/make-key.ts";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { DEFAULT_TENANT, keyNameProblem } from "../model/tenant.ts";
 import { addLimitFlags, chosenLimits, type Declared, inTenantsFile, type LimitFlags } from "./access-flags.ts";
@@ -132,7 +133,9 @@ async function createKey(flags: Flags): Promise<void> {
   const declared = await inTenantsFile(flags);
   await using store = await localStore(flags, { make: true });
   const { keys } = await store.access.read();
-  if ([...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key))) {
+  if (
+    [...keys, ...declared.keys].some((key) => key.tenant === tenant && key.name === name && !hasEnded(key, Date.now()))
+  ) {
     throw new CannotStart(
       `there is a key ${tenant}/${name} already`,
       `lazaret keys rotate ${tenant}/${name} makes a new secret for it, lazaret keys revoke takes it away`,
@@ -152,28 +155,20 @@ async function createKey(flags: Flags): Promise<void> {
 
 type Store = Awaited<ReturnType<typeof localStore>>;
 
-interface MadeKey {
-  key: StoredKey;
-  secret: string;
-}
-
 /** A secret for such a key, with its entry in the audit log: to be kept next. */
 async function newKey(
   { audit }: Store,
   parts: Omit<StoredKey, "id" | "digest" | "madeAt" | "madeForMs">,
   { what, details = {} }: Pick<AuditEntry, "what" | "details">,
 ): Promise<MadeKey> {
-  const { id, secret, digest } = newSecret();
-  const madeAt = Date.now();
-  const { expiresAt } = parts;
-  const key = { ...parts, id, digest, madeAt, ...(expiresAt !== undefined && { madeForMs: expiresAt - madeAt }) };
-  await record(audit, { what, on: called(key), details: { ...factsOf(key), ...details } });
-  return { key, secret };
+  const made = makeKey(parts, Date.now());
+  await record(audit, { what, on: keyInWords(made.key), details: { ...keyFacts(made.key), ...details } });
+  return made;
 }
 
 function show({ key, secret }: MadeKey): void {
   const end = key.expiresAt === undefined ? "" : `, until ${new Date(key.expiresAt).toISOString()}`;
-  say(`${called(key)}: ${key.scopes.join(", ")}${end}; accepted within 10 seconds, and shown this once\n`);
+  say(`${keyInWords(key)}: ${key.scopes.join(", ")}${end}; accepted within 10 seconds, and shown this once\n`);
   out(`${secret}\n`);
 }
 
@@ -191,7 +186,7 @@ async function listKeys(flags: Flags): Promise<void> {
     key.scopes.join(","),
     key.declared ? "in the file" : ago(key.madeAt, now),
     key.lastUsedAt === undefined ? "-" : ago(key.lastUsedAt, now),
-    key.expiresAt === undefined ? "-" : `${hasEnded(key) ? "ended " : ""}${isoDate(key.expiresAt)}`,
+    key.expiresAt === undefined ? "-" : `${hasEnded(key, now) ? "ended " : ""}${isoDate(key.expiresAt)}`,
     key.id,
   ];
   print(table(["NAME", "TENANT", "SCOPES", "MADE", "LAST USED", "EXPIRES", "ID"], shown.map(row)));
@@ -206,10 +201,10 @@ async function revokeKey(asked: string, flags: Flags): Promise<void> {
     return undefined;
   });
   for (const key of await findKeys(store, asked, declared)) {
-    await record(store.audit, { what: "keys.revoke", on: called(key) });
+    await record(store.audit, { what: "keys.revoke", on: keyInWords(key) });
     // Taken away and not only ended: a clock that is behind would accept it for longer.
     await store.access.removeKey(key.id);
-    say(`${called(key)} is revoked; every process refuses it within 10 seconds\n`);
+    say(`${keyInWords(key)} is revoked; every process refuses it within 10 seconds\n`);
   }
 }
 
@@ -290,22 +285,6 @@ function scopes(text: string): Scope[] {
     throw wrongUsage(`there is no scope ${JSON.stringify(wrong)}`, `the scopes are ${SCOPES.join(", ")}`);
   }
   return SCOPES.filter((scope) => asked.includes(scope));
-}
-
-function called({ tenant, name, id }: StoredKey): string {
-  return `${tenant}/${name} (${id})`;
-}
-
-function factsOf({ scopes, expiresAt, limits }: StoredKey): Record<string, string | number> {
-  return {
-    scopes: scopes.join(","),
-    ...(expiresAt !== undefined && { expires: new Date(expiresAt).toISOString() }),
-    ...(limits as Record<keyof Limits, number>),
-  };
-}
-
-function hasEnded({ expiresAt = Number.POSITIVE_INFINITY }: StoredKey): boolean {
-  return expiresAt <= Date.now();
 }
 
 function isoDate(at: number): string {

@@ -1,4 +1,5 @@
 import type { RunningService } from "../app.ts";
+import type { KeysOfSettings } from "../compose/console.ts";
 import type { Log } from "../log.ts";
 import { KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
 
@@ -69,13 +70,17 @@ export interface RunOptions {
   until: Promise<string>;
   hangUps: HangUps;
   /** The keys as they are set now. Throws when they cannot be read, or are not good; then the old ones stay. */
-  readKeys(): readonly string[];
+  readKeys(): KeysOfSettings;
   /** Those that the service was started with. */
-  startKeys: readonly string[];
+  startKeys: KeysOfSettings;
   log: Log;
   /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
   drainSeconds: number;
   alsoStop?: () => Promise<void>;
+}
+
+export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): KeysOfSettings {
+  return { apiKeys, adminKeys, viewerKeys };
 }
 
 /** Runs until the signal, then stops in good order; a second signal does not wait. */

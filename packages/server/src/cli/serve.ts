@@ -1,13 +1,15 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
+import type { KeysOfSettings } from "../compose/console.ts";
 import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
+import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { addSettingFlags, loadSettings } from "./load-settings.ts";
+import { addSettingFlags, type LoadedSettings, loadSettings } from "./load-settings.ts";
 import { checkedProcesses } from "./processes.ts";
-import { hangUps, runUntilSignal, stopSignal } from "./run-service.ts";
+import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
 import type { Up } from "./serving-process.ts";
 
 export function serveCommand(): Command {
@@ -21,7 +23,7 @@ export function serveCommand(): Command {
       "run the service in production: keys that were made or set in LAZARET_API_KEYS, JSON log lines, every interface",
     )
     .action(async (flags: Record<string, string>) => {
-      const settings = goodSettings(flags);
+      const { settings, origins } = goodSettings(flags);
       const logger = log({
         level: settings.logLevel,
         format: "json",
@@ -29,24 +31,29 @@ export function serveCommand(): Command {
       });
       const until = stopSignal();
       const signals = hangUps();
-      const { apiKeys: startKeys, drainSeconds } = settings;
-      const readKeys = (): readonly string[] => {
-        const { apiKeys } = goodSettings(flags);
-        if (apiKeys.length > 0 || startKeys.length === 0) return apiKeys;
+      const { drainSeconds } = settings;
+      const startKeys = keysOf(settings);
+      const readKeys = (): KeysOfSettings => {
+        const keys = keysOf(goodSettings(flags).settings);
+        if (keys.apiKeys.length > 0 || startKeys.apiKeys.length === 0) return keys;
         throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
       };
       const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
-        const onUp = ({ port, checks }: Up): void => announce(logger, { settings, port, checks, processes });
+        const onUp = (up: Up): void => announce(logger, { ...up, settings, processes });
         const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
-        return superviseProcesses({ ...running, settings, processes, format: "json", write, onUp });
+        return superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
       }
       const { startService } = await import("../app.ts");
-      const service = await startService(settings, logger);
+      const service = await startService(settings, logger, {
+        facts: settingsFacts(settings, origins),
+        doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
+      });
       const { checks } = await engineHealth(service.engine);
-      announce(logger, { settings, port: service.port, checks });
+      const { port, adminPort } = service;
+      announce(logger, { settings, port, adminPort, checks });
       await runUntilSignal(service, running);
     });
 }
@@ -57,17 +64,18 @@ interface Listening extends Up {
   processes?: number;
 }
 
-function announce(log: Log, { settings, port, checks, processes }: Listening): void {
+function announce(log: Log, { settings, port, adminPort, checks, processes }: Listening): void {
   const { role, host, tlsCert } = settings;
-  log("listening", { version, role, host, port, tls: tlsCert !== "", processes });
+  log("listening", { version, role, host, port, admin_port: adminPort, tls: tlsCert !== "", processes });
   for (const check of checks) (check.ok ? log : log.error)("engine", { name: check.name, detail: check.detail });
 }
 
 /** What `serve` needs of its settings, at the start and at each SIGHUP. */
-function goodSettings(flags: Record<string, string>): Settings {
-  const { settings } = loadSettings(flags, {});
+function goodSettings(flags: Record<string, string>): LoadedSettings {
+  const loaded = loadSettings(flags, {});
+  const { settings } = loaded;
   if ((settings.tlsCert === "") !== (settings.tlsKey === "")) {
     throw new CannotStart("one of LAZARET_TLS_CERT and LAZARET_TLS_KEY is missing", "set both, or neither");
   }
-  return settings;
+  return loaded;
 }

@@ -1,6 +1,7 @@
 // One of several processes of a service: started by supervise.ts, which says what to do.
 import cluster from "node:cluster";
 import type { RunningService } from "../app.ts";
+import type { KeysOfSettings } from "../compose/console.ts";
 import type { OneOf } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { SettingsFacts } from "../settings/settings-facts.ts";
@@ -13,11 +14,14 @@ export interface StartOrder {
   allowShortKeys: boolean;
   /** Of the settings of all processes together. */
   facts: SettingsFacts;
+  /** What all processes seal sessions of the console with, where no keys are set for it. */
+  sessionSecret: string;
 }
 
 /** What a process says when it takes requests. */
 export interface Up {
   port: number;
+  adminPort: number | undefined;
   checks: readonly EngineCheck[];
 }
 
@@ -41,7 +45,7 @@ const supervisor = channel(
     on: (event, heard) => process.on(event, heard),
   },
   {
-    async start({ settings, among, format, allowShortKeys, facts }: StartOrder): Promise<Up> {
+    async start({ settings, among, format, allowShortKeys, facts, sessionSecret }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
       const write = buffered(process.stdout);
       const fields = { process: among.number };
@@ -52,16 +56,26 @@ const supervisor = channel(
       });
       try {
         const { startService } = await import("../app.ts");
-        const service = await startService(settings, marked, { among, allowShortKeys, facts, metricsOfOthers });
+        const service = await startService(settings, marked, {
+          among,
+          allowShortKeys,
+          facts,
+          doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
+          metricsOfOthers,
+          sessionSecret,
+          // Once among all processes.
+          useLink: async (token) => (await supervisor.ask("link", token, OTHERS_MS)) === true,
+        });
         started.resolve(service);
-        return { port: service.port, checks: (await engineHealth(service.engine)).checks };
+        const { port, adminPort } = service;
+        return { port, adminPort, checks: (await engineHealth(service.engine)).checks };
       } catch (error) {
         // It is said over there, once for all processes, and this one is ended from there.
         started.reject(error);
         throw error;
       }
     },
-    keys: async (apiKeys: readonly string[]) => (await started.promise).changeKeys(apiKeys),
+    keys: async (keys: KeysOfSettings) => (await started.promise).changeKeys(keys),
     metrics: async () => (await started.promise).metrics(),
     async stop(drain: number) {
       void stop(drain);

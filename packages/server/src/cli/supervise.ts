@@ -1,7 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
+import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { KeysOfSettings } from "../compose/console.ts";
 import { addUp, countersOf } from "../metrics-sum.ts";
 import { concurrencyOf, GRACE_MS } from "../pipeline/limits.ts";
 import {
@@ -15,6 +17,7 @@ import {
 } from "../pipeline/processes.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
+import type { LoadedSettings } from "./load-settings.ts";
 import { type Channel, channel } from "./process-channel.ts";
 import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
 import type { StartOrder, Up } from "./serving-process.ts";
@@ -30,11 +33,13 @@ const HEAP_FLAGS = [
 
 export interface SuperviseOptions extends RunOptions {
   settings: Settings;
+  origins?: LoadedSettings["origins"];
   processes: number;
   /** Of the log lines of all processes, which are written by this one, so that no two get mixed. */
   format: StartOrder["format"];
   write(lines: Uint8Array): unknown;
   allowShortKeys?: boolean;
+  useLink?: (token: string) => Promise<boolean>;
   /** All take requests. */
   onUp(first: Up): void;
 }
@@ -59,7 +64,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     serialization: "advanced",
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
-  let apiKeys = settings.apiKeys;
+  let keys = options.startKeys;
   let port = settings.port;
   /** Where clients know it to be. */
   let announced: number | undefined;
@@ -73,7 +78,8 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     signal = name;
   });
 
-  const parts = { ...options, keys: () => apiKeys, port: portNow, othersOf, ended, gaveUp: failed.reject };
+  const sessionSecret = randomBytes(32).toString("hex");
+  const parts = { ...options, keys: () => keys, port: portNow, othersOf, ended, gaveUp: failed.reject, sessionSecret };
   const members = Array.from({ length: processes }, (_, index) => member({ number: index + 1, of: processes }, parts));
 
   /** Port 0 is any free one, the same for all who come while one has it; when all are gone it must be asked for by its number. */
@@ -101,13 +107,13 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
       const [refused] = told;
       // All refuse keys that are not good, and keep the old ones.
       if (!taken && refused?.status === "rejected") throw refused.reason;
-      apiKeys = read;
+      keys = read;
       // Who died or is silent would go on with the old ones: it comes back with these.
       for (const [index, each] of up.entries()) if (told[index]?.status === "rejected") each.kill();
       // Who came meanwhile was started with the old ones.
       const late = members.filter((each) => each.up && !up.includes(each));
       await Promise.all(late.map((each) => each.changeKeys(read)));
-      log("reloaded", { api_keys: taken?.value ?? read.length });
+      log("reloaded", { api_keys: taken?.value ?? read.apiKeys.length });
     } catch (error) {
       log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
     }
@@ -155,7 +161,7 @@ interface Member {
   readonly up: boolean;
   /** The first time. Throws what kept it from starting. */
   start(): Promise<Up>;
-  changeKeys(apiKeys: readonly string[]): Promise<number>;
+  changeKeys(keys: KeysOfSettings): Promise<number>;
   /** Never throws; without an answer only what it had counted before. */
   metrics(): Promise<string>;
   /** Answers whether it ended well. */
@@ -164,7 +170,8 @@ interface Member {
 }
 
 interface MemberOptions extends SuperviseOptions {
-  keys(): readonly string[];
+  keys(): KeysOfSettings;
+  sessionSecret: string;
   /** To listen on, and the one that it must be. */
   port(): { asked: number; announced: number | undefined };
   othersOf(number: number): Promise<string[]>;
@@ -194,6 +201,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
         last = own;
         return options.othersOf(number);
       },
+      link: async (token: string) => (await options.useLink?.(token)) ?? false,
       async last(own: string) {
         last = own;
       },
@@ -213,8 +221,10 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
     const startedAt = performance.now();
     const keys = options.keys();
     const { asked: port, announced } = options.port();
-    const facts = settingsFacts(settings);
-    const order: StartOrder = { settings: { ...mine, port, apiKeys: keys }, among, format, allowShortKeys, facts };
+    const facts = settingsFacts(settings, options.origins);
+    const { sessionSecret } = options;
+    const started = { ...mine, port, ...keys };
+    const order: StartOrder = { settings: started, among, format, allowShortKeys, facts, sessionSecret };
     try {
       const answer = (await line.ask("start", order)) as Up;
       if (announced !== undefined && answer.port !== announced)
@@ -263,8 +273,8 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
       return up;
     },
     start,
-    async changeKeys(apiKeys) {
-      return Number(await life?.ask("keys", apiKeys, ANSWER_MS));
+    async changeKeys(keys) {
+      return Number(await life?.ask("keys", keys, ANSWER_MS));
     },
     async metrics() {
       if (!up || !life) return "";

@@ -48,13 +48,14 @@ async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
     throw wrongUsage(`${url} is no URL`, "--to http://localhost:3000/…");
   const { privateKey } = (await localKeys(flags)).pair;
   const { sampleCallback } = await import("../deliver/sample-callback.ts");
+  const { callbackSigner } = await import("../deliver/signature.ts");
   const { headers, body } = await sampleCallback({
     status,
     url,
     traceId,
     ...(customData !== undefined && { customData }),
     ...(tenantId !== undefined && { tenantId }),
-    privateKey,
+    sign: callbackSigner(privateKey),
     now: Date.now(),
     version,
   });

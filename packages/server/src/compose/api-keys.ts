@@ -1,6 +1,6 @@
 import { type Access, type AccessStore, NEVER_CHANGED } from "../access/access-store.ts";
 import { sweepEndedKeys } from "../access/ended-keys.ts";
-import { followAccess, knownKeys, noteUsed, together } from "../access/known-keys.ts";
+import { followAccess, type KnownKeys, knownKeys, noteUsed, together } from "../access/known-keys.ts";
 import type { Repeated } from "../flow/repeated.ts";
 import type { Log } from "../log.ts";
 import { ACCESS_EVERY_MS, ENDED_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
@@ -16,6 +16,8 @@ const NOTHING: Access = { keys: [], tenants: [] };
 /** Catches up with a secret that is read again and again. */
 export interface Keys extends Repeated {
   auth: BearerAuth;
+  /** Those that were made, as far as they are followed. */
+  made: KnownKeys;
   /** Of the tenants that have another weight than 1, as far as they are followed. */
   weights(): ReadonlyMap<string, number>;
   /**
@@ -39,7 +41,8 @@ export interface KeysOptions {
 export async function startKeys(settings: Settings, log: Log, options: KeysOptions = {}): Promise<Keys> {
   const { reloadEveryMs = KEYS_EVERY_MS, allowShort = false, now = Date.now } = options;
   const made = knownKeys(now);
-  const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights"> => ({
+  const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights" | "made"> => ({
+    made,
     weights: made.weights,
     async follow({ access, audit }, first = true) {
       let stored: Access | undefined;
@@ -142,7 +145,7 @@ async function checkSomebodyMayAsk(settings: Settings, access: AccessStore): Pro
 function keysOf(
   auth: BearerAuth,
   check: (keys: readonly string[]) => readonly string[],
-): Omit<Keys, "follow" | "weights"> {
+): Omit<Keys, "follow" | "weights" | "made"> {
   return {
     auth,
     async change(apiKeys) {

@@ -7,9 +7,10 @@ import type { Log } from "../log.ts";
 import { nobodysAccount } from "../model/job.ts";
 import { inspect } from "../pipeline/inspect.ts";
 import { jobLimits } from "../pipeline/limits.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
-import { startScanning } from "./scanning.ts";
+import { type Scanning, startScanning } from "./scanning.ts";
 
 /** Scans buckets without a server: the same engine, topic, bus and tags as one on the same settings would use. */
 export interface Guarding extends AsyncDisposable {
@@ -25,38 +26,14 @@ interface GuardingOptions extends Omit<GuardRun, "scan" | "atOnce" | "list" | "b
 
 export async function startGuarding(settings: Settings, log: Log): Promise<Guarding> {
   const scanning = await startScanning(settings, log, { now: Date.now, ownUrl: () => settings.publicUrl });
-  const { objects, platform, stages } = scanning;
-  const limits = jobLimits(settings);
-  const onQueueAway = (error: Error): void => log.error("queue", { error: error.message });
-  const scan = scanObject({
-    inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
-    objects: scanning.objectSteps,
-    onEngineAway: (error) => log.error("engine", { error: error.message }),
-    onQueueAway,
-  });
+  const { platform } = scanning;
   const waiting = async (): Promise<number> => {
     const counts = (await platform.receiverCounts?.()) ?? [];
     return counts.filter(({ configured }) => configured).reduce((sum, each) => sum + each.waiting, 0);
   };
 
   return {
-    async guard({ watch, ...options }, signal) {
-      if (watch && !objects.watch) {
-        throw new CannotStart(
-          "this object storage cannot be watched",
-          "leave out --watch, and run lazaret guard from time to time with --newer-than",
-        );
-      }
-      const run = {
-        ...options,
-        scan,
-        onQueueAway,
-        atOnce: scanning.jobsAtOnce,
-        bookmarks: platform.bookmarks,
-        list: objects.list,
-      };
-      await guardRun({ ...run, ...(watch && { watch: objects.watch }) }, signal);
-    },
+    guard: guardingOn(scanning, settings, log),
 
     messageOf: ({ object, report, action }) => findingsMessage({ id: "", object, report, action }),
 
@@ -68,5 +45,36 @@ export async function startGuarding(settings: Settings, log: Log): Promise<Guard
       }
       await scanning[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Passes over buckets with what a service or a command scans with. */
+export function guardingOn(scanning: Scanning, settings: Settings, log: Log): Guarding["guard"] {
+  const { objects, platform, stages } = scanning;
+  const limits = jobLimits(settings);
+  const onQueueAway = (error: Error): void => log.error("queue", { error: error.message });
+  const scan = scanObject({
+    inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
+    objects: scanning.objectSteps,
+    keepFinding: (source, found) => scanning.keepFinding({ id: newJobId(), account: nobodysAccount, source, ...found }),
+    onEngineAway: (error) => log.error("engine", { error: error.message }),
+    onQueueAway,
+  });
+  return async ({ watch, ...options }, signal) => {
+    if (watch && !objects.watch) {
+      throw new CannotStart(
+        "this object storage cannot be watched",
+        "leave out --watch, and run lazaret guard from time to time with --newer-than",
+      );
+    }
+    const run = {
+      ...options,
+      scan,
+      onQueueAway,
+      atOnce: scanning.jobsAtOnce,
+      bookmarks: platform.bookmarks,
+      list: objects.list,
+    };
+    await guardRun({ ...run, ...(watch && { watch: objects.watch }) }, signal);
   };
 }

@@ -1,6 +1,6 @@
 import { fitCallback, supports } from "@lazaret/contract";
 import { callbackSender } from "../deliver/callback.ts";
-import { startSigning } from "../deliver/signature.ts";
+import { type Signing, startSigning } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
@@ -29,6 +29,7 @@ export interface Jobs {
   submit: SubmitJob;
   /** Undefined when callbacks are not signed. */
   publicKeys(): PublicKeys | undefined;
+  signing: Pick<Signing, "sign" | "publicKeys"> | undefined;
   stop(graceMs: number): Promise<void>;
 }
 
@@ -57,6 +58,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     objects: scanning.objectSteps,
     announcer,
     results: platform.results,
+    keepFinding: scanning.keepFinding,
     callbacks,
     callbackFailures: platform.callbackFailures,
     // An installation that knows no such event has dead letters instead.
@@ -67,11 +69,12 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const work =
     settings.role === "api"
       ? undefined
-      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log });
+      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, now });
 
   return {
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),
     publicKeys: () => signing?.publicKeys(),
+    signing,
     async stop(graceMs) {
       await work?.stop(graceMs);
       await callbacks.close();

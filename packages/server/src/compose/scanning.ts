@@ -9,6 +9,7 @@ import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-
 import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
+import { type KeepFinding, keepFinding } from "../pipeline/keep-finding.ts";
 import { concurrencyOf, IN_MEMORY_BYTES, jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
 import { type OneOf, threadsOf } from "../pipeline/processes.ts";
 import type { TrialParts } from "../pipeline/trial.ts";
@@ -29,6 +30,7 @@ export interface Scanning extends ScansAtOnce, AsyncDisposable {
   objects: ObjectStore;
   announcer: Announcer;
   objectSteps: ObjectSteps;
+  keepFinding: KeepFinding;
   /** Where files may be fetched from, and where results may be posted to. */
   guard: AddressGuard;
   callbackGuard: AddressGuard;
@@ -101,6 +103,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     objects,
     announcer: announces,
     objectSteps: objectSteps({ objects, announcer: announces, policy: settings, log }),
+    keepFinding: keepFinding({ findings: platform.findings, log, now }),
     guard,
     callbackGuard,
     usage,

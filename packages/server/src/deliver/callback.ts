@@ -29,9 +29,19 @@ export interface CallbackSender {
    * Throws `signal.reason` when the signal aborts, `Busy` before the first POST when too many wait for the receiver
    * already or it is in trouble, and when the callback cannot be signed.
    */
-  send(job: Job, report: Report, signal: AbortSignal): Promise<Delivery>;
+  send(job: Job, report: Report, signal: AbortSignal, onPost?: (post: Post) => void): Promise<Delivery>;
   /** Drops every connection. Invocations under way throw. */
   close(): Promise<void>;
+}
+
+/** One POST that ended, for people. */
+interface Post {
+  /** Counted over all invocations. */
+  attempt: number;
+  ms: number;
+  status?: number;
+  /** Why it failed. */
+  code?: string;
 }
 
 export interface CallbackSenderOptions {
@@ -158,7 +168,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   }
 
   return {
-    async send(job, report, given) {
+    async send(job, report, given, onPost = () => {}) {
       const { callback } = job;
       if (!callback) throw new Error(`cannot call back for job ${job.id}: it has no callback_url`);
       const url = new URL(callback.url);
@@ -169,6 +179,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
 
       for (let retry = 0; ; retry += 1) {
         const { outcome, attempt, startedAt } = await post(job, callback, { url, visit, retry, body, signal });
+        onPost(postOf(outcome, { attempt, ms: now() - startedAt }));
         if (outcome.kind === "delivered") return { delivered: true };
         signal.throwIfAborted();
         if (retry === CALLBACK_RETRIES) {
@@ -219,6 +230,12 @@ function refused(statusCode: number): PostFailure {
 function failed(error: unknown): PostFailure {
   const code = failureCode(error) ?? "EUNKNOWN";
   return { kind: "failed", code, message: `cannot call back: ${failureWords(code, "post") ?? code}` };
+}
+
+function postOf(outcome: PostOutcome, post: Pick<Post, "attempt" | "ms">): Post {
+  const { statusCode } = outcome;
+  if (statusCode !== undefined) return { ...post, status: statusCode };
+  return outcome.kind === "failed" ? { ...post, code: outcome.code } : post;
 }
 
 function codeOf(outcome: PostOutcome, signal: AbortSignal): string | undefined {

@@ -1,6 +1,6 @@
-import { type KeyObject, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { type CallbackPayload, findings, callbackHeaderNames as names } from "@lazaret/contract";
-import { callbackSigner } from "./signature.ts";
+import type { SignCallback } from "./signature.ts";
 
 export interface SampleOptions {
   status: CallbackPayload["status"];
@@ -10,7 +10,8 @@ export interface SampleOptions {
   customData?: string;
   /** As for jobs that were submitted under /v1. */
   tenantId?: string;
-  privateKey: KeyObject;
+  /** Where callbacks are signed. */
+  sign?: SignCallback;
   now: number;
   /** Sent as `lazaret/<version>`. */
   version: string;
@@ -41,8 +42,10 @@ export async function sampleCallback(
       "User-Agent": `lazaret/${version}`,
       [names.deliveryId]: randomUUID(),
       [names.deliveryAttempt]: "1",
-      [names.timestamp]: timestamp,
-      [names.signature]: await callbackSigner(options.privateKey)(parts),
+      ...(options.sign && {
+        [names.timestamp]: timestamp,
+        [names.signature]: await options.sign(parts),
+      }),
     },
   };
 }

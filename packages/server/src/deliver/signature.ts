@@ -4,7 +4,7 @@ import type { Log } from "../log.ts";
 import type { PublicKeys, SigningKeys } from "./signing-keys.ts";
 
 /** What a signature is over. */
-interface SignedParts {
+export interface SignedParts {
   /** The value of X-Timestamp: milliseconds since 1970. */
   timestamp: string;
   /** callback_url as it was submitted, not as a parser would write it. */
@@ -31,7 +31,7 @@ export function callbackSigner(privateKey: KeyObject): SignCallback {
   };
 }
 
-function signedBytes({ timestamp, tenantId, url, body }: SignedParts): Uint8Array {
+export function signedBytes({ timestamp, tenantId, url, body }: SignedParts): Uint8Array {
   const head = tenantId === undefined ? [timestamp, url] : [timestamp, tenantId, url];
   return Buffer.concat([Buffer.from(`${head.join(".")}.`), body]);
 }

@@ -4,7 +4,7 @@ import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
-import type { Engine, EngineCheck } from "../scan/engine.ts";
+import type { Engine, EngineCheck, OnContent } from "../scan/engine.ts";
 import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
@@ -95,14 +95,18 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
     return outcome.kind === "clean" ? CLEAN : outcome;
   }
 
-  async function scanSmall(bytes: Uint8Array, signal: AbortSignal): Promise<Verdict> {
+  async function scanSmall(bytes: Uint8Array, signal: AbortSignal, onContent?: OnContent): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
     const recall: Recall = { began: editionNow() };
     const seen = recall.began?.other && lookUp(recall, contentOf(bytes), recall.began);
-    if (seen) return seen;
+    if (seen) {
+      onContent?.(hexOf(recall.content ?? contentOf(bytes)));
+      return seen;
+    }
     const file: Spooled = { kind: "memory", bytes };
     const plain = !mayHoldMembers(memoryBlob(bytes));
     const verdict = await scanUnknown(file, { plain, recall }, signal);
+    onContent?.(hexOf(recall.content ?? contentOf(bytes)));
     return finished(verdict, recall, () => sampleOf(bytes));
   }
 
@@ -125,9 +129,13 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
     return byBoth({ byClamd, ready, recall, spooled: async () => file }, signal);
   }
 
-  async function scanLarge(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
+  async function scanLarge(
+    bytes: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+    onContent?: OnContent,
+  ): Promise<Verdict> {
     const recall: Recall = { began: editionNow() };
-    const digest = recall.began && createHash("sha256");
+    const digest = recall.began || onContent ? createHash("sha256") : undefined;
     const sample = fileType && sampler();
     const passing = digest || sample ? seenBy(bytes, digest, sample) : bytes;
     const ready = openEnd();
@@ -139,12 +147,14 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
     const spooled = async (): Promise<Spooled | Verdict> => {
       const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
       const sizeBytes = file.kind === "file" ? file.size : file.bytes.length;
-      const seen = digest && lookUp(recall, { digest: digest.digest("binary"), sizeBytes });
+      if (digest) recall.content = { digest: digest.digest("binary"), sizeBytes };
+      const seen = recall.began && recall.content && lookUp(recall, recall.content);
       if (!seen) return file;
       release(file);
       return seen;
     };
     const verdict = await byBoth({ byClamd, ready, recall, spooled }, signal);
+    if (recall.content) onContent?.(hexOf(recall.content));
     return finished(verdict, recall, () => sample?.sample());
   }
 
@@ -201,12 +211,12 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
   }
 
   return {
-    async scan(bytes, signal) {
+    async scan(bytes, signal, onContent) {
       // What is here as a whole is small.
-      if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal);
+      if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal, onContent);
       const file = await gathered(bytes, rooms, signal);
-      if (file.kind === "large") return scanLarge(file.bytes, signal);
-      const verdict = await scanSmall(file.content, signal);
+      if (file.kind === "large") return scanLarge(file.bytes, signal, onContent);
+      const verdict = await scanSmall(file.content, signal, onContent);
       // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
       if (verdict.kind === "clean") rooms.giveBack(file.room);
       return verdict;
@@ -303,6 +313,10 @@ function together(outcomes: readonly PromiseSettledResult<Verdict>[]): Verdict {
 
 function contentOf(bytes: Uint8Array): Content {
   return { digest: hash("sha256", bytes, "binary"), sizeBytes: bytes.length };
+}
+
+function hexOf({ digest }: Content): string {
+  return Buffer.from(digest, "latin1").toString("hex");
 }
 
 function isVerdict(file: Spooled | Verdict): file is Verdict {

@@ -79,9 +79,9 @@ function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAd
 
   return {
     ...(before.cacheCounts && { cacheCounts: before.cacheCounts }),
-    scan(bytes, signal) {
+    scan(bytes, signal, onContent) {
       joinIfFound();
-      return current.scan(bytes, signal);
+      return current.scan(bytes, signal, onContent);
     },
     health(signal) {
       joinIfFound();

@@ -12,6 +12,7 @@ import type { GuardResult } from "./guard-bucket.ts";
 export interface ScanObjectOptions {
   inspect(source: ObjectSource, signal: AbortSignal): Promise<Report>;
   objects: ObjectSteps;
+  keepFinding(object: ObjectSource, finished: Pick<GuardResult, "report" | "action">): Promise<void>;
   /** Called each time a result cannot be written down. */
   onQueueAway?(error: QueueUnavailable): void;
   /** Called each time the engine is found to be away. */
@@ -26,7 +27,7 @@ export interface ScanObjectOptions {
 export function scanObject(
   options: ScanObjectOptions,
 ): (object: ListedObject, signal: AbortSignal) => Promise<GuardResult> {
-  const { inspect, objects, onEngineAway, onQueueAway } = options;
+  const { inspect, objects, keepFinding, onEngineAway, onQueueAway } = options;
   const { sleep = (ms, signal) => pause(ms, undefined, { signal }) } = options;
   return async (object, signal) => {
     const { bucket, key, version } = object;
@@ -41,6 +42,7 @@ export function scanObject(
       if (tried.kind === "scanned") {
         const manner = { steps: objects, onQueueAway, sleep };
         const { report, action } = await finishGuardedObject(source, tried.report, manner, signal);
+        await keepFinding(source, { report, action });
         return { object, report, action };
       }
       counts = tried.job;

@@ -1,6 +1,6 @@
-import type { Job, JobSource, ObjectAction } from "./job.ts";
+import type { Callback, Job, JobSource, ObjectAction } from "./job.ts";
 import type { Report } from "./report.ts";
-import { type ObjectRef, withoutQuery } from "./source.ts";
+import { linkForPeople, type ObjectRef, withoutQuery } from "./source.ts";
 
 /**
  * What people may see of a job. No header values, no queries of URLs and no custom data: these are the client's secrets,
@@ -13,7 +13,7 @@ export interface JobCard {
   key?: string;
   traceId?: string;
   source: SourceCard;
-  callback?: { url: string; headerNames: readonly string[] };
+  callback?: { url: string; headerNames: readonly string[]; tenantId?: string };
   customDataLength?: number;
   report?: Report;
   action?: ObjectAction;
@@ -25,7 +25,16 @@ export interface JobCard {
   failedTrials: number;
 }
 
-type SourceCard = { kind: "url"; url: string; headerNames: readonly string[] } | ({ kind: "object" } & ObjectRef);
+type SourceCard = UrlCard | ({ kind: "object" } & ObjectRef);
+
+interface UrlCard {
+  kind: "url";
+  /** With `?…` in place of its query. */
+  url: string;
+  headerNames: readonly string[];
+  /** Their values were deleted after the scan: it cannot be fetched again as it was. */
+  headersGone?: true;
+}
 
 export function jobCard(job: Job): JobCard {
   const { tenant, key, traceId, customData, callback, report, action } = job;
@@ -35,7 +44,7 @@ export function jobCard(job: Job): JobCard {
     ...(key !== "" && { key }),
     ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
-    ...(callback && { callback: { url: withoutQuery(callback.url), headerNames: Object.keys(callback.headers) } }),
+    ...(callback && { callback: callbackCard(callback) }),
     ...(customData !== undefined && { customDataLength: customData.length }),
     ...(report && { report }),
     ...(action && { action }),
@@ -53,10 +62,17 @@ export function sourceWord(source: JobSource): string {
   return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
 }
 
+function callbackCard({ url, headers, tenantId }: Callback): NonNullable<JobCard["callback"]> {
+  const names = Object.keys(headers);
+  return { url: linkForPeople(url), headerNames: names, ...(tenantId !== undefined && { tenantId }) };
+}
+
 function sourceCard(source: JobSource): SourceCard {
   if (source.kind === "object") {
     const { kind, bucket, key, version } = source;
     return { kind, bucket, key, ...(version !== undefined && { version }) };
   }
-  return { kind: source.kind, url: withoutQuery(source.url), headerNames: Object.keys(source.headers) };
+  const { kind, url, headers, deletedHeaders = [] } = source;
+  const headerNames = [...Object.keys(headers), ...deletedHeaders];
+  return { kind, url: linkForPeople(url), headerNames, ...(deletedHeaders.length > 0 && { headersGone: true }) };
 }

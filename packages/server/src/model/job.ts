@@ -61,7 +61,8 @@ export type Submission = Pick<
 
 /** A job as it begins. */
 export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {
-  return { id, submittedAt, ...submission, ...noFailures };
+  const life = lived(BEGUN, { at: submittedAt, what: "accepted" });
+  return { id, submittedAt, ...submission, ...noFailures, life };
 }
 
 /** What a job begins with, and begins with again when it is redriven. */

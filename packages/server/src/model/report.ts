@@ -15,6 +15,8 @@ export interface Report {
   scanSeconds: number;
   /** Set for an object that could be opened. */
   object?: SeenObject;
+  /** In hex, of the whole content; undefined where it was not read to its end, or nobody had to know it. */
+  sha256?: string;
   /** Set when the source could not be read to its end. */
   failure?: SourceFailure;
 }

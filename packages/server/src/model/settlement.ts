@@ -5,7 +5,7 @@ export type Settlement =
   /** As `job`, for the history; without one it leaves nothing behind. */
   | { kind: "done"; job?: Job }
   /** Run again after a delay, as `job`: with the report and the counts it has by now. */
-  | { kind: "again"; afterSeconds: number; job: Job }
+  | { kind: "again"; afterSeconds: number; job: Job; why?: string }
   /** To the dead letters, as `job`. */
   | { kind: "buried"; reason: string; job: Job };
 

@@ -5,6 +5,8 @@ export interface UrlSource {
   kind: "url";
   url: string;
   headers: Readonly<Record<string, string>>;
+  /** Names of headers that were deleted once they were not needed any more. */
+  deletedHeaders?: readonly string[];
 }
 
 /** An object in a bucket: the version that is named, else the newest. */
@@ -33,6 +35,8 @@ export interface SeenObject extends ObjectRef {
 /** Bytes that arrive with the request itself. They can be read once. */
 export interface UploadSource extends OpenedSource {
   kind: "upload";
+  /** As the client called it; of a form it is known once its bytes are read. */
+  name?: string;
 }
 
 /** A source that answers: its bytes, to be read once, and how many there will be, if that is known. */
@@ -67,6 +71,11 @@ export class SourceFailed extends Error {
     this.name = "SourceFailed";
     this.failure = failure;
   }
+}
+
+/** The same, with a sign that there was a query. */
+export function linkForPeople(url: string): string {
+  return `${withoutQuery(url)}${URL.parse(url)?.search ? "?…" : ""}`;
 }
 
 /** A URL for people's eyes: what follows the path may be a secret, and so may a user name, password or fragment. */

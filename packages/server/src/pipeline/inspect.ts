@@ -71,6 +71,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
   let opened: OpenedSource | undefined;
   let openedAt: number | undefined;
   let bytes: MeasuredBytes | undefined;
+  let sha256: string | undefined;
 
   const open = (until: AbortSignal): Promise<OpenedSource> => stages.open(source, until);
   const report = (verdict: Verdict): Report => {
@@ -83,6 +84,8 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
       ...(opened?.object && { object: opened.object }),
       downloadSeconds: downloadMs / 1000,
       scanSeconds: Math.max(0, ended - started - downloadMs) / 1000,
+      // What an engine saw of bytes that did not all arrive is not the file.
+      ...(sha256 !== undefined && bytes?.complete && { sha256 }),
     };
   };
 
@@ -94,7 +97,9 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     admitted = await options.admit?.(bytes, signal);
     const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes);
-    const verdict = await stages.engine.scan(shown.bytes, signal);
+    const verdict = await stages.engine.scan(shown.bytes, signal, (digest) => {
+      sha256 = digest;
+    });
     // All of them have arrived, and it has seen all that arrived.
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });

@@ -79,6 +79,10 @@ export const QUEUE_ANSWER_MS = 1500;
 export const READINESS_MS = 500;
 /** …and for the metrics. */
 export const COUNTS_MS = 1000;
+/** …and for what the console shows of both. */
+export const ADMIN_COUNTS_MS = 1000;
+/** The doctor has clamd scan files, and reads folders. */
+export const DOCTOR_MS = 30_000;
 /** Alarms on signatures that grow old wait for this line. */
 export const SIGNATURE_AGE_EVERY_MS = 600_000;
 

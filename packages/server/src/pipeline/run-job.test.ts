@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { sampleJob } from "../../test/contracts/sample-job.ts";
 import type { ObjectScan } from "../deliver/render.ts";
-import { Busy } from "../model/faults.ts";
+import { Busy, EngineUnavailable } from "../model/faults.ts";
 import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
-import { done, type Settlement } from "../model/settlement.ts";
+import type { Settlement } from "../model/settlement.ts";
+import { SourceFailed } from "../model/source.ts";
 import type { JobRun } from "../queue/worker.ts";
 import { company } from "../scan/company.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { ObjectSteps } from "./finish-object.ts";
 import type { Stages } from "./inspect.ts";
+import type { Found } from "./keep-finding.ts";
 import { type JobStages, runJob } from "./run-job.ts";
 
 const seen = { bucket: "uploads", key: "bad.exe", version: "3", mark: "abc" };
@@ -41,6 +43,8 @@ function scanOf({ verdict, object, sizeBytes }: Report, onScan = (): unknown => 
 function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { objects?: Partial<ObjectSteps> } = {}) {
   const steps: string[] = [];
   const saved: Job[] = [];
+  const found: Found[] = [];
+  const lived: string[] = [];
   const stages: JobStages = {
     reportEventBus: false,
     scan: scanOf(infected, () => steps.push("scan")),
@@ -89,6 +93,7 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
         steps.push("keep");
       },
     },
+    keepFinding: async (each) => void found.push(each),
     callbackFailures: {
       async record() {
         steps.push("record");
@@ -118,17 +123,18 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
       },
       place: { leave: () => {}, retake: async () => {} },
       delivering: () => steps.push("deliver"),
+      record: ({ what, detail }) => void lived.push(detail === undefined ? what : `${what}: ${detail}`),
       note: () => {},
     };
     return runJob(jobRun, stages, new AbortController().signal);
   };
-  return { steps, saved, run, trials: stages.trials };
+  return { steps, saved, found, lived, run, trials: stages.trials };
 }
 
 test("a suspect is scanned alone, with all its bytes here: what it answers for is saved before, and its report before it leaves", async () => {
   const { callback: _, traceId: __, ...job } = sampleJob();
   const { steps, saved, run } = tried();
-  assert.deepEqual(await run(job, true), done);
+  assert.equal((await run(job, true)).kind, "done");
   assert.deepEqual(saved[0]?.report?.verdict, infected.verdict);
   const alone = ["hold", "enter alone", "begin trial", "scan alone", "release", "save", "leave"];
   assert.deepEqual(steps, [...alone, "announce"]);
@@ -152,13 +158,13 @@ describe("a job about an object", () => {
 
   test("has its report saved before the object is touched, and is announced before that fact is saved", async () => {
     const { steps, run } = tried();
-    assert.deepEqual(await run(calledBack), done);
+    assert.equal((await run(calledBack)).kind, "done");
     assert.deepEqual(steps, [...untilAnnounced, "save told", "deliver", "call back"]);
   });
 
   test("is done when it is announced, if nobody is to be called back: nothing is saved before it is settled", async () => {
     const { steps, run } = tried();
-    assert.deepEqual(await run(polled), done);
+    assert.equal((await run(polled)).kind, "done");
     assert.deepEqual(steps, untilAnnounced);
   });
 
@@ -166,7 +172,7 @@ describe("a job about an object", () => {
     const first = tried();
     await first.run(polled);
     const second = tried();
-    assert.deepEqual(await second.run(first.saved[0] ?? polled), done);
+    assert.equal((await second.run(first.saved[0] ?? polled)).kind, "done");
     assert.deepEqual(second.steps, ["act late", "keep", "announce delete"]);
   });
 
@@ -192,7 +198,7 @@ describe("a job about an object", () => {
       },
       results: { keep: async (_, report) => void kept.push(report) },
     });
-    assert.deepEqual(await replaced.run(calledBack), done);
+    assert.equal((await replaced.run(calledBack)).kind, "done");
     assert.deepEqual([kept[0]?.verdict.kind, replaced.saved[1]?.report?.verdict.kind], ["unscannable", "unscannable"]);
     assert.deepEqual(announced, kept);
   });
@@ -219,9 +225,56 @@ describe("a job about an object", () => {
       job = next.job;
       assert.deepEqual(announced, []);
     }
-    assert.deepEqual(await failing.run(job), done);
+    assert.equal((await failing.run(job)).kind, "done");
     assert.deepEqual([announced[0]?.action, announced[0]?.report], ["tag", infected]);
   });
+});
+
+describe("the life of a job", () => {
+  const object = sampleJob({ source: { kind: "object", bucket: "uploads", key: "bad.exe" } });
+
+  test("has each step in its order, and the job that is done goes to the history", async () => {
+    const { lived, run } = tried({
+      callbacks: {
+        async send(_, __, ___, onPost) {
+          onPost?.({ attempt: 1, ms: 5, status: 503 });
+          onPost?.({ attempt: 2, ms: 5, code: "ECONNREFUSED" });
+          return { delivered: true };
+        },
+      },
+    });
+    const settled = await run(object);
+    assert.ok(settled.kind === "done");
+    assert.deepEqual([settled.job?.id, settled.job?.action, settled.job?.told], [object.id, "delete", true]);
+    const scanned = ["downloaded", "scanned: infected Test", "acted: delete", "kept", "told"];
+    assert.deepEqual(lived, [...scanned, "callback", "callback: ECONNREFUSED"]);
+  });
+
+  test("has the download that failed and why, a scan without a verdict, and an action that failed", async () => {
+    const failure = { finding: "scanner:download-failed", code: "HTTP_503", message: "503", passing: true };
+    const away = tried({ scan: { ...scanOf(infected), open: () => Promise.reject(new SourceFailed(failure)) } });
+    assert.equal((await away.run(sampleJob())).kind, "again");
+    assert.deepEqual(away.lived, ["downloaded: HTTP_503"]);
+    const engine = { scan: () => Promise.reject(new EngineUnavailable("clamd is away")) } as unknown as Engine;
+    const down = tried({ scan: { ...scanOf(infected), engine } });
+    await down.run(sampleJob());
+    assert.deepEqual(down.lived, ["scanned: no verdict: clamd is away"]);
+    const locked = tried({ objects: { act: () => Promise.reject(new Error("locked")) } });
+    await locked.run(object);
+    assert.deepEqual(locked.lived, ["downloaded", "scanned: infected Test", "acted: failed"]);
+  });
+});
+
+test("what is not clean is kept as a finding before the job is settled, once, with what was done", async () => {
+  const job = sampleJob({ source: { kind: "object", bucket: "uploads", key: "bad.exe" } });
+  const { found, saved, run } = tried();
+  await run(job);
+  assert.deepEqual(
+    found.map(({ id, jobId, traceId, action, report }) => [id, jobId, traceId, action, report.verdict.kind]),
+    [[job.id, job.id, job.traceId, "delete", "infected"]],
+  );
+  await run(saved[1] ?? job);
+  assert.equal(found.length, 1);
 });
 
 describe("a job about a download", () => {
@@ -230,14 +283,16 @@ describe("a job about a download", () => {
 
   test("is kept, then announced, then saved as announced, without the headers of its source", async () => {
     const { steps, saved, run } = tried();
-    assert.deepEqual(await run(job), done);
+    assert.equal((await run(job)).kind, "done");
     assert.deepEqual(steps, ["scan", "keep", "announce", "save told", "deliver", "call back"]);
-    assert.deepEqual(saved[0]?.source, { ...job.source, headers: {} });
+    const { source } = job;
+    assert.ok(source.kind === "url");
+    assert.deepEqual(saved[0]?.source, { ...source, headers: {}, deletedHeaders: Object.keys(source.headers) });
   });
 
   test("is not saved once more before it is settled, if nobody is to be called back", async () => {
     const { steps, run } = tried();
-    assert.deepEqual(await run(polled), done);
+    assert.equal((await run(polled)).kind, "done");
     assert.deepEqual(steps, ["scan", "keep", "announce"]);
   });
 

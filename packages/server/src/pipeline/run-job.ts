@@ -4,11 +4,14 @@ import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import { failedCallback } from "../deliver/render.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
 import { type JobSource, type ScannedJob, traceOf } from "../model/job.ts";
-import { noteOf } from "../model/report.ts";
-import { done, type Settlement } from "../model/settlement.ts";
+import { noteOf, type Report } from "../model/report.ts";
+import type { Settlement } from "../model/settlement.ts";
+import { statusOf } from "../model/verdict.ts";
+import type { NewStep } from "../queue/run-life.ts";
 import type { JobRun } from "../queue/worker.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
 import { type InspectOptions, inspect, type Stages, tryToInspect } from "./inspect.ts";
+import type { KeepFinding } from "./keep-finding.ts";
 import { afterFailedCallback } from "./retry-policy.ts";
 import { admitAlone, type TrialParts } from "./trial.ts";
 
@@ -29,7 +32,7 @@ export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal
   const finished = await finish(run, scanned.job, stages);
   if (finished.kind === "settled") return finished.settlement;
   const { job } = finished;
-  if (!job.callback) return done;
+  if (!job.callback) return { kind: "done", job };
   return callBack(run, job, stages, signal);
 }
 
@@ -44,6 +47,7 @@ export interface JobStages {
   objects: ObjectSteps;
   announcer: Pick<Announcer, "downloadScan">;
   results: Pick<ResultStore, "keep">;
+  keepFinding: KeepFinding;
   callbacks: Pick<CallbackSender, "send">;
   callbackFailures: Pick<CallbackFailures, "record">;
   reportEventBus: boolean;
@@ -74,9 +78,13 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
     },
     onEngineFault({ message, whileScanning }) {
       run.note({ error: message });
+      run.record({ what: "scanned", detail: `no verdict: ${message}` });
       if (!whileScanning) stages.onEngineAway?.();
     },
-    onReport: (made) => run.note(noteOf(made)),
+    onReport(made) {
+      run.note(noteOf(made));
+      for (const step of stepsOf(made, stages.now())) run.record(step);
+    },
     signal: scanSignal,
   });
   if (tried.kind === "again") return settled(tried);
@@ -87,9 +95,20 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   return { kind: "go on", job: scanned };
 }
 
+/** The two things that were done for a report, as steps of the job's life. */
+function stepsOf({ verdict, failure, downloadSeconds, scanSeconds }: Report, now: number): NewStep[] {
+  const scanMs = Math.round(scanSeconds * 1000);
+  const downloaded = { what: "downloaded", at: now - scanMs, ms: Math.round(downloadSeconds * 1000) } as const;
+  if (failure) return [{ ...downloaded, detail: failure.code }];
+  const finding = verdict.kind === "clean" ? "" : ` ${verdict.finding}`;
+  return [downloaded, { what: "scanned", ms: scanMs, detail: `${statusOf(verdict)}${finding}` }];
+}
+
 /** The headers may be credentials, and are not needed any more. */
 function withoutSecrets(source: JobSource): JobSource {
-  return source.kind === "url" ? { ...source, headers: {} } : source;
+  if (source.kind !== "url") return source;
+  const names = Object.keys(source.headers);
+  return { ...source, headers: {}, ...(names.length > 0 && { deletedHeaders: names }) };
 }
 
 /** Acts on an object, keeps the result and announces it; then saves that this is done, if more is to come. */
@@ -100,41 +119,54 @@ async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Prom
   if (source.kind === "object") {
     const finished = await finishJobObject({ ...scanned, source }, stages.objects, {
       stale: run.job.report !== undefined,
-      onFailedAction: (error) => run.note({ error: error instanceof Error ? error.message : String(error) }),
+      onFailedAction(error) {
+        run.note({ error: error instanceof Error ? error.message : String(error) });
+        run.record({ what: "acted", detail: "failed" });
+      },
       async beforeAnnouncing({ report, action }) {
         run.note({ ...noteOf(report), action });
-        await keep({ ...scanned, report }, stages);
+        run.record({ what: "acted", detail: action });
+        await keep(run, { ...scanned, report, action }, stages);
       },
     });
     if (finished.kind === "again") return settled(finished);
     announced.action = finished.action;
     announced.report = finished.report;
   } else {
-    await keep(scanned, stages);
+    await keep(run, scanned, stages);
     await stages.announcer.downloadScan(announced);
   }
+  run.record({ what: "told" });
   // Not together with announcing: should that fail and saving not, nobody would ever hear of it. Who wants no callback is done,
   // and settled next: to be saved before that would be one more commit for the same.
   if (announced.callback) await run.save(announced);
   return { kind: "go on", job: announced };
 }
 
-/** For polling, which is by the trace id. */
-async function keep(job: ScannedJob, stages: JobStages): Promise<void> {
+/** For polling, which is by the trace id; and for whoever asks later what was found. */
+async function keep({ record }: JobRun, job: ScannedJob, stages: JobStages): Promise<void> {
+  const { id, source, report, traceId, action, submittedAt } = job;
   const trace = traceOf(job);
-  if (trace) await stages.results.keep({ ...trace, jobId: job.id, submittedAt: job.submittedAt }, job.report);
+  await Promise.all([
+    trace && stages.results.keep({ ...trace, jobId: id, submittedAt }, report),
+    stages.keepFinding({ id, account: job, source, report, traceId, jobId: id, action }),
+  ]);
+  if (trace) record({ what: "kept" });
 }
 
 /** One invocation, and what follows when it fails. */
 async function callBack(run: JobRun, job: ScannedJob, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   run.delivering();
-  const delivery = await stages.callbacks.send(job, job.report, signal);
+  const delivery = await stages.callbacks.send(job, job.report, signal, ({ code, ...post }) =>
+    run.record({ what: "callback", ...post, ...(code !== undefined && { detail: code }) }),
+  );
   run.note({ delivered: delivery.delivered });
-  if (delivery.delivered) return done;
+  if (delivery.delivered) return { kind: "done", job };
   const next = afterFailedCallback(job, delivery.failure, stages);
   if (next.kind === "again") return next;
   await stages.callbackFailures.record(failedCallback(job, delivery.failure, stages.now()));
   if (next.kind === "buried") return next;
   await stages.announcer.downloadScan(job, next.failure);
-  return done;
+  run.record({ what: "told", detail: next.failure.code });
+  return { kind: "done", job };
 }

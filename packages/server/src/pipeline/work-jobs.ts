@@ -24,6 +24,8 @@ export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs
   /** Never throws. */
   engineReady(): Promise<boolean>;
   log: Log;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 }
 
 /**
@@ -31,7 +33,7 @@ export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs
  * is no room is put back as far as it got, and no try is counted.
  */
 export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
-  const { queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log } = options;
+  const { queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, now } = options;
   const closing = new AbortController();
   let engineDown = false;
 
@@ -57,13 +59,14 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     ...(weights && { weights }),
     mayTake: () => !engineDown,
     log,
+    ...(now && { now }),
     async run(run, signal) {
       try {
         return await runJob(run, { ...stages, onEngineAway: () => void waitForEngine() }, signal);
       } catch (error) {
         // Thrown while the source was slow, before a trial or before the first POST.
-        if (error instanceof Busy) return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress };
-        throw error;
+        if (!(error instanceof Busy)) throw error;
+        return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress, why: error.message };
       }
     },
   });

@@ -2,11 +2,13 @@ import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
-import { Busy, QueueUnavailable } from "../model/faults.ts";
+import { Busy } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
+import { afterFault } from "./after-fault.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
+import { type NewStep, runLife } from "./run-life.ts";
 import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
 
 /**
@@ -59,6 +61,8 @@ export interface JobRun {
    * Throws `Busy` when too many jobs deliver already, of all or of its share.
    */
   delivering(): void;
+  /** Adds to the job's life, which is written with the job. */
+  record(step: NewStep): void;
   /** Adds to the run's one log line. */
   note(fields: LogFields): void;
 }
@@ -92,6 +96,8 @@ export interface WorkerOptions {
   mayTake?: () => boolean;
   log: Log;
   leaseSeconds?: number;
+  /** Milliseconds since 1970. */
+  now?: () => number;
 }
 
 /**
@@ -110,10 +116,6 @@ class Stopping extends Error {}
 const PAUSE_MS = 1000;
 /** When only those could be served who hold nothing, this often is enough to ask for them. */
 const ASK_FOR_OTHERS_MS = 25;
-const AFTER_FAULT_SECONDS = 30;
-/** Runs that may end with an error of ours before the job is buried; the waits between double. */
-const MAX_FAULTS = 5;
-const LONGEST_REASON = 300;
 /** How long a suspect is put back for when others are tried. */
 const SUSPECT_SECONDS = 2;
 
@@ -121,7 +123,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const { queue, jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, log } = options;
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
   const { suspectsAtOnce = 1, suspectsPerShare = suspectsAtOnce } = options;
-  const { mayTake = () => true, leaseSeconds = LEASE_SECONDS } = options;
+  const { mayTake = () => true, leaseSeconds = LEASE_SECONDS, now = Date.now } = options;
   const { weights = () => new Map<string, number>() } = options;
   const weightOf = (share: string): number => weights().get(share) ?? 1;
   const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce, weightOf });
@@ -214,6 +216,7 @@ export function startWorker(options: WorkerOptions): Worker {
     };
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
     const notes: Record<string, LogFields[string]> = { tenant: lease.job.tenant, key: lease.job.key || undefined };
+    const life = runLife({ ...lease, job }, now);
     let progress = job;
     let tried = false;
     let leavePlace = leave;
@@ -230,14 +233,14 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       scanSignal: endScan.signal,
       async save(job) {
-        if (!(await lease.save(job))) throw new LeaseLost();
+        if (!(await lease.save(life.of(job)))) throw new LeaseLost();
         progress = job;
       },
       suspect,
       async beginTrial() {
         tried = true;
         // Not as progress: whatever else is written takes it back.
-        if (!(await lease.save(onTrial(progress, lease)))) throw new LeaseLost();
+        if (!(await lease.save(life.of(onTrial(progress, lease))))) throw new LeaseLost();
       },
       place: {
         leave() {
@@ -254,6 +257,7 @@ export function startWorker(options: WorkerOptions): Worker {
         if (!leaveDelivery) throw new Busy("too many jobs deliver already");
         moveTo(leaveDelivery);
       },
+      record: life.record,
       note: (fields) => void Object.assign(notes, fields),
     };
     async function tryOrRun(): Promise<Settlement> {
@@ -261,13 +265,15 @@ export function startWorker(options: WorkerOptions): Worker {
       run.note({ suspect });
       if (poison) return { kind: "buried", reason: POISON, job };
       const leaveTrial = toTry.tryEnter(share);
-      if (!leaveTrial) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job };
+      if (!leaveTrial) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job, why: "others are scanned alone" };
       moveTo(leaveTrial);
       return options.run(run, end.signal);
     }
 
-    const settle = (settlement: Settlement): Promise<boolean> =>
-      tried ? settleTrial(lease, settlement, () => pause(PAUSE_MS, end.signal)) : lease.settle(settlement);
+    const settle = (settlement: Settlement): Promise<boolean> => {
+      const written = life.settled(settlement);
+      return tried ? settleTrial(lease, written, () => pause(PAUSE_MS, end.signal)) : lease.settle(written);
+    };
 
     const outcome = await tryOrRun()
       .then(
@@ -276,7 +282,7 @@ export function startWorker(options: WorkerOptions): Worker {
           if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
           const stopped = stopScanning.signal.aborted;
           const next = stopped
-            ? ({ kind: "again", afterSeconds: 0, job: progress } as const)
+            ? ({ kind: "again", afterSeconds: 0, job: progress, why: "the worker stopped" } as const)
             : afterFault(progress, error);
           await settle(next);
           if (stopped) return { settlement: "put back" };
@@ -320,16 +326,6 @@ export function startWorker(options: WorkerOptions): Worker {
       clearTimeout(cut);
     },
   };
-}
-
-/** What becomes of a job whose run threw. */
-function afterFault(job: Job, error: unknown): Exclude<Settlement, { kind: "done" }> {
-  if (error instanceof QueueUnavailable) return { kind: "again", afterSeconds: AFTER_FAULT_SECONDS, job };
-  const failedRuns = job.failedRuns + 1;
-  const failed = { ...job, failedRuns };
-  const reason = `fault: ${messageOf(error)}`.slice(0, LONGEST_REASON);
-  if (failedRuns >= MAX_FAULTS) return { kind: "buried", reason, job: failed };
-  return { kind: "again", afterSeconds: AFTER_FAULT_SECONDS * 2 ** (failedRuns - 1), job: failed };
 }
 
 function messageOf(error: unknown): string {

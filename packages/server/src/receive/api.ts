@@ -1,7 +1,10 @@
 import type { Begun, Limiter } from "../access/limiter.ts";
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
+import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { type BearerAuth, EndedKey, type WrongKeys } from "./bearer-auth.ts";
 import { beyondLimit } from "./beyond-limit.ts";
+import type { Entered, Entrance } from "./console/entrance.ts";
+import { whileIn } from "./console/while-in.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import type { Answer, ApiRequest } from "./request-answer.ts";
 import type { KeyHolder, Route } from "./route.ts";
@@ -12,6 +15,10 @@ export interface ApiOptions {
   /** Who tries keys is slowed down, if there is such a thing. */
   wrongKeys?: WrongKeys;
   limiter: Limiter;
+  /** Who may use the console's routes; nobody where there is none. */
+  entrance?: Pick<Entrance, "enter"> | undefined;
+  /** Where a browser is sent that asks for `/`; relative, so that it holds under any path a proxy has put us. */
+  home?: string;
 }
 
 const nobody: KeyHolder = {
@@ -25,12 +32,31 @@ const STORE_AWAY = { message: "the store of this installation cannot be reached"
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
-  const { routes, auth, wrongKeys, limiter } = options;
+  const { routes, auth, wrongKeys, limiter, entrance, home } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
   const prefixes = routes.filter((route) => route.prefix);
+  const withNamedParts = routes.flatMap((route) => (route.path.includes("/:") ? { route, parts: partsOf(route) } : []));
+
+  /** Those whose path has parts of any value where it has names. */
+  function fitting(request: ApiRequest): Route[] {
+    const given = request.path.split("/");
+    return withNamedParts.flatMap(({ route, parts }) => {
+      const params = paramsOf(parts, given);
+      if (!params) return [];
+      request.params = params;
+      return [route];
+    });
+  }
+
+  function candidatesFor(request: ApiRequest): readonly Route[] {
+    const exact = byPath.get(request.path);
+    if (exact) return exact;
+    const fits = fitting(request);
+    return fits.length > 0 ? fits : prefixes.filter((route) => request.path.startsWith(route.path));
+  }
 
   function routeOf(request: ApiRequest): Route {
-    const candidates = byPath.get(request.path) ?? prefixes.filter((route) => request.path.startsWith(route.path));
+    const candidates = candidatesFor(request);
     if (candidates.length === 0) {
       throw new Problem(404, "not_found", {
         message: "there is nothing at this path",
@@ -74,8 +100,48 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     return begun;
   }
 
-  return async (request) => {
+  /** Keys of the API mean nothing here. */
+  async function enterConsole(request: ApiRequest, route: Route): Promise<Entered> {
+    try {
+      if (!entrance) throw new Error("there is no console here");
+      return entrance.enter(request, route);
+    } catch (error) {
+      const tried = request.headers.authorization !== undefined && error instanceof Problem && error.status === 401;
+      return tried ? await refused(request, error) : await Promise.reject(error);
+    }
+  }
+
+  async function answerConsole(request: ApiRequest, route: Route): Promise<Answer> {
+    const { caller, recorded, stillIn } = await enterConsole(request, route);
+    checkExpectation(request);
+    const account = { tenant: DEFAULT_TENANT, key: caller.who };
+    const answer = await route.handle(request, { ...nobody, account, dialect: "spec", console: caller });
+    if (route.act && answer.status < 400 && !recorded())
+      throw new Error(`${route.act} was done, and is not in the audit log`);
+    return answer.events ? { ...answer, events: whileIn(answer.events, stillIn) } : answer;
+  }
+
+  async function answerOf(request: ApiRequest, route: Route): Promise<Answer> {
     let begun: Begun | undefined;
+    try {
+      if (route.console) return await answerConsole(request, route);
+      const known = route.open ? nobody : holderOf(request);
+      const holder = known instanceof Promise ? await known : known;
+      if (!route.open) {
+        request.note({ tenant: holder.account.tenant, key: holder.account.key });
+        requireScope(route, holder);
+        if (limiter.limits(holder)) begun = await begin(holder, route);
+      }
+      checkExpectation(request);
+      const answer = await route.handle(request, { ...holder, dialect: route.dialect ?? "spec" });
+      if (route.work) limiter.accepted(holder.account, route.work);
+      return answer;
+    } finally {
+      begun?.end();
+    }
+  }
+
+  return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
     let storeAway = STORE_AWAY;
     try {
@@ -85,22 +151,11 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
           // Where such a request ends, others may see differently.
           headers: { Connection: "close" },
         });
+      if (home && request.path === "/" && isBrowser(request)) return { status: 302, headers: { Location: home } };
       const route = routeOf(request);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
-      const known = route.open ? nobody : holderOf(request);
-      const holder = known instanceof Promise ? await known : known;
-      if (!route.open) {
-        request.note({ tenant: holder.account.tenant, key: holder.account.key });
-        requireScope(route, holder);
-        if (limiter.limits(holder)) begun = await begin(holder, route);
-      }
-      const expects = request.headers.expect;
-      if (expects !== undefined && expects.toLowerCase() !== "100-continue") {
-        throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
-      }
-      const answer = await route.handle(request, { ...holder, dialect: route.dialect ?? "spec" });
-      if (route.work) limiter.accepted(holder.account, route.work);
+      const answer = await answerOf(request, route);
       const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
       return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
@@ -108,10 +163,47 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       if (!request.signal.aborted) request.note({ code: problem.code });
       const answer = problemAnswer(problem, request.id);
       return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
-    } finally {
-      begun?.end();
     }
   };
+}
+
+/** Somebody looks, and no program. */
+function isBrowser({ method, headers }: ApiRequest): boolean {
+  return (method === "GET" || method === "HEAD") && /\btext\/html\b/i.test(headers.accept ?? "");
+}
+
+function partsOf({ path }: Route): string[] {
+  return path.split("/");
+}
+
+/** Undefined for a path that does not fit. */
+function paramsOf(parts: readonly string[], given: readonly string[]): Record<string, string> | undefined {
+  if (parts.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of parts.entries()) {
+    const value = given[index] ?? "";
+    if (!part.startsWith(":")) {
+      if (part !== value) return undefined;
+      continue;
+    }
+    const decoded = value === "" ? undefined : decodedPart(value);
+    if (decoded === undefined) return undefined;
+    params[part.slice(1)] = decoded;
+  }
+  return params;
+}
+
+function decodedPart(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
+
+function checkExpectation({ headers: { expect } }: ApiRequest): void {
+  if (expect === undefined || expect.toLowerCase() === "100-continue") return;
+  throw new Problem(417, "expectation_failed", { message: "only Expect: 100-continue is understood" });
 }
 
 function requireScope({ scopes }: Route, holder: KeyHolder): void {

@@ -96,7 +96,7 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     check({ authorization, "x-api-key": apiKey }) {
       const known = apiKey === undefined && authorization !== undefined ? remembered.get(authorization) : undefined;
       if (known !== undefined) return known;
-      const bearer = /^bearer +([\x21-\x7e]+)$/i.exec(authorization?.trim() ?? "")?.[1];
+      const bearer = bearerOf(authorization);
       const offered = [bearer, apiKey?.trim() || undefined].filter((key) => key !== undefined);
       for (const secret of offered) {
         const holder = holderOf(secret);
@@ -122,6 +122,11 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     },
     forget: () => remembered.clear(),
   };
+}
+
+/** The secret in a header Authorization, if it has that form. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +([\x21-\x7e]+)$/i.exec(authorization?.trim() ?? "")?.[1];
 }
 
 export interface ReloadedAuth extends Repeated {
@@ -218,7 +223,7 @@ export function wrongKeys(options: WrongKeysOptions = {}): WrongKeys {
 }
 
 /** A network of IPv6 gives each of its members as many addresses as they like. */
-function groupOf(address: string): string {
+export function groupOf(address: string): string {
   if (!address.includes(":")) return address;
   const [front = "", back = ""] = address.split("::");
   const groups = front === "" ? [] : front.split(":");

@@ -16,6 +16,8 @@ export interface ApiRequest {
   /** Without the query, slashes collapsed. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** Parts of the path that its route has names for, decoded; set when the route is found. */
+  params?: Readonly<Record<string, string>>;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The announced length; undefined when chunked, 0 when there is no body. */
@@ -47,8 +49,16 @@ export interface Answer {
   text?: string;
   /** Sent as it is: made once, for all who ask. */
   rendered?: { type: string; content: Buffer };
-  /** Sent as application/octet-stream. When it fails on the way the connection is cut, so that no part is taken for all. */
-  stream?: { bytes: AsyncIterable<Uint8Array>; length: number };
+  /**
+   * Sent as application/octet-stream, unless the headers say otherwise; chunked where its length is not known. When it fails on the
+   * way the connection is cut, so that no part is taken for all.
+   */
+  stream?: { bytes: AsyncIterable<Uint8Array>; length?: number };
+  /**
+   * Sent as text/event-stream, each text as it comes, for as long as there are any. Ended when the client goes or the server drains; a
+   * client that leaves too much of it unread is cut off.
+   */
+  events?: AsyncIterable<string>;
 }
 
 interface Body {

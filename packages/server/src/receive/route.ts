@@ -1,5 +1,7 @@
 import type { ObjectSchema, Schema } from "@lazaret/contract";
+import type { AdminRole } from "@lazaret/contract/admin";
 import type { Limits, Scope, Tenant } from "../access/access-store.ts";
+import type { AuditEntry } from "../access/audit-log.ts";
 import type { Work } from "../access/limiter.ts";
 import type { Account } from "../model/tenant.ts";
 import type { Answer, ApiRequest, Dialect } from "./request-answer.ts";
@@ -16,16 +18,25 @@ export interface Endpoint {
   work?: Work;
   /** On every answer of this endpoint, also on errors. */
   headers?: Readonly<Record<string, string>>;
+  /** What the audit log calls it, of calls of the console that change something. */
+  act?: string;
 }
 
 /** An endpoint at its address. */
 export interface PlacedEndpoint extends Endpoint {
+  /** That of its handler. */
+  name?: string;
   method: "GET" | "POST";
+  /** `:id` stands for one part of it, which becomes `params.id` of the request. */
   path: string;
   /** Takes every path that begins with its own. */
   prefix?: boolean;
   /** Answers without a key. */
   open?: boolean;
+  /** Only for keys and sessions of the console: those that look, or those that act as well. No other key opens it. */
+  console?: "looks" | "acts";
+  /** Where another listener has the console, it is there and not here. */
+  operators?: boolean;
   /** A key must have one of them; any key will do where there is no such list. */
   scopes?: readonly Scope[];
   /** The spec's, unless it says otherwise. */
@@ -60,13 +71,29 @@ export function largestFile({ limits, tenant }: Pick<KeyHolder, "limits" | "tena
   return ofKey === undefined || ofTenant === undefined ? (ofKey ?? ofTenant) : Math.min(ofKey, ofTenant);
 }
 
+/** Who asks by the console, or by a script with a key of the console. */
+export interface ConsoleCaller {
+  /** The name of the key. */
+  who: string;
+  role: AdminRole;
+  /** Came with a session's cookie, not with the key itself. */
+  byCookie: boolean;
+  /**
+   * Writes what is about to be done into the audit log: to be called, once what was asked for is known to make sense, before any of it is
+   * done. `on` names what it is done to, without secrets. Throws the 503 problem when that cannot be written: then it must not be done.
+   */
+  record(on: string, details?: AuditEntry["details"]): Promise<void>;
+}
+
 /** …and in which dialect. */
 export interface Caller extends KeyHolder {
   dialect: Dialect;
+  /** On endpoints of the console only. */
+  console?: ConsoleCaller;
 }
 
 export interface RouteDoc {
-  group: "Asynchronous" | "Synchronous" | "Service" | "Other dialect";
+  group: "Asynchronous" | "Synchronous" | "Service" | "Other dialect" | "Console";
   summary: string;
   description?: string;
   deprecated?: boolean;

@@ -4,7 +4,7 @@ import "../../test/support/leftovers.ts";
 import { document, routes, type Serving } from "./routes.ts";
 
 const version = "1.2.3";
-const everything: Serving = { role: "all", scans: true, folders: true };
+const everything: Serving = { role: "all", scans: true, folders: true, console: true, admin: true };
 
 /** The paths of such a process, without their other names. */
 function pathsOf(serving: Partial<Serving>): string[] {

@@ -1,5 +1,7 @@
 import type { Scope } from "../access/access-store.ts";
 import { asyncEndpoints, RESULT_PATH } from "./async-routes.ts";
+import { consoleFilesEndpoint } from "./console/console-files.ts";
+import { consoleEndpoints } from "./console/endpoints.ts";
 import { aliases, dialectOf } from "./dialect.ts";
 import { familyEndpoints } from "./family-routes.ts";
 import { keyEndpoints } from "./key-routes.ts";
@@ -14,8 +16,11 @@ import { syncEndpoints } from "./sync-routes.ts";
 /**
  * Every route of the service. `open` answers without an API key, `key` with any, the others with one of that scope (`results`: of any
  * that leads to some); `api` is not there on a worker. `scans` is there where files are
- * scanned while the request waits (not in a function), `folders` where buckets are folders of this installation. Those under
- * /api/v1/ have other names, too: dialect.ts adds them.
+ * scanned while the request waits (not in a function), `folders` where buckets are folders of this installation, `console` where
+ * there is one, `admin` where it has something to show. Those under /api/v1/ have other names, too: dialect.ts adds them.
+ *
+ * What is `looks` or `acts` only a key of the console opens, or a session that was made with one: to look, or to do something, which the
+ * audit log then has. No other key does, whatever its scopes.
  */
 // biome-ignore format: a table
 const table: readonly Line[] = [
@@ -40,6 +45,46 @@ const table: readonly Line[] = [
   ["GET",  "/readyz",                                     "open",    "any", "everywhere", "readyz"],
   ["GET",  "/metrics",                                    "open",    "any", "everywhere", "metrics"],
   ["GET",  "/metrics/tenants",                            "viewer",  "any", "everywhere", "tenantMetrics"],
+  ["POST", "/admin/v1/login",                             "open",    "api", "console",    "adminLogin"],
+  ["POST", "/admin/v1/logout",                            "open",    "api", "console",    "adminLogout"],
+  ["GET",  "/admin/v1/session",                           "looks",   "api", "console",    "adminSession"],
+  ["GET",  "/admin/v1/jobs",                              "looks",   "api", "admin",      "adminJobs"],
+  ["GET",  "/admin/v1/jobs/counts",                       "looks",   "api", "admin",      "adminJobCounts"],
+  ["GET",  "/admin/v1/jobs/export",                       "looks",   "api", "admin",      "adminJobExport"],
+  ["GET",  "/admin/v1/jobs/:id",                          "looks",   "api", "admin",      "adminJob"],
+  ["POST", "/admin/v1/jobs/:id/callback",                 "acts",    "api", "admin",      "adminSendCallback"],
+  ["POST", "/admin/v1/jobs/:id/rescan",                   "acts",    "api", "admin",      "adminRescan"],
+  ["GET",  "/admin/v1/findings",                          "looks",   "api", "admin",      "adminFindings"],
+  ["GET",  "/admin/v1/findings/groups",                   "looks",   "api", "admin",      "adminFindingGroups"],
+  ["GET",  "/admin/v1/findings/export",                   "looks",   "api", "admin",      "adminFindingExport"],
+  ["GET",  "/admin/v1/dead-letters",                      "looks",   "api", "admin",      "adminDeadLetters"],
+  ["GET",  "/admin/v1/dead-letters/receivers",            "looks",   "api", "admin",      "adminReceivers"],
+  ["GET",  "/admin/v1/dead-letters/export",               "looks",   "api", "admin",      "adminDeadLetterExport"],
+  ["POST", "/admin/v1/dead-letters/redrive",              "acts",    "api", "admin",      "adminRedrive"],
+  ["POST", "/admin/v1/dead-letters/delete",               "acts",    "api", "admin",      "adminDeleteLetters"],
+  ["GET",  "/admin/v1/tasks",                             "looks",   "api", "admin",      "adminTasks"],
+  ["GET",  "/admin/v1/tasks/:id",                         "looks",   "api", "admin",      "adminTask"],
+  ["POST", "/admin/v1/tasks/:id/stop",                    "acts",    "api", "admin",      "adminStopTask"],
+  ["GET",  "/admin/v1/activity",                          "looks",   "api", "admin",      "adminActivity"],
+  ["POST", "/admin/v1/scan/upload",                       "acts",    "api", "admin",      "adminScanUpload"],
+  ["POST", "/admin/v1/scan/url",                          "acts",    "api", "admin",      "adminScanUrl"],
+  ["POST", "/admin/v1/scan/object",                       "acts",    "api", "admin",      "adminScanObject"],
+  ["GET",  "/admin/v1/engines",                           "looks",   "api", "admin",      "adminEngines"],
+  ["POST", "/admin/v1/engines/self-test",                 "acts",    "api", "admin",      "adminSelfTest"],
+  ["GET",  "/admin/v1/buckets",                           "looks",   "api", "admin",      "adminBuckets"],
+  ["POST", "/admin/v1/buckets/scan",                      "acts",    "api", "admin",      "adminScanBucket"],
+  ["GET",  "/admin/v1/keys",                              "looks",   "api", "admin",      "adminKeys"],
+  ["POST", "/admin/v1/keys",                              "acts",    "api", "admin",      "adminMakeKey"],
+  ["POST", "/admin/v1/keys/revoke",                       "acts",    "api", "admin",      "adminRevokeKey"],
+  ["GET",  "/admin/v1/callback-keys",                     "looks",   "api", "admin",      "adminCallbackKeys"],
+  ["POST", "/admin/v1/callback-test",                     "acts",    "api", "admin",      "adminCallbackTest"],
+  ["GET",  "/admin/v1/settings",                          "looks",   "api", "admin",      "adminSettings"],
+  ["GET",  "/admin/v1/doctor",                            "looks",   "api", "admin",      "adminDoctor"],
+  ["GET",  "/admin/v1/support-bundle",                    "looks",   "api", "admin",      "adminSupportBundle"],
+  ["GET",  "/admin/v1/audit",                             "looks",   "api", "admin",      "adminAudit"],
+  ["GET",  "/admin/v1/events",                            "looks",   "api", "admin",      "adminEvents"],
+  ["GET",  "/console/*",                                  "open",    "api", "console",    "consoleFiles"],
+  ["GET",  "/console",                                    "open",    "api", "console",    "consoleFiles"],
   ["GET",  "/openapi.json",                               "open",    "any", "everywhere", "openapi"],
   ["GET",  "/docs",                                       "open",    "any", "everywhere", "docs"],
 ];
@@ -47,9 +92,9 @@ const table: readonly Line[] = [
 type Line = readonly [
   method: "GET" | "POST",
   path: string,
-  key: "open" | "key" | keyof typeof scopes,
+  key: "open" | "key" | "looks" | "acts" | keyof typeof scopes,
   role: "api" | "any",
-  where: "everywhere" | "scans" | "folders",
+  where: "everywhere" | "scans" | "folders" | "console" | "admin",
   name: EndpointName,
 ];
 
@@ -71,6 +116,8 @@ const endpoints = {
   ...objectLinkEndpoints,
   ...versionEndpoints,
   ...serviceEndpoints,
+  ...consoleEndpoints,
+  consoleFiles: consoleFilesEndpoint,
   openapi: {},
   docs: {},
 } satisfies Record<string, Endpoint>;
@@ -82,6 +129,8 @@ export interface Serving {
   role: "all" | "api" | "worker";
   scans: boolean;
   folders: boolean;
+  console: boolean;
+  admin: boolean;
 }
 
 /** What answers. There must be one for each route that is served. */
@@ -91,7 +140,7 @@ export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" |
 export function routes(serving: Serving, handlers: Handlers, { version }: { version: string }): Route[] {
   const placed = placedEndpoints(serving);
   const document = renderedOnce({ status: 200, json: openApi(placed.filter(isDescribed), version) });
-  const page = renderedOnce(docsPage(placed.filter(isDescribed), version));
+  const page = renderedOnce(docsPage(placed.filter(isDescribed).filter(isForClients), version));
   const all = { ...handlers, openapi: async () => document, docs: async () => page };
   return placed.map(({ name, ...endpoint }) => {
     const handle = all[name];
@@ -110,11 +159,12 @@ function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointNa
     ([, , , role, where]) =>
       (role === "any" || serving.role !== "worker") && (where === "everywhere" || serving[where]),
   );
-  return here.flatMap(([method, path, key, , , name]) => {
+  return here.flatMap(([method, path, key, , where, name]) => {
     const endpoint: Endpoint = endpoints[name];
     const placed = {
-      ...(key === "open" ? endpoint : withLimits(key === "key" ? endpoint : withScopes(endpoint, scopes[key]))),
+      ...keyed(endpoint, key),
       name,
+      operators: where === "console" || where === "admin" || path.startsWith("/metrics"),
       method,
       path: path.replace(/\*$/, ""),
       prefix: path.endsWith("*"),
@@ -123,6 +173,12 @@ function placedEndpoints(serving: Serving): (PlacedEndpoint & { name: EndpointNa
     };
     return [placed, ...aliases(placed)];
   });
+}
+
+function keyed(endpoint: Endpoint, key: Line[2]): Endpoint & Pick<PlacedEndpoint, "scopes" | "console"> {
+  if (key === "open") return endpoint;
+  if (key === "looks" || key === "acts") return { ...endpoint, console: key };
+  return withLimits(key === "key" ? endpoint : withScopes(endpoint, scopes[key]));
 }
 
 function withScopes(endpoint: Endpoint, needed: readonly Scope[]): Endpoint & Pick<PlacedEndpoint, "scopes"> {
@@ -142,6 +198,11 @@ function withLimits<Limited extends Endpoint>(endpoint: Limited): Limited {
   if (!doc) return endpoint;
   const codes = ["rate_limit", ...(work ? limitCodes[work] : [])];
   return { ...endpoint, doc: { ...doc, errors: { ...doc.errors, 429: codes } } };
+}
+
+/** The page is for those who send files. */
+function isForClients({ doc }: DescribedEndpoint): boolean {
+  return doc.group !== "Console";
 }
 
 function isDescribed<Placed extends PlacedEndpoint>(endpoint: Placed): endpoint is Placed & DescribedEndpoint {

@@ -19,7 +19,7 @@ async function ask(installation: Installation): Promise<VersionAnswer> {
     readiness: async () => ({ ready: true, checks: [] }),
   };
   const handlers = { ...serviceHandlers(service), ...versionHandlers({ version, installation }) };
-  const worker = { role: "worker", scans: false, folders: false } as const;
+  const worker = { role: "worker", scans: false, folders: false, console: false, admin: false } as const;
   const server = await startHttpServer({
     host: "127.0.0.1",
     port: 0,

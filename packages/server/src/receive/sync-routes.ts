@@ -164,13 +164,14 @@ export interface ScanNowOptions {
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
-  installation: Installation;
+  /** What the answer says of a report. */
+  render(report: Report): unknown;
 }
 
 export type ScanNow = (request: ApiRequest, wanted: Asked & { source: Source }) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
-export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: ScanNowOptions): ScanNow {
+export function scanNow({ scan, timeoutMs, timer = realTimer, render }: ScanNowOptions): ScanNow {
   return async (request, { source, ...asked }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
@@ -179,11 +180,16 @@ export function scanNow({ scan, timeoutMs, timer = realTimer, installation }: Sc
       const report = await scan(source, asked, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
-      return { status: 200, json: fitSyncResult(renderResult(report), installation) };
+      return { status: 200, json: render(report) };
     } finally {
       inTime();
     }
   };
+}
+
+/** As the synchronous API answers it. */
+export function renderSyncResult(installation: Installation): ScanNowOptions["render"] {
+  return (report) => fitSyncResult(renderResult(report), installation);
 }
 
 function realTimer(ms: number, fire: () => void): () => void {

@@ -177,10 +177,10 @@ function firstOf(line: readonly Waiting[]): Waiting {
 export function inCompany(engine: Engine, { tryEnter, enter }: Company): Engine {
   return {
     ...engine,
-    async scan(bytes, signal) {
+    async scan(bytes, signal, onContent) {
       const leave = tryEnter() ?? (await enter(signal));
       try {
-        return await engine.scan(bytes, signal);
+        return await engine.scan(bytes, signal, onContent);
       } finally {
         leave();
       }

@@ -11,7 +11,7 @@ import type { CacheCounts } from "./verdict-cache.ts";
  * that it would say so again (`VerdictCache`), and marks such a verdict as `cached`. Each adapter passes test/contracts/engine.ts.
  */
 export interface Engine {
-  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict>;
+  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, onContent?: OnContent): Promise<Verdict>;
   /** Asked by readiness; never throws. */
   health(signal: AbortSignal): Promise<EngineHealth>;
   /** Frees connections, threads and child processes. Scans under way fail. */
@@ -19,6 +19,9 @@ export interface Engine {
   /** For the metrics. Missing where it remembers nothing. */
   cacheCounts?(): CacheCounts;
 }
+
+/** Called with the SHA-256 of all bytes, in hex, before the verdict, by an engine that has read them all and knows it. */
+export type OnContent = (sha256: string) => void;
 
 interface EngineHealth {
   ready: boolean;

@@ -80,7 +80,7 @@ test("jobs list shows dead letters as buried, jobs show one of them", async () =
   const { out } = await lazaret("jobs", "list", "--state", "buried");
   assert.match(out, /^ID +STATE +AGE +ATTEMPTS +TRACE ID +SOURCE\n/);
   const [id = ""] = out.split("\n")[1]?.split(" ") ?? [];
-  assert.equal(JSON.parse((await lazaret("jobs", "show", id)).out).state, "buried");
+  assert.equal(JSON.parse((await lazaret("jobs", "show", id, "--json")).out).state, "buried");
 });
 
 test("--tenant lists and changes those of one tenant", async () => {

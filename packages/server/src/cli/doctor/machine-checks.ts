@@ -12,7 +12,7 @@ const EARLIEST = Date.UTC(2026, 0, 1);
 /** Clocks of file systems, and of servers, may be off a little. */
 const SLACK_MS = 2 * 60_000;
 /** For their owner only. */
-const SECRETS = ["secret.key", "callback-signing-key.pem", "dev-key", "jobs.db"];
+const SECRETS = ["secret.key", "callback-signing-key.pem", "dev-key", "dev-admin-key", "jobs.db"];
 
 /** Room for jobs and results, where they are or will be. */
 export async function diskCheck(dataDir: string): Promise<Check> {

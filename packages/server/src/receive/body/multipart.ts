@@ -21,18 +21,21 @@ const CRLF = Buffer.from("\r\n");
 const END_OF_HEADERS = Buffer.from("\r\n\r\n");
 
 /** A form that is all here gives its file so, too. */
-export function onlyFile(body: AsyncIterable<Uint8Array>, boundary: string): AsyncIterable<Uint8Array> {
-  if (!isWhole(body)) return filePieces(body, boundary);
+export function onlyFile(
+  body: AsyncIterable<Uint8Array>,
+  boundary: string,
+  onName: (name: string) => void = () => {},
+): AsyncIterable<Uint8Array> {
+  const form = formReader(boundary, onName);
+  if (!isWhole(body)) return filePieces(body, form);
   return wholeWhenTaken(() => {
-    const form = formReader(boundary);
     const pieces = form.read(body.takeAll());
     form.end();
     return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
   });
 }
 
-async function* filePieces(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
-  const form = formReader(boundary);
+async function* filePieces(body: AsyncIterable<Uint8Array>, form: FormReader): AsyncGenerator<Uint8Array> {
   for await (const chunk of body) yield* form.read(chunk);
   form.end();
 }
@@ -44,7 +47,7 @@ interface FormReader {
   end(): void;
 }
 
-function formReader(boundary: string): FormReader {
+function formReader(boundary: string, onName: (name: string) => void): FormReader {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
   let at: "before" | "boundary" | "headers" | "content" | "after" = "before";
   // Begins with a line break that was never sent, so that a delimiter at the very start is like every other.
@@ -92,6 +95,7 @@ function formReader(boundary: string): FormReader {
       const headers = parsePartHeaders(text.slice(CRLF.length, -END_OF_HEADERS.length));
       if (headers.kind === "malformed") throw malformed(headers.why);
       wanted = headers.isFile && parts === 1;
+      if (wanted && headers.name !== undefined) onName(headers.name);
       if (headers.isFile) files += 1;
       at = "content";
       return true;
@@ -171,8 +175,8 @@ function notExactlyOne(parts: number, files: number): Problem {
   );
 }
 
-/** The headers of one part of a form, as far as they matter. The file's name is never used for anything. */
-type PartHeaders = { kind: "part"; isFile: boolean } | { kind: "malformed"; why: string };
+/** The headers of one part of a form, as far as they matter. The file's name is for people's eyes alone. */
+type PartHeaders = { kind: "part"; isFile: boolean; name?: string } | { kind: "malformed"; why: string };
 
 const MAX_HEADERS = 100;
 /** Encodings that leave the bytes as they are; another one would hide the file from the engine. */
@@ -197,7 +201,23 @@ function parsePartHeaders(text: string): PartHeaders {
   if (!PLAIN_ENCODINGS.includes(encoding) || headers.has("content-encoding")) {
     return { kind: "malformed", why: "a part is encoded" };
   }
-  return { kind: "part", isFile: hasFilename(disposition ?? "") || hasBinaryType(headers.get("content-type")) };
+  const isFile = hasFilename(disposition ?? "") || hasBinaryType(headers.get("content-type"));
+  const name = filenameIn(disposition ?? "");
+  return { kind: "part", isFile, ...(name !== undefined && { name }) };
+}
+
+const LONGEST_NAME = 1024;
+
+/** As browsers write it, in UTF-8; what cannot be understood is no name. */
+function filenameIn(disposition: string): string | undefined {
+  for (const part of splitOutsideQuotes(disposition)) {
+    const [, plain] = /^\s*filename\s*=\s*(.*?)\s*$/is.exec(part) ?? [];
+    if (plain === undefined) continue;
+    const text = plain.startsWith('"') ? plain.slice(1, plain.endsWith('"') ? -1 : undefined) : plain;
+    const name = Buffer.from(text.replaceAll(/\\(["\\])/g, "$1"), "latin1").toString("utf8");
+    return name === "" ? undefined : name.slice(0, LONGEST_NAME);
+  }
+  return undefined;
 }
 
 function hasFilename(disposition: string): boolean {

@@ -110,7 +110,8 @@ export function downloadsDisabled(): Problem {
 /** Job after job is called back at the same URL. */
 let lastAllowed: { url: string; rules: ReplyRules } | undefined;
 
-function checkCallbackUrl(url: string, rules: ReplyRules): void {
+/** Throws the 400 problem for an address that results may not be posted to. */
+export function checkCallbackUrl(url: string, rules: ReplyRules): void {
   if (lastAllowed?.url === url && lastAllowed.rules === rules) return;
   const { checkCallback, allowHttpCallbacks } = rules;
   const destination = checkCallback(url);

@@ -31,7 +31,13 @@ export function formUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FILE
     );
   }
   if ((request.contentLength ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooBig(maxBytes);
-  return { kind: "upload", bytes: onlyFile(request.body, boundary) };
+  const source: UploadSource = {
+    kind: "upload",
+    bytes: onlyFile(request.body, boundary, (name) => {
+      source.name = name;
+    }),
+  };
+  return source;
 }
 
 /** Without either header a request has no body, whatever follows it: an empty file that nobody meant to send. */

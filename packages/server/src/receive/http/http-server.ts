@@ -15,7 +15,8 @@ import { badRequest, Problem, problemBody } from "../problem.ts";
 import type { Answer, ApiRequest } from "../request-answer.ts";
 import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
-import { sendAnswer } from "./send-answer.ts";
+import { type SendOptions, sendAnswer } from "./send-answer.ts";
+import { type LiveStream, sendEvents } from "./send-events.ts";
 
 export interface HttpServerOptions {
   host: string;
@@ -69,6 +70,29 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   const underWay = new Map<Socket, UnderWay>();
   let closing = false;
 
+  /** Streams that go on until somebody ends them. */
+  const live = new Set<LiveStream>();
+
+  function answered(response: ServerResponse, answer: Answer, send: SendOptions): Promise<void> | undefined {
+    const { events } = answer;
+    if (!events) return sendAnswer(response, answer, send);
+    if (response.req.method === "HEAD") {
+      events[Symbol.asyncIterator]()
+        .return?.()
+        .then(undefined, () => {});
+      return sendAnswer(response, answer, send);
+    }
+    const stream = sendEvents(response, { ...answer, events }, send);
+    live.add(stream);
+    if (closing) stream.end();
+    return stream.over.finally(() => live.delete(stream));
+  }
+
+  function drain(): void {
+    closing = true;
+    for (const stream of live) stream.end();
+  }
+
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
     const connection = connections.get(socket);
@@ -93,7 +117,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     const close = (closing && !connection?.more) || !request.bodyArrived;
     const send = { requestId: request.id, close, unread: message, timings };
     const status = gone ? CLIENT_GONE : answer.status;
-    const sent = gone ? undefined : sendAnswer(response, answer, send);
+    const sent = gone ? undefined : answered(response, answer, send);
     const say = answer.routine && status !== CLIENT_GONE ? options.log.debug : options.log;
     say("request", {
       request_id: request.id,
@@ -151,12 +175,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   return {
     port: (server.address() as AddressInfo).port,
 
-    drain() {
-      closing = true;
-    },
+    drain,
 
     async close(graceMs) {
-      closing = true;
+      drain();
       // Closes those that are idle, too.
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -30,7 +30,7 @@ export function sendAnswer(response: ServerResponse, answer: Answer, options: Se
     "X-Content-Type-Options": "nosniff",
   };
   if (body) headers["Content-Type"] = body.type;
-  if (answer.status !== 204) headers["Content-Length"] = length;
+  if (answer.status !== 204 && answer.status !== 304) headers["Content-Length"] = length;
   if (options.close) headers.Connection = "close";
   response.writeHead(answer.status, Object.assign(headers, answer.headers));
   if (!options.close || options.unread.complete) {
@@ -62,7 +62,7 @@ async function sendStream(
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Content-Type": "application/octet-stream",
-    "Content-Length": stream.length,
+    ...(stream.length !== undefined && { "Content-Length": stream.length }),
     Connection: "close",
     ...headers,
   });

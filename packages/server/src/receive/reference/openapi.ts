@@ -12,7 +12,8 @@ export function openApi(routes: readonly DescribedEndpoint[], version: string): 
 
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, named) };
+    const path = route.path.replaceAll(NAMED_PART, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, named) };
   }
   return {
     openapi: "3.1.0",
@@ -42,7 +43,7 @@ function operation(route: DescribedEndpoint, named: (schema: Schema) => object):
     ...(doc.deprecated && { deprecated: true }),
     ...(route.aliasOf && { "x-alias-of": route.aliasOf }),
     ...(route.open && { security: [] }),
-    ...(doc.query && { parameters: parameters(doc.query) }),
+    ...parametersOf(route),
     ...(doc.request && { requestBody: requestBody(doc.request, named) }),
     responses: {
       [doc.success.status]: {
@@ -63,6 +64,20 @@ function operation(route: DescribedEndpoint, named: (schema: Schema) => object):
       ),
     },
   };
+}
+
+/** `:id` in a path. */
+const NAMED_PART = /:(\w+)/g;
+
+function parametersOf({ path, doc }: DescribedEndpoint): { parameters?: object[] } {
+  const named = [...path.matchAll(NAMED_PART)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const all = [...named, ...(doc.query ? parameters(doc.query) : [])];
+  return all.length > 0 ? { parameters: all } : {};
 }
 
 function parameters(query: NonNullable<RouteDoc["query"]>): object[] {
@@ -94,8 +109,9 @@ function requestBody(request: NonNullable<RouteDoc["request"]>, named: (schema: 
   return { required: true, content: { [request.contentType]: { schema } } };
 }
 
-/** `POST /api/v1/scan/sync/binary` → `scanSyncBinary` */
+/** `POST /api/v1/scan/sync/binary` → `scanSyncBinary`; those of the console have names of their own. */
 function operationId(route: PlacedEndpoint): string {
+  if (route.console) return route.name ?? "";
   const words = route.path.replace(/^\/api\/v1/, "").match(/[a-z0-9]+/g) ?? [];
   return words.map((word, index) => (index === 0 ? word : word[0]?.toUpperCase() + word.slice(1))).join("");
 }

@@ -1,0 +1,198 @@
+import type { AdminJob } from "@lazaret/contract/admin";
+import type { Findings } from "../deliver/findings.ts";
+import type { Log, LogFields } from "../log.ts";
+import { EngineUnavailable } from "../model/faults.ts";
+import type { Job } from "../model/job.ts";
+import type { Report } from "../model/report.ts";
+import type { Settlement } from "../model/settlement.ts";
+import type { OpenedSource, Source } from "../model/source.ts";
+import type { Account } from "../model/tenant.ts";
+import { statusOf } from "../model/verdict.ts";
+import { type JobQueue, type Lease, newJobId } from "../queue/job-queue.ts";
+import type { Engine } from "../scan/engine.ts";
+import type { Activity } from "./activity.ts";
+import type { EventHub } from "./events.ts";
+import { shownFinding, shownJob, shownScan } from "./shown.ts";
+
+/**
+ * Sees what this process does, from where it is written down anyway: nothing in the way of a file knows that somebody watches, and nothing
+ * of what is watched is changed. What watches never throws.
+ */
+export interface Watch {
+  queue(queue: JobQueue): JobQueue;
+  findings(findings: Findings): Findings;
+  stages<Stages extends WatchedStages>(stages: Stages): Stages;
+  /** Of scans whose results somebody waits for. */
+  scan<Asked extends { account: Account }>(scan: ScanOf<Asked>): ScanOf<Asked>;
+  log(log: Log): Log;
+  /** Requests that wait or are scanned, and jobs that are fetched or scanned. */
+  readonly underWay: { requests: number; jobs: number };
+  /** Tags and deletes that failed, by bucket. */
+  readonly failedActions: ReadonlyMap<string, number>;
+}
+
+type ScanOf<Asked> = (source: Source, asked: Asked, stop: AbortController) => Promise<Report>;
+
+interface WatchedStages {
+  open(source: Source, signal: AbortSignal): Promise<OpenedSource>;
+  engine: Engine;
+}
+
+export interface WatchOptions {
+  activity: Activity;
+  hub: EventHub;
+  now(): number;
+}
+
+/** Buckets whose failures are counted. */
+const MOST_BUCKETS = 1000;
+
+export function watch({ activity, hub, now }: WatchOptions): Watch {
+  const underWay = { requests: 0, jobs: 0 };
+  const failedActions = new Map<string, number>();
+  /** Whose job a source is, for as long as it runs. */
+  const jobs = new WeakMap<Source, () => void>();
+
+  function tell(job: Job, state: AdminJob["state"], more: Tell = {}): void {
+    if (!hub.heard) return;
+    const { phase, ...shown } = more;
+    hub.publish({ type: "job", job: shownJob(job, state, shown), ...(phase && { phase }) });
+  }
+
+  function watchedLease(lease: Lease): Lease {
+    const { job, attempt } = lease;
+    let isScanned = job.report !== undefined;
+    let last = job;
+    let isCounted = !isScanned;
+    if (isCounted) underWay.jobs += 1;
+    const as = { attempts: attempt };
+    jobs.set(job.source, () => tell(job, "under_way", { ...as, phase: "scanning" }));
+    tell(job, "under_way", { ...as, phase: isScanned ? "delivering" : "downloading" });
+
+    /** Those that deliver take no scanner's time. */
+    function leave(): void {
+      if (isCounted) underWay.jobs -= 1;
+      isCounted = false;
+    }
+
+    function wrote(next: Job): void {
+      last = next;
+      const { report } = next;
+      if (isScanned || !report) return;
+      isScanned = true;
+      leave();
+      const ms = (report.downloadSeconds + report.scanSeconds) * 1000;
+      activity.scanned({ verdict: statusOf(report.verdict), ms });
+    }
+
+    function ended(settlement: Settlement): void {
+      wrote(settlement.job ?? last);
+      if (settlement.kind === "done") tell(last, "done", { ...as, finished_at: now() });
+      else if (settlement.kind === "buried") tell(last, "dead", { ...as, reason: settlement.reason });
+      else {
+        const { afterSeconds } = settlement;
+        tell(last, afterSeconds > 0 ? "retrying" : "queued", { attempts: 0, due_at: now() + afterSeconds * 1000 });
+      }
+    }
+
+    return {
+      job,
+      attempt,
+      extend: () => lease.extend(),
+      async save(next) {
+        const kept = await lease.save(next);
+        if (kept) {
+          wrote(next);
+          if (next.report) tell(next, "under_way", { ...as, phase: "delivering" });
+        }
+        return kept;
+      },
+      async settle(settlement) {
+        try {
+          const kept = await lease.settle(settlement);
+          if (kept) ended(settlement);
+          return kept;
+        } finally {
+          leave();
+        }
+      },
+    };
+  }
+
+  return {
+    underWay,
+    failedActions,
+
+    queue: (queue) => ({
+      ...queue,
+      async add(job) {
+        await queue.add(job);
+        tell(job, "queued");
+      },
+      async take(limit, shares) {
+        return (await queue.take(limit, shares)).map(watchedLease);
+      },
+    }),
+
+    findings: (findings) => ({
+      ...findings,
+      async add(finding) {
+        await findings.add(finding);
+        if (hub.heard) hub.publish({ type: "finding", finding: shownFinding(finding) });
+      },
+    }),
+
+    stages: (stages) => ({
+      ...stages,
+      async open(source: Source, signal: AbortSignal) {
+        const opened = await stages.open(source, signal);
+        jobs.get(source)?.();
+        return opened;
+      },
+      engine: {
+        ...stages.engine,
+        scan: (bytes, signal, onContent) =>
+          stages.engine.scan(bytes, signal, onContent).catch((error) => {
+            if (error instanceof EngineUnavailable) activity.failed();
+            throw error;
+          }),
+      },
+    }),
+
+    scan: (scan) => async (source, asked, stop) => {
+      const began = performance.now();
+      underWay.requests += 1;
+      try {
+        const report = await scan(source, asked, stop);
+        const { account } = asked;
+        const ended = { id: newJobId(now()), at: now(), source, account, report, ms: performance.now() - began };
+        const shown = shownScan(ended);
+        activity.scanned(shown);
+        activity.noteScan(shown);
+        hub.publish({ type: "scan", scan: shown });
+        return report;
+      } finally {
+        underWay.requests -= 1;
+      }
+    },
+
+    log(log) {
+      const error: Log["error"] = (event, fields) => {
+        if (event === "object_action") noteFailedAction(fields);
+        log.error(event, fields);
+      };
+      return Object.assign(((event, fields) => log(event, fields)) as Log, { error, debug: log.debug });
+    },
+  };
+
+  function noteFailedAction(fields: LogFields = {}): void {
+    const bucket = String(fields.bucket);
+    if (failedActions.size < MOST_BUCKETS || failedActions.has(bucket)) {
+      failedActions.set(bucket, (failedActions.get(bucket) ?? 0) + 1);
+    }
+  }
+}
+
+interface Tell extends Partial<AdminJob> {
+  phase?: "downloading" | "scanning" | "delivering";
+}
