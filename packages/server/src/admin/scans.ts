@@ -69,8 +69,7 @@ function askedBy({ who }: ConsoleCaller): { account: Account; maxBytes: number }
 
 /** A report in the words of /admin/v1. */
 export function renderScanResult(report: Report): AdminScanResult {
-  const { verdict, sizeBytes, downloadSeconds, scanSeconds, failure } = report;
-  const { sha256 } = report as { sha256?: string };
+  const { verdict, sizeBytes, sha256, downloadSeconds, scanSeconds, failure } = report;
   const detail = verdict.kind === "unscannable" ? (verdict.detail ?? failure?.message) : undefined;
   return {
     verdict: statusOf(verdict),

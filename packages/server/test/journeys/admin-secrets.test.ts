@@ -157,8 +157,10 @@ test("dead letters are deleted and redriven as tasks that can be stopped, and no
   }
   const letters = (): Promise<AdminDeadLetter[]> => admin.all<AdminDeadLetter>("dead-letters?limit=2");
   await until("all are given up", async () => {
-    ahead += 15_000;
-    return (await letters()).length === 6;
+    const states = (await admin.all<AdminJob>("jobs")).map(({ state }) => state);
+    // Nobody's lease runs out by this.
+    if (states.every((state) => state === "retrying" || state === "dead")) ahead += 15_000;
+    return states.every((state) => state === "dead");
   });
   const ended = (id: string): Promise<void> =>
     until("the task has ended", async () => (await admin.get<AdminTask>(`tasks/${id}`)).ended_at !== undefined);
