@@ -7,7 +7,7 @@ export type ConsoleEndpoint = EntranceEndpoint | AdminEndpoint;
 export type EntranceEndpoint = "adminLogin" | "adminLogout" | "adminSession";
 
 /** What is looked at and done inside. */
-export type AdminEndpoint =
+type AdminEndpoint =
   | "adminJobs"
   | "adminJob"
   | "adminJobCounts"
