@@ -141,7 +141,16 @@ describe("an installation by /admin/v1", async () => {
     assert.match(clamd?.version ?? "", /^ClamAV \d/);
     assert.ok((clamd?.problems ?? []).every(({ problem, cure }) => problem !== "" && cure !== ""));
     assert.ok(engines.scans.slots > 0);
-    assert.ok(engines.others.some(({ name }) => name === "queue"));
+    assert.deepEqual(
+      engines.engines.map(({ name }) => name),
+      ["clamd"],
+    );
+    for (const name of ["queue", "temporary-files", "disk"]) {
+      assert.ok(
+        engines.others.some((other) => other.name === name),
+        name,
+      );
+    }
     const tested = await admin.post<AdminSelfTest>("engines/self-test", {});
     assert.equal(tested.ok, true, JSON.stringify(tested));
   });
