@@ -121,3 +121,10 @@ test("jobs of machines whose clocks differ are all listed", async () => {
     assert.equal(new Set(seen).size, 9);
   }
 });
+
+test("what is submitted between two pages is not among the older ones", async () => {
+  const done = [5, 4, 3, 2, 1].map(finished);
+  const first = await listJobs(stores([], done), new URLSearchParams("limit=2"));
+  const query = new URLSearchParams({ limit: "2", after: first.next ?? "" });
+  assert.deepEqual(names([await listJobs(stores([entry(9), entry(8)], done), query)]), ["done-3", "done-2"]);
+});

@@ -113,7 +113,13 @@ export async function jobsFrom(
   const { merged, shown } = merge(open, done, limit);
   const lowest = merged.at(-1)?.id;
   const isOver = [open, done].every((read, index) => read.ended && shown[index] === read.rows.length);
-  const next = { open: placeBehind(open, shown[0]), done: belowShown(placeBehind(done, shown[1]), lowest) };
+  const behindOpen = placeBehind(open, shown[0]);
+  const hasPlace = behindOpen.after !== undefined || behindOpen.last !== undefined;
+  const next = {
+    // Nothing was there yet: what comes is newer than what was shown.
+    open: hasPlace ? behindOpen : belowShown(behindOpen, lowest),
+    done: belowShown(placeBehind(done, shown[1]), lowest),
+  };
   return { entries: merged, next: isOver ? undefined : next };
 }
 
