@@ -22,7 +22,6 @@ import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/li
 import type { OneOf } from "./pipeline/processes.ts";
 import { type SynchronousScan, synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
-import { newJobId } from "./queue/job-queue.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import type { AdminHandlers } from "./receive/console/endpoints.ts";
 import type { HttpTimings } from "./receive/http/http-server.ts";
@@ -236,5 +235,5 @@ function ownUrl(settings: Settings, port: number): string {
 function scanOf(settings: Settings, scanning: Scanning, weightOf: WeightOf): SynchronousScan {
   const { concurrency: slots, stages, objectSteps: objects, keepFinding, trials } = scanning;
   const admitted = { slots, longestLine: longestLine(settings, slots), hold: trials.hold, weightOf };
-  return synchronousScan({ ...admitted, stages, objects, keepFinding, newId: newJobId });
+  return synchronousScan({ ...admitted, stages, objects, keepFinding });
 }

@@ -175,6 +175,8 @@ const packages: Record<string, readonly string[]> = {
     "unpack",
     "deliver",
     "engines",
+    // The steps of a job's life are what /admin/v1 says they are.
+    "model",
     "platforms/embedded",
     "platforms/postgres",
     "platforms/aws",

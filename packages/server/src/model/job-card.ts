@@ -62,9 +62,13 @@ export function sourceWord(source: JobSource): string {
   return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
 }
 
+/** Job after job is called back at the same URL. */
+let lastCallback = { url: "", shown: "" };
+
 function callbackCard({ url, headers, tenantId }: Callback): NonNullable<JobCard["callback"]> {
   const names = Object.keys(headers);
-  return { url: linkForPeople(url), headerNames: names, ...(tenantId !== undefined && { tenantId }) };
+  if (lastCallback.url !== url) lastCallback = { url, shown: linkForPeople(url) };
+  return { url: lastCallback.shown, headerNames: names, ...(tenantId !== undefined && { tenantId }) };
 }
 
 function sourceCard(source: JobSource): SourceCard {

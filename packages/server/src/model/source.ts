@@ -75,11 +75,15 @@ export class SourceFailed extends Error {
 
 /** The same, with a sign that there was a query. */
 export function linkForPeople(url: string): string {
-  return `${withoutQuery(url)}${URL.parse(url)?.search ? "?…" : ""}`;
+  const parsed = URL.parse(url);
+  return `${originAndPath(parsed)}${parsed?.search ? "?…" : ""}`;
 }
 
 /** A URL for people's eyes: what follows the path may be a secret, and so may a user name, password or fragment. */
 export function withoutQuery(url: string): string {
-  const parsed = URL.parse(url);
+  return originAndPath(URL.parse(url));
+}
+
+function originAndPath(parsed: URL | null): string {
   return parsed ? `${parsed.protocol}//${parsed.host}${parsed.pathname}` : "(not a URL)";
 }

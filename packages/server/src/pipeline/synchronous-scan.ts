@@ -1,6 +1,7 @@
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import { type AdmissionOptions, admission } from "../scan/admission.ts";
 import { finishScanNow, type ObjectSteps, onAccountOf } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
@@ -10,7 +11,6 @@ export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" |
   stages: Stages;
   objects: ObjectSteps;
   keepFinding: KeepFinding;
-  newId(): string;
 }
 
 /** Ends with `stop`, which it aborts itself when the scan loses its place. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
@@ -24,7 +24,7 @@ interface Asked {
 
 /** Scans whose results somebody waits for: so many at once, the next ones in a line. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
-  const { stages, objects, keepFinding, newId, ...admitted } = options;
+  const { stages, objects, keepFinding, ...admitted } = options;
   const line = admission(admitted);
   return async (source, { account, maxBytes }, stop) => {
     const { signal } = stop;
@@ -39,12 +39,12 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
       });
       if (source.kind !== "object") {
         // An upload that is too big, or was cut off, is refused: it was not scanned.
-        if (source.kind === "url" || !report.failure) await keepFinding({ id: newId(), account, source, report });
+        if (source.kind === "url" || !report.failure) await keepFinding({ id: newJobId(), account, source, report });
         return report;
       }
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
       const finished = await finishScanNow(source, report, onAccountOf(account, { ...objects, announce }));
-      await keepFinding({ id: newId(), account, source, report: finished.report, action: finished.action });
+      await keepFinding({ id: newJobId(), account, source, report: finished.report, action: finished.action });
       return finished.report;
     } finally {
       place.leave();

@@ -2,10 +2,11 @@ import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
-import { Busy, QueueUnavailable } from "../model/faults.ts";
+import { Busy } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import type { Settlement } from "../model/settlement.ts";
+import { afterFault } from "./after-fault.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
 import { type NewStep, runLife } from "./run-life.ts";
 import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
@@ -115,10 +116,6 @@ class Stopping extends Error {}
 const PAUSE_MS = 1000;
 /** When only those could be served who hold nothing, this often is enough to ask for them. */
 const ASK_FOR_OTHERS_MS = 25;
-const AFTER_FAULT_SECONDS = 30;
-/** Runs that may end with an error of ours before the job is buried; the waits between double. */
-const MAX_FAULTS = 5;
-const LONGEST_REASON = 300;
 /** How long a suspect is put back for when others are tried. */
 const SUSPECT_SECONDS = 2;
 
@@ -329,18 +326,6 @@ export function startWorker(options: WorkerOptions): Worker {
       clearTimeout(cut);
     },
   };
-}
-
-/** What becomes of a job whose run threw. */
-function afterFault(job: Job, error: unknown): Exclude<Settlement, { kind: "done" }> {
-  if (error instanceof QueueUnavailable)
-    return { kind: "again", afterSeconds: AFTER_FAULT_SECONDS, job, why: "the queue could not be written" };
-  const failedRuns = job.failedRuns + 1;
-  const failed = { ...job, failedRuns };
-  const reason = `fault: ${messageOf(error)}`.slice(0, LONGEST_REASON);
-  if (failedRuns >= MAX_FAULTS) return { kind: "buried", reason, job: failed };
-  const afterSeconds = AFTER_FAULT_SECONDS * 2 ** (failedRuns - 1);
-  return { kind: "again", afterSeconds, job: failed, why: reason };
 }
 
 function messageOf(error: unknown): string {

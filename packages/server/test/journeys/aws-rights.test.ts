@@ -7,6 +7,7 @@ import { log } from "../../src/log.ts";
 import { type JobStore, openJobStore } from "../../src/platforms/aws/platform.ts";
 import type { Answer, ApiRequest } from "../../src/receive/request-answer.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
+import { sampleFinding } from "../contracts/sample-job.ts";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { rawChecks } from "../support/aws/raw-checks.ts";
@@ -44,12 +45,12 @@ function guarded(proxy: FaultyProxy, who: string): string[] {
   return denied;
 }
 
-/** The installation's table as an operator's command sees it. */
-function operator({ aws, settings }: AwsInstallation): JobStore & AsyncDisposable {
+/** The installation's table as an operator's command sees it, or somebody who comes another way. */
+function operator({ aws, settings }: AwsInstallation, endpoint = aws.endpoint): JobStore & AsyncDisposable {
   const { awsQueueUrl = "", awsDeadLettersUrl = "", awsTable = "" } = settings;
   const store = openJobStore({
     region: "us-east-1",
-    endpoints: { sqs: aws.endpoint, dynamodb: aws.endpoint },
+    endpoints: { sqs: endpoint, dynamodb: endpoint },
     queueUrl: awsQueueUrl,
     deadLetterQueueUrl: awsDeadLettersUrl,
     tableName: awsTable,
@@ -86,6 +87,11 @@ test("the synchronous fleet does all it has to with the rights it has, and a job
     const partitions = (await itemsOf(installation)).map(({ pk }) => pk?.S);
     return partitions.includes("usage") && partitions.includes("counts");
   });
+  // What it finds it keeps, and it shows what others did, without a key that opens jobs.
+  await using ofFleet = operator(installation, proxy.endpoint);
+  await ofFleet.findings.add(sampleFinding({ at: installation.aws.sqs.now() }));
+  assert.equal((await ofFleet.findings.list({ limit: 5 }))?.entries.length, 1);
+  assert.deepEqual((await ofFleet.history.list({ limit: 5 }))?.entries, []);
   assert.deepEqual(denied, []);
 
   const body = JSON.stringify({ download_url: "https://files.example/x", trace_id: "t" });

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { test } from "node:test";
+import { cleanReport, sampleJob, traced } from "../../../test/contracts/sample-job.ts";
+import { temporaryFolder } from "../../../test/support/leftovers.ts";
+import { newJobId } from "../../queue/job-queue.ts";
+import { USUAL_RETENTION } from "../shared/retention.ts";
+import { type JobStore, openJobStore } from "./job-store.ts";
+
+const start = Date.UTC(2026, 0, 1);
+
+/** Adds, takes and settles so many, all at once; answers their ids in order. */
+async function finish(store: JobStore, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => newJobId(start));
+  await Promise.all(
+    ids.map((id, at) => store.queue.add(sampleJob({ id, submittedAt: start, traceId: `t-${at % 50}` }))),
+  );
+  const leases = await store.queue.take(count);
+  assert.equal(leases.length, count);
+  await Promise.all(leases.map((lease) => lease.settle({ kind: "done", job: { ...lease.job, report: cleanReport } })));
+  return ids;
+}
+
+async function listed(store: JobStore): Promise<string[]> {
+  const page = await store.history.list({ limit: 1000 });
+  return page?.entries.map(({ id }) => id) ?? assert.fail("no page");
+}
+
+function rowsIn(dataDir: string): Record<string, unknown> | undefined {
+  using db = new DatabaseSync(join(dataDir, "jobs.db"));
+  const counts = ["history_pages", "history_content", "history_jobs"].map((t) => `(SELECT count(*) FROM ${t}) AS ${t}`);
+  return { ...db.prepare(`SELECT ${counts.join(", ")}`).get() };
+}
+
+test("what one commit finishes is in few rows, each job is found, and of too many exactly the oldest go, also in the middle of a page", async () => {
+  using folder = temporaryFolder();
+  const clock = { now: start };
+  const kept = { ...USUAL_RETENTION, historyMost: 130 };
+  const store = await openJobStore(folder.path, { now: () => clock.now, kept });
+  const ids = (await finish(store, 200)).sort();
+  const { history_pages: pages = 0, history_jobs: jobs } = rowsIn(folder.path) ?? {};
+  assert.ok(Number(pages) <= 20 && Number(pages) >= 4 && jobs === 200, `${pages} pages for ${jobs} jobs`);
+  assert.deepEqual(await listed(store), ids.toReversed());
+  assert.equal((await store.history.ofTrace(traced("t-7"))).length, 4);
+  await store.upkeep.sweep();
+  const left = await listed(store);
+  assert.deepEqual([left.length, await store.history.count()], [130, 130]);
+  assert.equal((await store.history.show(left[0] ?? ""))?.id, left[0]);
+  const gone = ids.filter((id) => !left.includes(id));
+  assert.equal(await store.history.show(gone[0] ?? ""), undefined);
+  const ofTrace = await store.history.ofTrace(traced("t-7"));
+  assert.deepEqual(
+    ofTrace.filter((id) => gone.includes(id)),
+    [],
+  );
+
+  clock.now += 24 * 3600 * 1000;
+  await store.upkeep.sweep();
+  assert.deepEqual(rowsIn(folder.path), { history_pages: 0, history_content: 0, history_jobs: 0 });
+  assert.deepEqual((await finish(store, 3)).sort().toReversed(), await listed(store));
+  assert.equal(await store.history.count(), 3);
+  await store.close();
+});
+
+test("nothing that a client sent is in clear", async () => {
+  using folder = temporaryFolder();
+  const store = await openJobStore(folder.path);
+  await finish(store, 2);
+  await store.close();
+  const bytes = readFileSync(join(folder.path, "jobs.db"), "latin1");
+  assert.doesNotMatch(bytes, /t-1\b|files\.example|receiver\.example|Authorization/);
+});
+
+test("a data folder of before has its jobs after the upgrade, and they go into the history", async () => {
+  using folder = temporaryFolder();
+  const before = await openJobStore(folder.path);
+  const { life: _, ...job } = sampleJob({ id: newJobId(start) });
+  await before.queue.add(job);
+  await before.close();
+  {
+    using db = new DatabaseSync(join(folder.path, "jobs.db"));
+    for (const table of ["history_pages", "history_content", "history_jobs", "findings"])
+      db.exec(`DROP TABLE ${table}`);
+    db.exec("PRAGMA user_version = 5");
+  }
+  const store = await openJobStore(folder.path);
+  const [lease] = await store.queue.take(1);
+  assert.deepEqual(lease?.job, job);
+  await lease?.settle({ kind: "done", job: lease.job });
+  assert.deepEqual((await store.history.show(job.id))?.life, { steps: [], leftOut: 0 });
+  await store.close();
+});
