@@ -6,6 +6,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY packages ./packages
 # No scripts: they would only fetch the Node that is here already.
 RUN npm ci --omit=dev --ignore-scripts --no-fund --no-audit \
+ && node node_modules/vite/bin/vite.js build packages/console \
  && npm cache clean --force \
  && mkdir -p /var/lib/lazaret \
  && chown node:node /var/lib/lazaret

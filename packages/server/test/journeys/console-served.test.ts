@@ -36,6 +36,10 @@ async function started(settings: Partial<Settings>) {
   };
 }
 
+async function startedAndStopped(settings: Partial<Settings>): Promise<void> {
+  await using _started = await started(settings);
+}
+
 test("a browser at / is shown the console, or the reference where there is none; others hear what they always heard", async () => {
   await using service = await testService(keys);
   const shown = await fetch(`${service.url}/`, browser);
@@ -99,7 +103,7 @@ test("keys that could be guessed, or that programs have, do not open the console
     [{ adminKeys: [adminKey], viewerKeys: [adminKey] }, /key 1 is in LAZARET_ADMIN_KEYS, too/],
   ];
   for (const [settings, message] of wrong)
-    await assert.rejects(started(settings), (error) => {
+    await assert.rejects(startedAndStopped(settings), (error) => {
       assert.ok(error instanceof CannotStart);
       assert.match(error.message, message);
       assert.ok(!error.message.includes(testKey) && !error.message.includes(adminKey));

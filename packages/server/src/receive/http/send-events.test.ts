@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
 import "../../../test/support/leftovers.ts";
-import { until } from "../../../test/support/until.ts";
+import { PATIENCE_MS, until } from "../../../test/support/until.ts";
 import { log } from "../../log.ts";
 import { type RunningServer, startHttpServer } from "./http-server.ts";
 
@@ -65,7 +65,8 @@ test("events arrive as they are told, and who tells hears when the client has go
 test("a server that drains ends its streams, so that it can close and clients go elsewhere", async () => {
   const events = told();
   await using server = await serving(events.texts);
-  const response = await fetch(`http://127.0.0.1:${server.port}/events`);
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const response = await fetch(`http://127.0.0.1:${server.port}/events`, { signal });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   events.tell("data: 1\n\n");
   assert.equal((await reader?.read())?.value, "data: 1\n\n");
