@@ -56,12 +56,13 @@ export async function listJobs(stores: JobStores, query: URLSearchParams): Promi
   return { entries, ...(next && { next: cursorOf(next) }) };
 }
 
-/** In each store: read on from the page `after`, behind the job `last`; nothing when it was read to its end. */
+/** Where to read on in each store. */
 export interface Places {
-  open?: Place | "end";
-  done?: Place | "end";
+  open?: Place;
+  done?: Place;
 }
 
+/** From the page `after` of the store on, behind the job `last`. */
 interface Place {
   after?: string;
   last?: string;
@@ -73,8 +74,7 @@ function placesIn(value: Readonly<Record<string, unknown>>): Places | undefined 
   return open && done ? { open, done } : undefined;
 }
 
-function placeIn(value: unknown): Place | "end" | undefined {
-  if (value === "end") return value;
+function placeIn(value: unknown): Place | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { after, last } = value as Record<string, unknown>;
   const areTexts = [after, last].every((each) => each === undefined || typeof each === "string");
@@ -92,29 +92,54 @@ export async function jobsFrom(
   { filter, limit, places }: Reading,
 ): Promise<{ entries: AdminJob[]; next: Places | undefined }> {
   const { state } = filter;
-  const start: Place = {};
   const [open, done] = await Promise.all([
-    readOn(openJobs(stores.browser, filter), state === "done" ? "end" : (places.open ?? start), {
-      filter,
-      limit,
-      mostReads: MOST_READS,
-    }),
-    readOn(doneJobs(stores.history, filter), state === undefined || state === "done" ? (places.done ?? start) : "end", {
-      filter,
-      limit,
-      mostReads: MOST_READS_OF_DONE,
-    }),
+    state === "done"
+      ? nothing
+      : readOn(openJobs(stores.browser, filter), places.open ?? {}, {
+          filter,
+          limit,
+          mostReads: MOST_READS,
+          byId: false,
+        }),
+    state === undefined || state === "done"
+      ? readOn(doneJobs(stores.history, filter), places.done ?? {}, {
+          filter,
+          limit,
+          mostReads: MOST_READS_OF_DONE,
+          byId: true,
+        })
+      : nothing,
   ]);
-  // Below where one store was not read yet, the other has nothing to say.
-  const floor = [open.reached, done.reached].sort().at(-1) ?? "";
-  const merged = [...open.rows, ...done.rows]
-    .filter(({ job }) => job.id >= floor)
-    .sort((one, other) => (one.job.id < other.job.id ? 1 : -1))
-    .slice(0, limit);
-  const shown = new Set(merged);
-  const next = { open: placeBehind(open, shown), done: placeBehind(done, shown) };
-  const isOver = next.open === "end" && next.done === "end";
-  return { entries: merged.map(({ job }) => job), next: isOver ? undefined : next };
+  const { merged, shown } = merge(open, done, limit);
+  const lowest = merged.at(-1)?.id;
+  const isOver = [open, done].every((read, index) => read.ended && shown[index] === read.rows.length);
+  const behindOpen = placeBehind(open, shown[0]);
+  const hasPlace = behindOpen.after !== undefined || behindOpen.last !== undefined;
+  const next = {
+    // Nothing was there yet: what comes is newer than what was shown.
+    open: hasPlace ? behindOpen : belowShown(behindOpen, lowest),
+    done: belowShown(placeBehind(done, shown[1]), lowest),
+  };
+  return { entries: merged, next: isOver ? undefined : next };
+}
+
+/**
+ * The newer of the two first, each store in its own order: ids of several machines are only about in the order of time. Ends where one
+ * store was not read yet. Answers how many of each were taken, too.
+ */
+function merge(open: Read, done: Read, limit: number): { merged: AdminJob[]; shown: [number, number] } {
+  const merged: AdminJob[] = [];
+  const shown: [number, number] = [0, 0];
+  while (merged.length < limit) {
+    const [one, other] = [open.rows[shown[0]], done.rows[shown[1]]];
+    if ((!one && !open.ended) || (!other && !done.ended)) break;
+    const isOpen = one !== undefined && (!other || one.job.id > other.job.id);
+    const next = isOpen ? one : other;
+    if (!next) break;
+    shown[isOpen ? 0 : 1] += 1;
+    merged.push(next.job);
+  }
+  return { merged, shown };
 }
 
 interface Row {
@@ -124,17 +149,23 @@ interface Row {
 
 interface Read {
   rows: Row[];
-  began: Place | "end";
+  began: Place;
   /** Where to go on behind all rows. */
-  rest: Place | "end";
-  /** The id down to which all is known; empty at the end of the store. */
-  reached: string;
+  rest: Place;
+  /** There were no more when it was read. */
+  ended: boolean;
 }
 
-function placeBehind({ rows, began, rest }: Read, shown: ReadonlySet<Row>): Place | "end" {
-  const last = rows.findLastIndex((row) => shown.has(row));
-  if (last === rows.length - 1) return rest;
-  return rows[last]?.place ?? began;
+const nothing: Read = { rows: [], began: {}, rest: {}, ended: true };
+
+function placeBehind({ rows, began, rest }: Read, shown: number): Place {
+  return shown === rows.length ? rest : (rows[shown - 1]?.place ?? began);
+}
+
+/** What is newer than the oldest one shown and comes into the history later was shown before it ended. */
+function belowShown(place: Place, lowest: string | undefined): Place {
+  const { last } = place;
+  return lowest !== undefined && (last === undefined || lowest < last) ? { ...place, last: lowest } : place;
 }
 
 interface StorePage {
@@ -146,29 +177,26 @@ type ReadPage = (limit: number, after: string | undefined) => Promise<StorePage>
 
 async function readOn(
   read: ReadPage,
-  began: Place | "end",
-  { filter, limit, mostReads }: Pick<Reading, "filter" | "limit"> & { mostReads: number },
+  began: Place,
+  { filter, limit, mostReads, byId }: Pick<Reading, "filter" | "limit"> & { mostReads: number; byId: boolean },
 ): Promise<Read> {
   const rows: Row[] = [];
-  if (began === "end") return { rows, began, rest: "end", reached: "" };
   let { after, last } = began;
-  let reached = last ?? "\uffff";
+  const until = (ended: boolean): Read => ({ rows, began, rest: present({ after, last }), ended });
   for (let reads = 0; reads < mostReads; reads += 1) {
     const page = await read(ROWS_AT_ONCE, after);
     for (const job of behind(page.jobs, last)) {
-      reached = job.id;
       last = job.id;
-      if (filter.since !== undefined && job.submitted_at < filter.since) {
-        return { rows, began, rest: "end", reached: "" };
-      }
+      if (filter.since !== undefined && job.submitted_at < filter.since) return until(true);
       if (!fits(job, filter)) continue;
       rows.push({ job, place: present({ after, last }) });
-      if (rows.length === limit) return { rows, began, rest: present({ after, last }), reached };
+      if (rows.length === limit) return until(false);
     }
-    if (page.next === undefined) return { rows, began, rest: "end", reached: "" };
+    if (page.next === undefined) return until(true);
     after = page.next;
+    if (!byId) last = undefined;
   }
-  return { rows, began, rest: present({ after, last }), reached };
+  return until(false);
 }
 
 /** The job that was shown last may be in the other store by now. */
