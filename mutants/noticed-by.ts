@@ -36,6 +36,7 @@ const byConstant: Readonly<Record<string, readonly TestChoice[]>> = {
   CALLBACK_RETRIES: [journey("callbacks", "24 POSTs")],
   CALLBACK_REQUEUES: [journey("callbacks", "24 POSTs")],
   CALLBACK_REQUEUE_SECONDS: [journey("callbacks", "24 POSTs")],
+  CSRF_HEADER: [journey("console-entrance", "an operator's every act")],
   DOWNLOAD_RETRIES: [journey("async-download", "third retry")],
   DOWNLOAD_RETRY_SECONDS: [journey("async-download", "5, 10 and 15")],
 };

@@ -326,7 +326,15 @@ export interface AdminCallbackTest {
 /** GET settings. */
 export interface AdminSettings {
   version: string;
-  settings: { name: string; variable: string; value: string; default: string; origin: string; secret: boolean; doc: string }[];
+  settings: {
+    name: string;
+    variable: string;
+    value: string;
+    default: string;
+    origin: string;
+    secret: boolean;
+    doc: string;
+  }[];
 }
 
 /** GET doctor. */

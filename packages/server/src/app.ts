@@ -4,7 +4,7 @@ import type { AdminDoctor } from "@lazaret/contract/admin";
 import type { AuditEntry } from "./access/audit-log.ts";
 import { startAdmin, startWatching } from "./compose/admin.ts";
 import { startKeys } from "./compose/api-keys.ts";
-import { type KeysOfSettings, startConsole } from "./compose/console.ts";
+import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
 import { openPlatform } from "./compose/platform.ts";
@@ -85,6 +85,7 @@ export async function startService(
   options: ServiceOptions = {},
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
+  checkConsoleKeys(settings, options.allowShortKeys);
   const measured = metrics();
   const watching = startWatching(settings, now);
   const counted = measured.counted(plainLog);

@@ -21,6 +21,8 @@ export interface EngineParts {
   now(): number;
 }
 
+/** What says something about bytes; the rest is what it needs. */
+const ENGINES = ["clamd", "rules"];
 /** Signatures that are older: see to it, and be alarmed. */
 const WARN_DAYS = 3;
 const ALARM_DAYS = 7;
@@ -32,15 +34,15 @@ const CLAMD_DETAIL = /^(ClamAV \S+) at .*?(?:, signatures (\d+))?/;
 export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
   const { name, activity, watch, slots, now } = parts;
   const [{ ready, checks }, state, doctor] = await Promise.all([parts.health(), parts.readiness(), parts.doctor()]);
-  const about = new Set(checks.map((check) => check.name));
+  const isEngine = (check: { name: string }): boolean => ENGINES.includes(check.name);
   const p95 = activity.p95Ms();
   const { requests, jobs } = watch.underWay;
   return {
     engine: name,
     ready,
-    engines: checks.map((check) => shownEngine(check, doctor, now())),
+    engines: checks.filter(isEngine).map((check) => shownEngine(check, doctor, now())),
     others: [
-      ...state.checks.filter((check) => !about.has(check.name)),
+      ...state.checks.filter((check) => !isEngine(check)).map(({ name, ok, detail }) => ({ name, ok, detail })),
       ...doctor
         .filter((check) => check.name === "disk" || check.name === "clamd folder")
         .map(({ name, ok, detail, hint }) => ({ name, ok, detail, ...(hint !== undefined && { hint }) })),

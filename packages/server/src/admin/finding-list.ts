@@ -42,7 +42,9 @@ async function readFindings(
   filter: Filter,
   { limit, after }: { limit: number; after: string | undefined },
 ): Promise<AdminPage<AdminFinding>> {
-  const { finding: _, bucket: __, source: ___, key: ____, ...ofStore } = filter;
+  const { finding, bucket, source: _, key: __, ...rest } = filter;
+  // What the store can search for need not be read: the name of a finding or bucket is part of what it searches.
+  const ofStore = { ...rest, ...present({ text: rest.text ?? finding ?? bucket }) };
   const entries: AdminFinding[] = [];
   let next = after;
   for (let reads = 0; reads < MOST_READS && entries.length < limit; reads += 1) {

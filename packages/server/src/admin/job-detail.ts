@@ -89,15 +89,12 @@ export function whyNoRescan({ shown, card }: Pick<FoundJob, "shown" | "card">): 
 function ofReport(card: JobCard | undefined): Partial<AdminJobDetail> {
   const { report, action } = card ?? {};
   if (!report) return {};
-  const { verdict, downloadSeconds, scanSeconds } = report;
-  const { sha256, engine, signatures } = report as { sha256?: string; engine?: string; signatures?: string };
+  const { verdict, sha256, downloadSeconds, scanSeconds } = report;
   return {
     ...(verdict.kind === "infected" && verdict.member !== undefined && { member: verdict.member }),
     ...(verdict.kind === "unscannable" && verdict.detail !== undefined && { detail: verdict.detail }),
     ...(verdict.kind !== "unscannable" && verdict.cached && { cached: true }),
     ...(sha256 !== undefined && { sha256 }),
-    ...(engine !== undefined && { engine }),
-    ...(signatures !== undefined && { signatures }),
     download_seconds: downloadSeconds,
     scan_seconds: scanSeconds,
     ...(action && { action }),
@@ -107,11 +104,10 @@ function ofReport(card: JobCard | undefined): Partial<AdminJobDetail> {
 /** Newest first. */
 async function jobsOfTrace(parts: DetailParts, traceId: string, tenant: string | undefined): Promise<AdminJob[]> {
   const filter = { text: traceId, ...(tenant !== undefined && { tenant }) };
+  const tenants = tenant === undefined ? await tenantsOf(parts) : [tenant];
   const [searched, ...ids] = await Promise.all([
     jobsFrom(parts, { filter, limit: MOST_OTHERS, places: {} }),
-    ...(tenant === undefined ? await tenantsOf(parts) : [tenant]).map((each) =>
-      parts.history.ofTrace({ tenant: each, traceId }),
-    ),
+    ...tenants.map((each) => parts.history.ofTrace({ tenant: each, traceId })),
   ]);
   const jobs = new Map(searched.entries.filter(({ trace_id }) => trace_id === traceId).map((job) => [job.id, job]));
   for (const id of ids.flat().slice(0, MOST_OTHERS)) {

@@ -23,6 +23,8 @@ const STATE_NAMES: readonly JobStateName[] = ["queued", "under_way", "retrying",
 /** Rows of a store that are read for one page of an answer; what fits may be rare among them. */
 const ROWS_AT_ONCE = 200;
 const MOST_READS = 10;
+/** The history reads on by itself, until it has found some or has read many. */
+const MOST_READS_OF_DONE = 2;
 
 interface JobFilter {
   state?: JobStateName;
@@ -92,10 +94,15 @@ export async function jobsFrom(
   const { state } = filter;
   const start: Place = {};
   const [open, done] = await Promise.all([
-    readOn(openJobs(stores.browser, filter), state === "done" ? "end" : (places.open ?? start), { filter, limit }),
+    readOn(openJobs(stores.browser, filter), state === "done" ? "end" : (places.open ?? start), {
+      filter,
+      limit,
+      mostReads: MOST_READS,
+    }),
     readOn(doneJobs(stores.history, filter), state === undefined || state === "done" ? (places.done ?? start) : "end", {
       filter,
       limit,
+      mostReads: MOST_READS_OF_DONE,
     }),
   ]);
   // Below where one store was not read yet, the other has nothing to say.
@@ -140,13 +147,13 @@ type ReadPage = (limit: number, after: string | undefined) => Promise<StorePage>
 async function readOn(
   read: ReadPage,
   began: Place | "end",
-  { filter, limit }: Pick<Reading, "filter" | "limit">,
+  { filter, limit, mostReads }: Pick<Reading, "filter" | "limit"> & { mostReads: number },
 ): Promise<Read> {
   const rows: Row[] = [];
   if (began === "end") return { rows, began, rest: "end", reached: "" };
   let { after, last } = began;
   let reached = last ?? "\uffff";
-  for (let reads = 0; reads < MOST_READS; reads += 1) {
+  for (let reads = 0; reads < mostReads; reads += 1) {
     const page = await read(ROWS_AT_ONCE, after);
     for (const job of behind(page.jobs, last)) {
       reached = job.id;

@@ -17,7 +17,6 @@ import { binaryUpload } from "../receive/body/upload.ts";
 import type { Answer, ApiRequest } from "../receive/request-answer.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
 import type { ScanNow } from "../receive/sync-routes.ts";
-import { textIn } from "./asked.ts";
 
 export interface ScanParts {
   /** By the same way, in the same line and with the same time as the synchronous API. */
@@ -27,6 +26,9 @@ export interface ScanParts {
   /** False where files are not scanned by their URL. */
   downloads: boolean;
 }
+
+/** What is longer is cut off: it is a name for people, and may be a path. */
+const LONGEST_NAME = 1024;
 
 const urlSchema: ObjectSchema = {
   type: "object",
@@ -40,7 +42,7 @@ const urlSchema: ObjectSchema = {
 const tenant = { name: DEFAULT_TENANT, weight: 1, limits: {} };
 
 export async function scanUpload({ scanNow }: ScanParts, request: ApiRequest, caller: ConsoleCaller): Promise<Answer> {
-  const name = textIn(request.query, "name");
+  const name = request.query.get("name")?.slice(0, LONGEST_NAME) || undefined;
   const source = { ...binaryUpload(request), ...(name !== undefined && { name }) };
   await caller.record(name === undefined ? "an upload" : `an upload called ${name}`);
   return scanNow(request, { ...askedBy(caller), source });
@@ -67,8 +69,7 @@ function askedBy({ who }: ConsoleCaller): { account: Account; maxBytes: number }
 
 /** A report in the words of /admin/v1. */
 export function renderScanResult(report: Report): AdminScanResult {
-  const { verdict, sizeBytes, downloadSeconds, scanSeconds, failure } = report;
-  const { sha256 } = report as { sha256?: string };
+  const { verdict, sizeBytes, sha256, downloadSeconds, scanSeconds, failure } = report;
   const detail = verdict.kind === "unscannable" ? (verdict.detail ?? failure?.message) : undefined;
   return {
     verdict: statusOf(verdict),

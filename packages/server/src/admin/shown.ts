@@ -159,7 +159,7 @@ export function shownScan({ id, at, source, account, report, ms, job }: EndedSca
 function withoutSecrets(source: Source): FindingSource {
   if (source.kind === "url") return { kind: "url", url: withoutQuery(source.url) };
   if (source.kind === "upload") {
-    return { kind: "upload", ...("name" in source && typeof source.name === "string" && { name: source.name }) };
+    return { kind: "upload", ...(source.name !== undefined && { name: source.name }) };
   }
   const { bucket, key, version } = source;
   return { kind: "object", bucket, key, ...(version !== undefined && { version }) };

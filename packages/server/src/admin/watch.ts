@@ -25,6 +25,7 @@ export interface Watch {
   /** Of scans whose results somebody waits for. */
   scan<Asked extends { account: Account }>(scan: ScanOf<Asked>): ScanOf<Asked>;
   log(log: Log): Log;
+  /** Requests that wait or are scanned, and jobs that are fetched or scanned. */
   readonly underWay: { requests: number; jobs: number };
   /** Tags and deletes that failed, by bucket. */
   readonly failedActions: ReadonlyMap<string, number>;
@@ -62,22 +63,29 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
     const { job, attempt } = lease;
     let isScanned = job.report !== undefined;
     let last = job;
-    underWay.jobs += 1;
+    let isCounted = !isScanned;
+    if (isCounted) underWay.jobs += 1;
     const as = { attempts: attempt };
     jobs.set(job.source, () => tell(job, "under_way", { ...as, phase: "scanning" }));
     tell(job, "under_way", { ...as, phase: isScanned ? "delivering" : "downloading" });
+
+    /** Those that deliver take no scanner's time. */
+    function leave(): void {
+      if (isCounted) underWay.jobs -= 1;
+      isCounted = false;
+    }
 
     function wrote(next: Job): void {
       last = next;
       const { report } = next;
       if (isScanned || !report) return;
       isScanned = true;
+      leave();
       const ms = (report.downloadSeconds + report.scanSeconds) * 1000;
       activity.scanned({ verdict: statusOf(report.verdict), ms });
     }
 
     function ended(settlement: Settlement): void {
-      underWay.jobs -= 1;
       wrote(settlement.job ?? last);
       if (settlement.kind === "done") tell(last, "done", { ...as, finished_at: now() });
       else if (settlement.kind === "buried") tell(last, "dead", { ...as, reason: settlement.reason });
@@ -100,13 +108,13 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
         return kept;
       },
       async settle(settlement) {
-        const kept = await lease.settle(settlement).catch((error) => {
-          underWay.jobs -= 1;
-          throw error;
-        });
-        if (kept) ended(settlement);
-        else underWay.jobs -= 1;
-        return kept;
+        try {
+          const kept = await lease.settle(settlement);
+          if (kept) ended(settlement);
+          return kept;
+        } finally {
+          leave();
+        }
       },
     };
   }

@@ -18,7 +18,7 @@ const DEV_ADMIN_KEY = "dev-admin-key";
 /** For commander: the flag of every command that works on the data folder. */
 export const DATA_DIR = ["--data-dir <path>", "the server's data folder"] as const;
 
-type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
+export type OperatorStore = Pick<JobStore, OperatorParts> & AsyncDisposable;
 
 /**
  * The jobs, keys and acts of the local data folder, whether or not a server runs on it; those of PostgreSQL or AWS on that platform.

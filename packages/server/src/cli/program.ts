@@ -9,6 +9,7 @@ import { doctorCommand } from "./doctor.ts";
 import { eicarCommand } from "./eicar.ts";
 import { withExamples } from "./examples.ts";
 import { CommandFailed, exitCodes } from "./exit-codes.ts";
+import { findingsCommand } from "./findings.ts";
 import { guardCommand } from "./guard.ts";
 import { jobsCommand } from "./jobs.ts";
 import { keysCommand } from "./keys.ts";
@@ -46,6 +47,7 @@ export function lazaret(): Command {
     .addCommand(eicarCommand())
     .commandsGroup("Look after jobs:")
     .addCommand(jobsCommand())
+    .addCommand(findingsCommand())
     .addCommand(dlqCommand())
     .commandsGroup("Share it among teams:")
     .addCommand(keysCommand())

@@ -46,8 +46,7 @@ export type KeysOfSettings = SetKeys & Pick<Settings, "apiKeys">;
 export function startConsole(settings: Settings, options: ConsoleOptions): Console | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
   const { made, platform, log, now } = options;
-  const check = (keys: KeysOfSettings): KeysOfSettings => checked(keys, options.allowShortKeys ?? false);
-  const keys = consoleKeys(check(settings), made);
+  const keys = consoleKeys(settings, made);
   const spare = options.sessionSecret ?? randomBytes(32).toString("hex");
   const sealedWith = ({ adminKeys, viewerKeys }: SetKeys): Uint8Array =>
     adminKeys.length + viewerKeys.length > 0 ? sessionSecret([...adminKeys, ...viewerKeys]) : Buffer.from(spare);
@@ -78,9 +77,9 @@ export function startConsole(settings: Settings, options: ConsoleOptions): Conso
     }),
     files: consoleFiles({ folder: BUILT, isOpen: keys.some, log }),
     change(given) {
-      const good = check(given);
-      keys.change(good);
-      current = sessions(sealedWith(good), now);
+      checkConsoleKeys(given, options.allowShortKeys);
+      keys.change(given);
+      current = sessions(sealedWith(given), now);
     },
   };
 }
@@ -91,8 +90,8 @@ function addressOf({ headers }: ApiRequest, { tlsCert, trustedProxies }: Setting
   return `${tlsCert !== "" || forwarded ? "https" : "http"}://${headers.host}`;
 }
 
-function checked(keys: KeysOfSettings, allowShort: boolean): KeysOfSettings {
-  const { adminKeys, viewerKeys, apiKeys } = keys;
+/** Throws `CannotStart` for keys that must not open the console. */
+export function checkConsoleKeys({ adminKeys, viewerKeys, apiKeys }: KeysOfSettings, allowShort = false): void {
   const lists = { LAZARET_ADMIN_KEYS: adminKeys, LAZARET_VIEWER_KEYS: viewerKeys };
   for (const [name, list] of Object.entries(lists)) {
     const short = allowShort ? -1 : list.findIndex((key) => key.length < SHORTEST_KEY);
@@ -111,7 +110,7 @@ function checked(keys: KeysOfSettings, allowShort: boolean): KeysOfSettings {
     }
   }
   const both = viewerKeys.findIndex((key) => adminKeys.includes(key));
-  if (both === -1) return keys;
+  if (both === -1) return;
   throw new CannotStart(
     `LAZARET_VIEWER_KEYS: key ${both + 1} is in LAZARET_ADMIN_KEYS, too`,
     "a key either looks or acts",

@@ -35,7 +35,7 @@ export interface CallbackSender {
 }
 
 /** One POST that ended, for people. */
-export interface Post {
+interface Post {
   /** Counted over all invocations. */
   attempt: number;
   ms: number;

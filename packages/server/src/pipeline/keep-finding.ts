@@ -57,7 +57,8 @@ function findingOf({ id, account, source, report, ...found }: Found, verdict: Fi
     verdict,
     finding: said.kind === "clean" ? "" : said.finding,
     ...(detail !== undefined && { detail }),
-    ...(said.kind === "infected" && said.member !== undefined && { member: said.member }),
+    // The file itself has no name inside it.
+    ...(said.kind === "infected" && said.member && { member: said.member }),
     source: sourceOf(source, report),
     sizeBytes,
     ...(said.fileType !== undefined && { fileType: said.fileType }),

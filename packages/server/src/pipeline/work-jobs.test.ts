@@ -59,6 +59,7 @@ function work(queue: JobQueue, stages: Partial<JobStages>, engineReady: () => Pr
     limits: { maxBytes: 100 },
     announcer: { downloadScan: async () => {} },
     results: { keep: async () => {} },
+    keepFinding: async () => {},
     now: () => 0,
     ...stages,
   } as JobStages;

@@ -14,6 +14,7 @@ const clock = toldClock();
 let clamd: TestClamd;
 let service: TestService;
 let receiver: CallbackReceiver;
+let files: Awaited<ReturnType<typeof fileServer>>;
 before(async () => {
   clamd = await testClamd();
   service = await testService(
@@ -21,10 +22,10 @@ before(async () => {
     {},
     clock,
   );
-  // Two jobs of 24 refused POSTs each, then everything is taken.
-  receiver = await callbackReceiver(inTurn(...Array.from({ length: 48 }, () => answering(500)), answering(204)));
-  await using files = await fileServer();
-  for (const traceId of ["first", "second"]) {
+  // Three jobs of 24 refused POSTs each, then everything is taken.
+  receiver = await callbackReceiver(inTurn(...Array.from({ length: 72 }, () => answering(500)), answering(204)));
+  files = await fileServer();
+  for (const [index, traceId] of ["first", "second", "third"].entries()) {
     await service.call("/api/v1/scan/async/download", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
@@ -36,7 +37,7 @@ before(async () => {
       }),
     });
     // One after the other, so that it is known which came first.
-    const buried = traceId === "first" ? 1 : 2;
+    const buried = index + 1;
     await until(
       `${traceId} is buried`,
       () => {
@@ -49,6 +50,7 @@ before(async () => {
 });
 atTheEnd(() => folder[Symbol.dispose]());
 atTheEnd(() => clamd[Symbol.asyncDispose]());
+atTheEnd(() => files[Symbol.asyncDispose]());
 atTheEnd(() => receiver[Symbol.asyncDispose]());
 atTheEnd(() => service[Symbol.asyncDispose]());
 
@@ -60,14 +62,14 @@ test("dlq list and show tell what happened, as a table and as JSON, without the 
   const { code, out } = await lazaret("dlq", "list");
   assert.equal(code, 0);
   assert.match(out, /^ID +BURIED +TRACE ID +CALLBACK +REASON\n/);
-  assert.match(out, /second .*\/hook .*scanner:callback-failed/);
-  assert.equal(out.trim().split("\n").length, 3);
+  assert.match(out, /second .*\/hook\?… .*scanner:callback-failed/);
+  assert.equal(out.trim().split("\n").length, 4);
 
   const json = await lazaret("dlq", "list", "--json");
   const { entries } = JSON.parse(json.out);
   assert.deepEqual(
     entries.map((entry: { job: { traceId: string } }) => entry.job.traceId),
-    ["second", "first"],
+    ["third", "second", "first"],
   );
   const shown = await lazaret("dlq", "show", entries[0].id);
   assert.equal(JSON.parse(shown.out).job.report.verdict.kind, "clean");
@@ -78,13 +80,13 @@ test("jobs list shows dead letters as buried, jobs show one of them", async () =
   const { out } = await lazaret("jobs", "list", "--state", "buried");
   assert.match(out, /^ID +STATE +AGE +ATTEMPTS +TRACE ID +SOURCE\n/);
   const [id = ""] = out.split("\n")[1]?.split(" ") ?? [];
-  assert.equal(JSON.parse((await lazaret("jobs", "show", id)).out).state, "buried");
+  assert.equal(JSON.parse((await lazaret("jobs", "show", id, "--json")).out).state, "buried");
 });
 
 test("--tenant lists and changes those of one tenant", async () => {
   assert.equal((await lazaret("dlq", "list", "--tenant", "shop")).out.trim().split("\n").length, 1);
   assert.equal((await lazaret("dlq", "list", "--tenant", "default", "--limit", "1")).out.trim().split("\n").length, 2);
-  assert.equal((await lazaret("jobs", "list", "--tenant", "default")).out.trim().split("\n").length, 3);
+  assert.equal((await lazaret("jobs", "list", "--tenant", "default")).out.trim().split("\n").length, 4);
   const purged = await lazaret("dlq", "purge", "--tenant", "shop");
   assert.deepEqual([purged.code, purged.out], [0, "deleted 0 of 0\n"]);
   const wrong = await lazaret("dlq", "purge", "--tenant", "Shop!");
@@ -114,11 +116,24 @@ test("what is not there, or not said, is an error with a hint", async () => {
 test("a redriven dead letter is delivered without another scan, while the server runs", async () => {
   const { entries } = JSON.parse((await lazaret("dlq", "list", "--json")).out);
   const refused = receiver.requests.length;
-  assert.equal((await lazaret("dlq", "redrive", entries[1].id)).out, "put back 1 of 1\n");
+  assert.equal((await lazaret("dlq", "redrive", entries[2].id)).out, "put back 1 of 1\n");
   await until("it is delivered", () => receiver.requests.length === refused + 1);
   const delivered = receiver.requests[refused];
   assert.equal(JSON.parse(delivered?.body.toString() ?? "").trace_id, "first");
   assert.deepEqual(delivered?.values("x-secret"), ["canary"]);
+});
+
+test("with --whole it is fetched and scanned again, and the audit log says so", async () => {
+  const { entries } = JSON.parse((await lazaret("dlq", "list", "--json")).out);
+  const [refused, fetched] = [receiver.requests.length, files.asked.length];
+  assert.equal((await lazaret("dlq", "redrive", "--whole", entries[1].id)).out, "put back 1 of 1\n");
+  await until("it is delivered", () => receiver.requests.length === refused + 1);
+  assert.equal(JSON.parse(receiver.requests[refused]?.body.toString() ?? "").trace_id, "second");
+  assert.deepEqual(files.asked.slice(fetched), ["/clean"]);
+  const [newest = ""] = (await lazaret("audit", "--json", "--limit", "1")).out.split("\n");
+  const { what, details } = JSON.parse(newest);
+  assert.deepEqual([what, details], ["dlq.redrive", { what: "whole" }]);
+  assert.equal((await lazaret("dlq", "purge", "--all", "--whole")).code, 64);
 });
 
 test("purge deletes for good", async () => {

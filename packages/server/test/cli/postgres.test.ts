@@ -77,7 +77,7 @@ test("every command that works on stored jobs and keys works on the database", a
   assert.equal(JSON.parse((await lazaret(["dlq", "show", one.id], more)).out).reason, "test");
   assert.equal((await lazaret(["dlq", "purge", one.id], more)).out, "deleted 1 of 1\n");
   assert.equal((await lazaret(["dlq", "redrive", other.id, one.id], more)).code, 1, "one of them is gone");
-  assert.equal(JSON.parse((await lazaret(["jobs", "show", other.id], more)).out).state, "ready");
+  assert.equal(JSON.parse((await lazaret(["jobs", "show", other.id, "--json"], more)).out).state, "ready");
   const compact = await lazaret(["jobs", "compact"], more);
   assert.equal(compact.code, 78);
   assert.match(compact.err, /in no file\nhint: .*PostgreSQL keeps its tables small/);

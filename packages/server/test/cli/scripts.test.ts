@@ -23,7 +23,8 @@ const { clamd, files, service } = await signingService(join(shared.path, "data")
 
 /** What scripts can use as $NAME. */
 function variables(): Record<string, string> {
-  return { URL: service.url, FILES: files.origin, CLAMD: `unix:${clamd.socketPath}` };
+  const data = join(shared.path, "data");
+  return { URL: service.url, FILES: files.origin, CLAMD: `unix:${clamd.socketPath}`, DATA: data };
 }
 
 function environment(): Record<string, string> {
@@ -41,7 +42,7 @@ for (const name of readdirSync(scripts)) {
     for (const step of steps) {
       // What is expected may name them too; commands have them from the shell.
       const expanded = (line: string): string =>
-        line.replace(/\$(URL|FILES|CLAMD)\b/g, (_, variable: string) => variables()[variable] ?? "");
+        line.replace(/\$(URL|FILES|CLAMD|DATA)\b/g, (_, variable: string) => variables()[variable] ?? "");
       const expected = { ...step, stdout: step.stdout.map(expanded), stderr: step.stderr.map(expanded) };
       assert.equal(await runStep(expected, { cwd: folder.path, env: environment() }), undefined);
     }

@@ -7,7 +7,7 @@ import { type AwsStores, startAws } from "../support/aws/aws-stores.ts";
 import { type Fault, type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { atTheEnd } from "../support/leftovers.ts";
 import { added, takeOne } from "./job-queue.ts";
-import { cleanReport, sampleJob, traced } from "./sample-job.ts";
+import { cleanReport, sampleFinding, sampleJob, traced, withoutLife } from "./sample-job.ts";
 
 const servers = await startAws();
 atTheEnd(() => servers[Symbol.asyncDispose]());
@@ -274,7 +274,7 @@ test("a dead letter that could not be sent is sent later, and its job does not r
   assert.equal((await stores.queue.counts()).buried, 1);
   assert.equal((await stores.deadLetters.show(job.id))?.reason, "test");
   assert.equal(await stores.deadLetters.redrive("all"), 1);
-  assert.deepEqual((await takeOne(stores)).job, scanned);
+  assert.deepEqual(withoutLife((await takeOne(stores)).job), scanned);
 });
 
 test("a job that was buried twice, because a message could not be deleted, is redriven and purged once", async () => {
@@ -334,4 +334,33 @@ test("nothing can be asked of services that are down, and all of it says so", as
   sqs.fault = () => undefined;
   dynamodb.fault = () => undefined;
   assert.equal(await lease.settle(done), true, "the lease was neither kept nor lost");
+});
+
+test("a job that is done stays so, though what people look at later cannot be written", async () => {
+  await using faulty = await faultyStores();
+  const { stores } = faulty;
+  const job = await added(stores);
+  const lease = await takeOne(stores);
+  const refused: Fault = { kind: "refused", status: 400, code: "AccessDeniedException" };
+  faulty.dynamodb.fault = (operation, body) =>
+    operation === "PutItem" && JSON.parse(body).Item.pk.S.startsWith("history#") ? refused : undefined;
+  assert.equal(await lease.settle({ kind: "done", job }), true);
+  faulty.dynamodb.fault = () => undefined;
+  assert.equal(await stores.browser.show(job.id), undefined);
+  assert.equal(await stores.history.show(job.id), undefined);
+  assert.deepEqual(await stores.queue.take(1), []);
+});
+
+test("a finding of which only the id was written is told of again, at the time of the first", async () => {
+  await using faulty = await faultyStores();
+  const { findings, now } = faulty.stores;
+  const finding = sampleFinding({ at: now() });
+  const refused: Fault = { kind: "refused", status: 400, code: "AccessDeniedException" };
+  faulty.dynamodb.fault = (operation, body) =>
+    operation === "PutItem" && JSON.parse(body).Item.content !== undefined ? refused : undefined;
+  await assert.rejects(findings.add(finding), QueueUnavailable);
+  faulty.dynamodb.fault = () => undefined;
+  assert.deepEqual((await findings.list({ limit: 5 }))?.entries, []);
+  await findings.add({ ...finding, at: finding.at + 5000 });
+  assert.deepEqual((await findings.list({ limit: 5 }))?.entries, [finding]);
 });

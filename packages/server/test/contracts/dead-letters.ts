@@ -34,10 +34,10 @@ export function deadLettersContract({ name, make, ordered }: Platform): void {
           traceId: job.traceId,
           source: {
             kind: "url",
-            url: "https://files.example/reports/q3.pdf",
+            url: "https://files.example/reports/q3.pdf?…",
             headerNames: ["Authorization", "X-Odd"],
           },
-          callback: { url: "https://receiver.example/scans", headerNames: ["X-Api-Key"] },
+          callback: { url: "https://receiver.example/scans?…", headerNames: ["X-Api-Key"] },
           customDataLength: job.customData?.length,
           report: failedReport,
           failedDownloads: 3,

@@ -18,6 +18,7 @@ test("every job that was acknowledged survives kill -9 at any moment", async () 
   const said = nothingSaid();
   for (let kill = 0; kill < 8; kill += 1) await heardUntilKilled(start(folder.path), said);
   await assertNothingLost(folder.path, said);
+  await assertWaitsOrIsDone(folder.path, said);
 });
 
 test("also when several processes share the folder, and were first to open it at the same moment", async () => {
@@ -26,6 +27,7 @@ test("also when several processes share the folder, and were first to open it at
   const children = Array.from({ length: 4 }, () => start(folder.path));
   await Promise.all(children.map((child) => heardUntilKilled(child, said)));
   await assertNothingLost(folder.path, said);
+  await assertWaitsOrIsDone(folder.path, said);
 });
 
 test("also while what is over is deleted and its room given back; the database stays whole", async () => {
@@ -59,6 +61,40 @@ async function assertNothingLost(dataDir: string, { added, finishing, finished }
     [],
     "done, and back again",
   );
+}
+
+/** Either in the queue or in the history, never in both, and never in neither. */
+async function assertWaitsOrIsDone(dataDir: string, { added, finished }: Said): Promise<void> {
+  const waiting = await idsIn(dataDir);
+  const done = await doneIn(dataDir);
+  assert.ok(done.size > 0, "none was done");
+  assert.deepEqual(
+    [...finished].filter((id) => !done.has(id)),
+    [],
+    "done, and not in the history",
+  );
+  assert.deepEqual(
+    [...added].filter((id) => waiting.has(id) === done.has(id)),
+    [],
+    "in both, or in neither",
+  );
+}
+
+async function doneIn(dataDir: string): Promise<Set<string>> {
+  const store = await openJobStore(dataDir);
+  const found = new Set<string>();
+  try {
+    let after: string | undefined;
+    do {
+      const page = await store.history.list({ limit: 500, ...(after !== undefined && { after }) });
+      for (const { id } of page?.entries ?? []) found.add(id);
+      after = page?.next;
+    } while (after !== undefined);
+    assert.equal(await store.history.count(), found.size);
+  } finally {
+    await store.close();
+  }
+  return found;
 }
 
 function start(dataDir: string, script = queueScript): ChildProcess {

@@ -63,7 +63,7 @@ export function jobBrowserContract({ name, make }: Platform): void {
       const names = ["Authorization", "X-Odd"];
       assert.deepEqual(leased?.job?.source, {
         kind: "url",
-        url: "https://files.example/reports/q3.pdf",
+        url: "https://files.example/reports/q3.pdf?…",
         headerNames: names,
       });
       const seen = JSON.stringify([leased, await stores.browser.list({ limit: 10 })]);

@@ -118,6 +118,7 @@ async function live(stores: Stores, { done, company: deaths, waitFor }: World): 
       },
     },
     announcer: { downloadScan: async () => {} },
+    keepFinding: async () => {},
     now: () => 0,
   } as unknown as JobStages;
   const queue: JobQueue = {

@@ -92,7 +92,7 @@ async function hear(child: ChildProcess, said: Said): Promise<void> {
 }
 
 async function assertNothingLost(options: JobStoreOptions, { added, finishing, finished }: Said): Promise<void> {
-  const kept = await idsIn(options);
+  const { kept, inHistory } = await idsIn(options);
   assert.ok(added.size > 10, `only ${added.size} jobs were added`);
   assert.deepEqual(
     [...added].filter((id) => !kept.has(id) && !finishing.has(id)),
@@ -104,23 +104,34 @@ async function assertNothingLost(options: JobStoreOptions, { added, finishing, f
     [],
     "done, and back again",
   );
+  assert.deepEqual(
+    [...added].filter((id) => kept.has(id) === inHistory.has(id)),
+    [],
+    "both waiting and in the history, or neither",
+  );
 }
 
-/** All jobs in the schema, each of which must be readable. */
-async function idsIn(options: JobStoreOptions): Promise<Set<string>> {
+/** All jobs in the schema, each of which must be readable, and those that are done. */
+async function idsIn(options: JobStoreOptions): Promise<Record<"kept" | "inHistory", Set<string>>> {
   const store = await openJobStore(options);
   try {
-    const found = new Set<string>();
+    const kept = new Set<string>();
+    const inHistory = new Set<string>();
     let after: string | undefined;
     do {
       const page = await store.browser.list({ limit: 500, ...(after !== undefined && { after }) });
       for (const { id, job } of page.entries) {
         assert.ok(job, `job ${id} cannot be read`);
-        found.add(id);
+        kept.add(id);
       }
       after = page.next;
     } while (after !== undefined);
-    return found;
+    do {
+      const page = await store.history.list({ limit: 500, ...(after !== undefined && { after }) });
+      for (const { id } of page?.entries ?? []) inHistory.add(id);
+      after = page?.next;
+    } while (after !== undefined);
+    return { kept, inHistory };
   } finally {
     await store.close();
   }

@@ -20,7 +20,7 @@ async function workOnce(): Promise<void> {
   for (const lease of await queue.take(2)) {
     await lease.save({ ...lease.job, report: cleanReport });
     say("finishing", lease.job.id);
-    if (await lease.settle({ kind: "done" })) say("finished", lease.job.id);
+    if (await lease.settle({ kind: "done", job: lease.job })) say("finished", lease.job.id);
   }
 }
 

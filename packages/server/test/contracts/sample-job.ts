@@ -36,6 +36,11 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
   };
 }
 
+/** What a job is apart from what happened to it. */
+export function withoutLife({ life: _, ...job }: Job): Job {
+  return job;
+}
+
 export function sampleFinding(parts: Partial<Finding> = {}): Finding {
   const at = parts.at ?? Date.now();
   return {

@@ -26,7 +26,7 @@ async function finishAll(): Promise<void> {
         const { id: jobId, traceId = "", submittedAt } = lease.job;
         await results.keep({ ...traced(traceId), jobId, submittedAt }, cleanReport);
         say("finishing", jobId);
-        if (await lease.settle({ kind: "done" })) say("finished", jobId);
+        if (await lease.settle({ kind: "done", job: lease.job })) say("finished", jobId);
       }),
     );
   }

@@ -104,6 +104,11 @@ describe("who comes in", () => {
       const wrong = ["wrong-key-of-somebody", testKey, `${adminKey}x`, adminKey.slice(1)];
       for (const key of wrong) assert.equal(await codeOf(await login(url, { key })), "401 wrong_key", key);
       assert.equal(await codeOf(await login(url, { link: "made-up" })), "401 wrong_link");
+      // However many come at once, five of an address are looked at.
+      const flood = { "X-Forwarded-For": "192.0.2.99" };
+      const answers = await Promise.all(Array.from({ length: 30 }, () => login(url, { key: "guess-of-a-key" }, flood)));
+      const looked = (await Promise.all(answers.map(codeOf))).filter((code) => code === "401 wrong_key");
+      assert.equal(looked.length, 5);
       const limited = await login(url, { key: adminKey });
       assert.match(limited.headers.get("retry-after") ?? "", /^\d+$/);
       assert.equal(await codeOf(limited), "429 too_many_logins");
@@ -113,7 +118,7 @@ describe("who comes in", () => {
       clock.advance(61);
       await visit(url, adminKey);
       const refusals = (await acts(platform)).filter((line) => line.includes("console.login-refused"));
-      assert.equal(refusals.length, 5);
+      assert.equal(refusals.length, 10);
       assert.ok(refusals.every((line) => !line.includes(testKey)));
     });
   });
@@ -224,6 +229,13 @@ describe("who may do what", () => {
       {},
       broken,
     );
+  });
+
+  test("an act that left no line in the audit log is no success", async () => {
+    const admin = { ...saidHandlers(), adminRescan: async () => ({ status: 200, json: {} }) };
+    await using service = await testService({ adminKeys: [adminKey] }, {}, { admin });
+    const { post } = await visit(service.url, adminKey);
+    assert.equal(await codeOf(await post("/admin/v1/jobs/7/rescan")), "500 internal_error");
   });
 
   test("keys of LAZARET_API_KEYS, no key and made-up sessions open no call", async () => {

@@ -46,6 +46,8 @@ test("what is not a job of ours is not taken for one", () => {
     { ...sampleJob(), report: { verdict: "clean" } },
     { ...sampleJob(), failedScans: -1 },
     { ...sampleJob(), failedScans: "0" },
+    { ...sampleJob(), life: "long" },
+    { ...sampleJob(), life: { steps: [{ at: "now", what: "done" }], leftOut: 0 } },
   ]) {
     assert.equal(messages.read(JSON.stringify({ lazaret: "job", added: ADDED, job })), undefined, JSON.stringify(job));
   }

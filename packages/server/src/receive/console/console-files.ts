@@ -124,7 +124,7 @@ const NO_KEYS = `<p>Make one and log in with it:</p>
 do not open the console. <code>LAZARET_CONSOLE=off</code> turns it off.</p>`;
 
 const NOT_BUILT = `<p>Its files are made by the set-up of <code>npm start</code> and <code>npm test</code>. In a clone:</p>
-<pre>npm run build --workspace packages/console</pre>
+<pre>npx vite build packages/console</pre>
 <p>then load this page again. The API works without.</p>`;
 
 function page(status: number, title: string, content: string): Answer {

@@ -7,7 +7,7 @@ export type ConsoleEndpoint = EntranceEndpoint | AdminEndpoint;
 export type EntranceEndpoint = "adminLogin" | "adminLogout" | "adminSession";
 
 /** What is looked at and done inside. */
-export type AdminEndpoint =
+type AdminEndpoint =
   | "adminJobs"
   | "adminJob"
   | "adminJobCounts"
@@ -144,6 +144,7 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
   };
 }
 
+const JOB = { status: 202, description: "The `id` of the job to look at: the same, or a new one." } as const;
 const TASK = { status: 202, description: "A task, which goes on by itself." } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
@@ -206,13 +207,16 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     path: "jobs/$ID/callback",
     act: "jobs.callback",
     summary: "Send the callback of a job again",
-    errors: { ...MISSING, 409: ["not_kept"] },
+    description: "Of one that was given up: what callbacks need is not kept once a job is done.",
+    success: JOB,
+    errors: { ...MISSING, 409: ["not_kept", "no_callback", "no_report", "under_way"] },
   }),
   adminRescan: acts({
     path: "jobs/$ID/rescan",
     act: "jobs.rescan",
     summary: "Fetch and scan the file of a job again",
-    errors: { ...MISSING, 409: ["not_kept"] },
+    success: JOB,
+    errors: { ...MISSING, 409: ["not_kept", "under_way"] },
   }),
   adminFindings: looks({
     path: "findings",
@@ -270,7 +274,7 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Scan a file",
     body: "upload",
     query: { name: text("What the file is called, for those who look at the list.") },
-    errors: { 413: ["file_too_large"], 503: ["busy", "engine_unavailable"] },
+    errors: { 413: ["scanner:too-big"], 503: ["busy", "engine_unavailable"] },
   }),
   adminScanUrl: acts({
     path: "scan/url",
@@ -303,6 +307,8 @@ export const consoleEndpoints: Record<ConsoleEndpoint, Endpoint> = {
     summary: "Make an API key",
     description: "Its secret is in this answer and nowhere else.",
     body: { name: "web", tenant: "default", scopes: ["scan"] },
+    success: { status: 201, description: "The key, and its secret this once." },
+    errors: { 409: ["name_taken"] },
   }),
   adminRevokeKey: acts({
     path: "keys/revoke",

@@ -15,7 +15,7 @@ import { SESSION_MS, type Session, type Sessions } from "./sessions.ts";
 import { wrongLogins } from "./wrong-logins.ts";
 
 /** The part of the answer that is the same for all. */
-export type InstallationFacts = Omit<AdminSession, "who" | "role" | "expires_at" | "csrf">;
+type InstallationFacts = Omit<AdminSession, "who" | "role" | "expires_at" | "csrf">;
 
 export interface EntranceOptions extends OriginOptions {
   keys: ConsoleKeys;
@@ -166,13 +166,14 @@ export function entrance(options: EntranceOptions): Entrance {
         wrong.check(request.remote);
         checkKept(request);
         const body = await readJsonObject(request);
+        // Again, as many may have come at once.
+        wrong.check(request.remote);
         let key: ConsoleKey;
         try {
           key = await keyOf(body);
         } catch (error) {
           if (error instanceof Problem && error.status !== 400) {
-            wrong.failed(request.remote);
-            await note(request, "", "console.login-refused", error.code);
+            if (wrong.failed(request.remote)) await note(request, "", "console.login-refused", error.code);
           }
           throw error;
         }

@@ -31,3 +31,17 @@ test("all addresses of one IPv6 network are one", () => {
   assert.throws(() => wrong.check("2001:db8:1:2:ffff::9"));
   wrong.check("2001:db8:1:3::1");
 });
+
+test("of who has many addresses 60 a minute are worth a line", () => {
+  let time = 0;
+  const wrong = wrongLogins(() => time);
+  const worth = (): number => {
+    const answers = Array.from({ length: 200 }, (_, index) => wrong.failed(`10.${time % 250}.${index}.1`));
+    return answers.filter((each) => each).length;
+  };
+  assert.equal(worth(), 60);
+  time = 59_000;
+  assert.equal(worth(), 0);
+  time = 60_000;
+  assert.equal(worth(), 60);
+});

@@ -5,17 +5,21 @@ import { Problem } from "../problem.ts";
 export interface WrongLogins {
   /** Throws the 429 problem. */
   check(address: string): void;
-  failed(address: string): void;
+  /** Answers whether it is worth a line in the audit log: who has many addresses must not fill that. */
+  failed(address: string): boolean;
 }
 
 const MOST = 5;
 const WITHIN_MS = 60_000;
+/** So many of all addresses are written down in that time; the log has a line for each. */
+const MOST_WRITTEN = 60;
 /** Addresses that are remembered: they cost memory. */
 const MOST_ADDRESSES = 10_000;
 
 export function wrongLogins(now: () => number = () => performance.now()): WrongLogins {
   /** Times of wrong ones, oldest first; those that failed last stand last. */
   const failures = new Map<string, number[]>();
+  let written: number[] = [];
   const lately = (group: string): number[] => (failures.get(group) ?? []).filter((at) => at > now() - WITHIN_MS);
 
   return {
@@ -35,6 +39,10 @@ export function wrongLogins(now: () => number = () => performance.now()): WrongL
       failures.set(group, times);
       const [first] = failures.keys();
       if (failures.size > MOST_ADDRESSES && first !== undefined) failures.delete(first);
+      written = written.filter((at) => at > now() - WITHIN_MS);
+      if (written.length >= MOST_WRITTEN) return false;
+      written.push(now());
+      return true;
     },
   };
 }

@@ -82,7 +82,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
         .then(undefined, () => {});
       return sendAnswer(response, answer, send);
     }
-    const stream = sendEvents(response, { ...answer, events }, send.requestId);
+    const stream = sendEvents(response, { ...answer, events }, send);
     live.add(stream);
     if (closing) stream.end();
     return stream.over.finally(() => live.delete(stream));

@@ -1,10 +1,9 @@
 import type { ServerResponse } from "node:http";
 import type { Answer } from "../request-answer.ts";
+import type { SendOptions } from "./send-answer.ts";
 
-/** So much may wait for a client that does not read, beside what the system keeps for it. */
+/** So much may wait for a client, beside what the system keeps for it. Meanwhile no more texts are taken. */
 const MOST_UNREAD_BYTES = 256 * 1024;
-/** …for so long. Meanwhile no more texts are taken. */
-const UNREAD_MS = 10_000;
 
 export interface LiveStream {
   /** No more is sent, and the client comes again, here or elsewhere. */
@@ -17,7 +16,7 @@ export interface LiveStream {
 export function sendEvents(
   response: ServerResponse,
   { status, headers, events }: Answer & { events: NonNullable<Answer["events"]> },
-  requestId: string,
+  { requestId, timings: { unreadMs } }: Pick<SendOptions, "requestId" | "timings">,
 ): LiveStream {
   response.writeHead(status, {
     "X-Request-Id": requestId,
@@ -47,10 +46,10 @@ export function sendEvents(
     });
   }
 
-  /** A burst takes its time over a slow line: only who reads nothing for so long does not read. */
+  /** A burst takes its time over a slow line: only who has not read it in so long does not read. */
   function isRead(): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, UNREAD_MS, false);
+      const timer = setTimeout(resolve, unreadMs, false);
       const read = (): void => {
         clearTimeout(timer);
         resolve(true);

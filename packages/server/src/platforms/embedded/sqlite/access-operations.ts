@@ -3,8 +3,7 @@ import type { Tenant } from "../../../access/access-store.ts";
 import { AUDIT_KEPT_MS } from "../../../access/audit-log.ts";
 import { SILENT_MS } from "../../../access/shared-counts.ts";
 import { isDeclared } from "../../shared/access-rows.ts";
-import { FIRST, LAST } from "./job-operations.ts";
-import { operation, type Sweep } from "./transaction.ts";
+import { FIRST, LAST, operation, type Sweep } from "./transaction.ts";
 
 export interface KeyRow {
   /** JSON of what never changes. */

@@ -3,8 +3,8 @@ import { redriven } from "../../../model/job.ts";
 import { type ExpiredLetter, type JobState, POISON, type Redrive } from "../../../queue/job-queue.ts";
 import type { Sealer } from "../../shared/sealed.ts";
 import { jobOf, type StoredJob, storedJob } from "../../shared/stored-job.ts";
-import { type ClockCare, COUNTED_AT_ONCE, FIRST, LAST, UNREADABLE } from "./job-operations.ts";
-import { operation, timeSlice } from "./transaction.ts";
+import { type ClockCare, COUNTED_AT_ONCE, UNREADABLE } from "./job-operations.ts";
+import { FIRST, LAST, operation, timeSlice } from "./transaction.ts";
 
 /** Undefined stands for all of them. */
 export type Ids = readonly string[] | undefined;

@@ -3,8 +3,7 @@ import type { Finding, FindingsQuery } from "../../../deliver/findings.ts";
 import type { FindingPlace } from "../../shared/finding-place.ts";
 import { isWantedFinding } from "../../shared/finished-job.ts";
 import type { Sealer } from "../../shared/sealed.ts";
-import { FIRST, LAST } from "./job-operations.ts";
-import { operation, type Sweep, timeSlice } from "./transaction.ts";
+import { FIRST, LAST, operation, type Sweep, timeSlice } from "./transaction.ts";
 
 interface FindingRow {
   id: string;

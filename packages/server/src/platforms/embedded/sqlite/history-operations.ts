@@ -3,9 +3,8 @@ import type { Trace } from "../../../model/tenant.ts";
 import type { FinishedJob, HistoryQuery } from "../../../queue/job-history.ts";
 import { isWantedJob } from "../../shared/finished-job.ts";
 import type { Sealer } from "../../shared/sealed.ts";
-import { FIRST, LAST } from "./job-operations.ts";
 import type { TraceDigest } from "./trace-digests.ts";
-import { operation, type Sweep, timeSlice } from "./transaction.ts";
+import { FIRST, LAST, operation, type Sweep, timeSlice } from "./transaction.ts";
 
 /** A job that is done, on its way into the history. */
 export interface HistoryRow {

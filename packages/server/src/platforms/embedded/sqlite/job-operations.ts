@@ -6,7 +6,7 @@ import type { Sealer } from "../../shared/sealed.ts";
 import type { StoredJob } from "../../shared/stored-job.ts";
 import type { HistoryRow, HistoryWriter } from "./history-operations.ts";
 import type { Expected } from "./result-operations.ts";
-import { operation } from "./transaction.ts";
+import { FIRST, LAST, operation } from "./transaction.ts";
 
 export interface LeasedJob extends Omit<StoredJob, "share">, Holder {
   attempt: number;
@@ -72,10 +72,6 @@ interface CountedJobs extends Omit<QueueCounts, "buried"> {
 
 /** Takes a few milliseconds. */
 export const COUNTED_AT_ONCE = 50_000;
-/** Before and after every time. */
-export const FIRST = Number.MIN_SAFE_INTEGER;
-export const LAST = Number.MAX_SAFE_INTEGER;
-
 /** Why a job was buried whose content was damaged. */
 export const UNREADABLE = "unreadable";
 /** Enough that no two shares are taken for one. */

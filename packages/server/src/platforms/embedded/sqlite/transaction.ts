@@ -1,6 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Retention } from "../../shared/retention.ts";
 
+/** Before and after every time. */
+export const FIRST = Number.MIN_SAFE_INTEGER;
+export const LAST = Number.MAX_SAFE_INTEGER;
+
 /**
  * `durable` is on disk when the transaction ends. `relaxed` survives the end of the process at any moment, but not a
  * power cut, unless something durable follows: for what may be forgotten together with the processes it was for.
