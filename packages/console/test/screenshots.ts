@@ -57,7 +57,7 @@ async function quarterOfAnHour(
     const jobs = 1 + Math.round(1.5 + 1.5 * Math.sin(round / 9));
     for (let each = 0; each < jobs; each += 1) {
       number += 1;
-      const name = number % 23 === 0 ? `setup-${number}.exe` : `invoice-${number}.pdf`;
+      const name = number % 40 === 0 ? `setup-${number}.exe` : `invoice-${number}.pdf`;
       await admin.submit({
         download_url: `${at.files}/orders/${name}?signature=of-the-shop`,
         callback_url: number % 41 === 0 ? at.broken : at.shop,
