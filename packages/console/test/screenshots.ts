@@ -111,5 +111,8 @@ async function picture(someone: Reader, name: string, path: string): Promise<voi
   await someone.at(path);
   // The chart comes with a file of its own.
   if (path === "/jobs") await someone.page.locator(".plot canvas").waitFor();
-  await someone.page.screenshot({ path: join(pictures, `${name}.png`) });
+  const width = someone.page.viewportSize()?.width ?? 1280;
+  // Not all of it: a picture of the docs has at most 150 KB.
+  const clip = { x: 0, y: 0, width, height: 720 };
+  await someone.page.screenshot({ path: join(pictures, `${name}.png`), clip });
 }
