@@ -172,7 +172,7 @@ async function text(request: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).toString("latin1");
 }
 
-export function countsOf(jobs: AdminJob[]): AdminJobCounts {
+function countsOf(jobs: AdminJob[]): AdminJobCounts {
   const of = (state: string): number => jobs.filter((job) => job.state === state).length;
   return {
     queued: of("queued"),

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { before, test } from "node:test";
+import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { atTheEnd } from "../../server/test/support/leftovers.ts";
 import { assertNone, launch, PAGES, type Reader, reader, settled } from "./browser.ts";
 import { type FakeService, fakeService } from "./fake-service.ts";
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let browser: Browser;
 let fake: FakeService;
 before(async () => {
@@ -139,7 +137,7 @@ test("an error shows what the server said and its hint, and trying again brings 
 });
 
 async function assertReadable({ page }: Reader, what: string): Promise<void> {
-  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axeSource);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   const violations = await page.evaluate(async () => {
     const axe = (globalThis as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } }).axe;
     type Violation = { id: string; help: string; nodes: { html: string }[] };

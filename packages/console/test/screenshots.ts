@@ -57,7 +57,7 @@ async function quarterOfAnHour(
     const jobs = 1 + Math.round(1.5 + 1.5 * Math.sin(round / 9));
     for (let each = 0; each < jobs; each += 1) {
       number += 1;
-      const name = number % 23 === 0 ? `setup-${number}.exe` : `invoice-${number}.pdf`;
+      const name = number % 40 === 0 ? `setup-${number}.exe` : `invoice-${number}.pdf`;
       await admin.submit({
         download_url: `${at.files}/orders/${name}?signature=of-the-shop`,
         callback_url: number % 41 === 0 ? at.broken : at.shop,
@@ -111,5 +111,8 @@ async function picture(someone: Reader, name: string, path: string): Promise<voi
   await someone.at(path);
   // The chart comes with a file of its own.
   if (path === "/jobs") await someone.page.locator(".plot canvas").waitFor();
-  await someone.page.screenshot({ path: join(pictures, `${name}.png`) });
+  const width = someone.page.viewportSize()?.width ?? 1280;
+  // Not all of it: a picture of the docs has at most 150 KB.
+  const clip = { x: 0, y: 0, width, height: 720 };
+  await someone.page.screenshot({ path: join(pictures, `${name}.png`), clip });
 }

@@ -17,8 +17,8 @@ import type {
 
 /** Objects as /admin/v1 answers them, with names that a hostile client would choose. */
 
-export const HOSTILE = `"><img src=x onerror=alert(1)>'\u202Efdp.exe`;
-export const BEGIN = Date.UTC(2026, 0, 5, 12);
+const HOSTILE = `"><img src=x onerror=alert(1)>'\u202Efdp.exe`;
+const BEGIN = Date.UTC(2026, 0, 5, 12);
 const SHA256 = "275a021bbfb6489e54d471899f7db9d1663fc695ec2fe2a2c4538aabf651fd0f";
 
 export function sessionOf(role: "admin" | "viewer", apiUrl: string): AdminSession {
