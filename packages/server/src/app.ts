@@ -2,11 +2,12 @@ import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AdminDoctor } from "@lazaret/contract/admin";
 import type { AuditEntry } from "./access/audit-log.ts";
-import { startAdmin, startWatching } from "./compose/admin.ts";
+import { slotsOf, startAdmin, startWatching } from "./compose/admin.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
+import { sendSeen } from "./compose/one-console.ts";
 import { openPlatform } from "./compose/platform.ts";
 import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
@@ -24,6 +25,7 @@ import { type SynchronousScan, synchronousScan } from "./pipeline/synchronous-sc
 import { usedThisMonth } from "./pipeline/usage-count.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import type { AdminHandlers } from "./receive/console/endpoints.ts";
+import { relay, relayedHandlers, relayedRoutes } from "./receive/console/relay.ts";
 import type { HttpTimings } from "./receive/http/http-server.ts";
 import { renderSyncResult, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import type { Engine } from "./scan/engine.ts";
@@ -51,6 +53,8 @@ export interface ServiceOptions {
   facts?: SettingsFacts;
   /** What the other processes count, as text; they hear of what this one counts. */
   metricsOfOthers?: (own: string) => Promise<readonly string[]>;
+  /** The socket on which the first of several processes answers calls of the console that came to another. */
+  consoleSocket?: string;
   /** What sessions of the console are sealed with where no keys are set for it: the same for all processes. */
   sessionSecret?: string;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
@@ -86,7 +90,12 @@ export async function startService(
   const { timings = {}, now = Date.now } = options;
   checkConsoleKeys(settings, options.allowShortKeys);
   const measured = metrics();
-  const watching = startWatching(settings, now);
+  const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings), consoleSocket } = options;
+  const elsewhere = among !== undefined && among.number !== 1;
+  /** Where the process is that answers for the console, if that is another. */
+  const first = elsewhere ? consoleSocket : undefined;
+  const handing = first === undefined ? undefined : { process: among?.number ?? 0, send: sendSeen(first) };
+  const watching = startWatching(settings, now, handing);
   const counted = measured.counted(plainLog);
   const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };
@@ -104,7 +113,7 @@ export async function startService(
     }),
   );
   // Ends before what it asks.
-  if (watching) undo.use(watching);
+  if (watching) undo.use(watching.start(slotsOf(settings, started)));
   const scanning = watching ? { ...started, stages: watching.watch.stages(started.stages) } : started;
   const { platform } = scanning;
   /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */
@@ -114,8 +123,6 @@ export async function startService(
       .add({ at: now(), ...act, details })
       .catch((error: Error) => log.error("audit", { error: error.message }));
   };
-  const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings) } = options;
-  const elsewhere = among !== undefined && among.number !== 1;
   undo.use(await keys.follow(platform, !elsewhere));
   if (!elsewhere) {
     const { platform, role } = settings;
@@ -153,11 +160,13 @@ export async function startService(
   const unwatched = scanOf(settings, scanning, (tenant) => keys.weights().get(tenant) ?? 1);
   const scan = watching ? watching.watch.scan(unwatched) : unwatched;
   let settingsKeys: KeysOfSettings = settings;
+  const shown = watching?.shown;
   const admin =
-    watching &&
+    shown &&
     undo.use(
       startAdmin(settings, {
-        watching,
+        watch: watching.watch,
+        shown,
         scanning,
         jobs,
         scan,
@@ -178,10 +187,11 @@ export async function startService(
     now,
     ...(settings.adminListen !== "" && { apiUrl: () => ownUrl(settings, listening.port) }),
   });
-  const routes = routesOf(settings, {
+  const relayed = first === undefined ? undefined : relay(first);
+  const ownRoutes = routesOf(settings, {
     ...scanning,
     console,
-    admin: options.admin ?? admin?.handlers,
+    admin: options.admin ?? admin?.handlers ?? (relayed && relayedHandlers(relayed)),
     submit: jobs.submit,
     scanNow: scanNow({ ...inTime, scan, render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
@@ -194,13 +204,15 @@ export async function startService(
   });
 
   const servers = await startServers(settings, {
-    routes,
+    routes: relayed ? relayedRoutes(ownRoutes, relayed) : ownRoutes,
     auth: keys.auth,
     wrongKeys: wrongKeys(),
     limiter: limits.limiter,
     entrance: console?.entrance,
     log,
     timings,
+    others:
+      shown && !elsewhere && consoleSocket !== undefined ? { path: consoleSocket, take: shown.others.take } : undefined,
   });
   listening = servers;
 

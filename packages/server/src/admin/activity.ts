@@ -1,22 +1,27 @@
 import type { AdminActivity, AdminJobCounts, AdminScan, Verdict } from "@lazaret/contract/admin";
 
 /**
- * What this process scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
+ * What the processes of this machine scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
  */
-export interface Activity {
-  scanned(scan: Pick<AdminScan, "verdict" | "ms">): void;
-  /** An upload or another scan without a job, to be shown by itself. */
-  noteScan(scan: AdminScan): void;
-  /** The engine could not be asked, or gave no verdict. */
-  failed(): void;
+export interface Activity extends Counting {
   p95Ms(): number | undefined;
   errorsOfDay(): number;
   show(range: AdminActivity["range"], queue: AdminJobCounts): AdminActivity;
 }
 
+/** What is counted where it happens. */
+export interface Counting {
+  /** So many of them, once by itself. */
+  scanned(scan: Pick<AdminScan, "verdict" | "ms">, count?: number): void;
+  /** An upload or another scan without a job, to be shown by itself. */
+  noteScan(scan: AdminScan): void;
+  /** The engine could not be asked, or gave no verdict. */
+  failed(count?: number): void;
+}
+
 const SECONDS = 3600;
 const MINUTES = 1440;
-const MOST_RECENT = 200;
+export const MOST_RECENT = 200;
 const VERDICTS = ["clean", "infected", "no"] as const;
 /** Upper ends of the histogram's steps, in ms: each a quarter more than the one before, from 1 ms to beyond an hour. */
 const STEPS = 70;
@@ -33,14 +38,14 @@ function ring(places: number, columns: number) {
   const counts = new Uint32Array(places * columns);
   const times = new Float64Array(places).fill(-1);
   return {
-    add(time: number, column: number): void {
+    add(time: number, column: number, count = 1): void {
       const place = time % places;
       if (times[place] !== time) {
         counts.fill(0, place * columns, (place + 1) * columns);
         times[place] = time;
       }
       const at = place * columns + column;
-      counts[at] = (counts[at] ?? 0) + 1;
+      counts[at] = (counts[at] ?? 0) + count;
     },
     at(time: number, column: number): number {
       const place = time % places;
@@ -78,17 +83,17 @@ export function activity(now: () => number): Activity {
   }
 
   return {
-    scanned({ verdict, ms }) {
+    scanned({ verdict, ms }, count) {
       const column = VERDICTS.indexOf(verdict);
-      bySecond.add(second(), column);
-      byMinute.add(minute(), column);
-      byMinute.add(minute(), VERDICTS.length + 1 + stepOf(ms));
+      bySecond.add(second(), column, count);
+      byMinute.add(minute(), column, count);
+      byMinute.add(minute(), VERDICTS.length + 1 + stepOf(ms), count);
     },
     noteScan(scan) {
       recent.unshift(scan);
       if (recent.length > MOST_RECENT) recent.pop();
     },
-    failed: () => byMinute.add(minute(), VERDICTS.length),
+    failed: (count) => byMinute.add(minute(), VERDICTS.length, count),
     p95Ms,
     errorsOfDay: () => ofDay(VERDICTS.length),
     show(range, queue) {
@@ -119,7 +124,8 @@ function byVerdict(count: (column: number) => number): Record<Verdict, number> {
   return { clean: clean ?? 0, infected: infected ?? 0, no: no ?? 0 };
 }
 
-function stepOf(ms: number): number {
+/** Scans of one step are one number. */
+export function stepOf(ms: number): number {
   const step = Math.ceil(Math.log(Math.max(1, ms)) / Math.log(STEP_FACTOR));
   return Math.min(STEPS - 1, step);
 }

@@ -8,7 +8,6 @@ import { badRequest, Problem } from "../receive/problem.ts";
 import type { ApiRequest } from "../receive/request-answer.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
 import type { Tasks } from "./tasks.ts";
-import type { Watch } from "./watch.ts";
 
 export interface BucketParts {
   /** Those that are known without asking a store for all it has. */
@@ -17,7 +16,8 @@ export interface BucketParts {
   guard(pass: BucketPass, signal: AbortSignal): Promise<void>;
   checkObject: CheckObject;
   tasks: Tasks;
-  watch: Pick<Watch, "failedActions">;
+  /** Tags and deletes that failed, by bucket, of each process. */
+  failedActions(): readonly ReadonlyMap<string, number>[];
   now(): number;
 }
 
@@ -48,12 +48,13 @@ const scanSchema: ObjectSchema = {
 };
 
 export function buckets(parts: BucketParts): Buckets {
-  const { tasks, watch, now } = parts;
+  const { tasks, now } = parts;
   const passes = new Map<string, LastPass>();
 
   return {
     async list() {
-      const names = new Set([...(await parts.names()), ...passes.keys(), ...watch.failedActions.keys()]);
+      const failed = parts.failedActions().flatMap((each) => [...each.keys()]);
+      const names = new Set([...(await parts.names()), ...passes.keys(), ...failed]);
       return { entries: [...names].sort().map(shown) };
     },
 
@@ -106,11 +107,11 @@ export function buckets(parts: BucketParts): Buckets {
   function shown(bucket: string): AdminBucket {
     const { task: id, ...pass } = passes.get(bucket) ?? { task: "" };
     const task = tasks.find(id);
-    const failures = watch.failedActions.get(bucket);
+    const failures = parts.failedActions().reduce((sum, each) => sum + (each.get(bucket) ?? 0), 0);
     return {
       bucket,
       ...pass,
-      ...(failures !== undefined && { tag_failures: failures }),
+      ...(failures > 0 && { tag_failures: failures }),
       ...(task && { task }),
     };
   }

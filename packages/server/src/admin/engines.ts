@@ -4,7 +4,7 @@ import { wholeBytes } from "../flow/whole-bytes.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { Activity } from "./activity.ts";
-import type { Watch } from "./watch.ts";
+import type { Work } from "./handover.ts";
 
 export interface EngineParts {
   /** Which variant it is. */
@@ -16,8 +16,8 @@ export interface EngineParts {
   doctor(): Promise<AdminDoctor["checks"]>;
   engine: Pick<Engine, "scan">;
   activity: Activity;
-  watch: Pick<Watch, "underWay">;
-  slots: { requests: number; jobs: number };
+  /** Of each process. */
+  work(): readonly Work[];
   now(): number;
 }
 
@@ -32,11 +32,10 @@ const EICAR = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-F
 const CLAMD_DETAIL = /^(ClamAV \S+) at .*?(?:, signatures (\d+))?/;
 
 export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
-  const { name, activity, watch, slots, now } = parts;
+  const { name, activity, now } = parts;
   const [{ ready, checks }, state, doctor] = await Promise.all([parts.health(), parts.readiness(), parts.doctor()]);
   const isEngine = (check: { name: string }): boolean => ENGINES.includes(check.name);
   const p95 = activity.p95Ms();
-  const { requests, jobs } = watch.underWay;
   return {
     engine: name,
     ready,
@@ -47,15 +46,21 @@ export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
         .filter((check) => check.name === "disk" || check.name === "clamd folder")
         .map(({ name, ok, detail, hint }) => ({ name, ok, detail, ...(hint !== undefined && { hint }) })),
     ],
-    scans: {
-      slots: slots.requests + slots.jobs,
-      under_way: Math.min(requests, slots.requests) + jobs,
-      waiting: Math.max(0, requests - slots.requests),
-    },
+    scans: scansOf(parts.work()),
     errors_24h: activity.errorsOfDay(),
     ...(p95 !== undefined && { p95_ms: p95 }),
     warn_days: WARN_DAYS,
     alarm_days: ALARM_DAYS,
+  };
+}
+
+/** A request waits where it came in, even if another process has a free slot. */
+function scansOf(work: readonly Work[]): AdminEngines["scans"] {
+  const sum = (each: (one: Work) => number): number => work.reduce((total, one) => total + each(one), 0);
+  return {
+    slots: sum(({ slots }) => slots.requests + slots.jobs),
+    under_way: sum(({ underWay, slots }) => Math.min(underWay.requests, slots.requests) + underWay.jobs),
+    waiting: sum(({ underWay, slots }) => Math.max(0, underWay.requests - slots.requests)),
   };
 }
 

@@ -2,19 +2,25 @@ import type { AdminEvent, AdminJobCounts } from "@lazaret/contract/admin";
 import { Problem } from "../receive/problem.ts";
 
 /**
- * What happens in this process, as server-sent events to those who listen.
+ * What happens in the processes of this machine, as server-sent events to those who listen.
  *
  *   publish ─▶ numbered, kept in a ring ─▶ every stream
  *
  * Jobs are published four times a second, each as it is then, so that a job that runs through everything in a moment is one event. While
  * nobody listens, and nobody has a moment ago, nothing is kept: who comes back later than that is told to read everything again.
  */
-export interface EventHub extends Disposable {
-  publish(event: AdminEvent): void;
-  /** Whether somebody listens: what is costly to make is made only then. */
-  readonly heard: boolean;
+export interface EventHub extends Disposable, Telling {
   /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already. */
   listen(lastId: string | undefined, signal: AbortSignal): AsyncIterable<string>;
+}
+
+/** Where something happens that others may want to hear. */
+export interface Telling {
+  publish(event: AdminEvent): void;
+  /** Something happened that is not published: nobody who comes back must believe to have heard everything. */
+  missed(): void;
+  /** Whether somebody listens: what is costly to make is made only then. */
+  readonly heard: boolean;
 }
 
 export interface EventHubOptions {
@@ -80,6 +86,10 @@ export function eventHub(options: EventHubOptions): EventHub {
     for (const stream of streams) stream.send(kept.text);
   }
 
+  function skip(): void {
+    lastId += 1;
+  }
+
   function sendJobs(): void {
     jobsTimer = undefined;
     const waiting = jobs;
@@ -128,17 +138,18 @@ export function eventHub(options: EventHubOptions): EventHub {
 
     publish(event) {
       if (closed) return;
-      if (!isHeard()) {
-        // So that nobody who missed it believes to have heard everything.
-        lastId += 1;
-        return;
-      }
+      if (!isHeard()) return skip();
       if (event.type !== "job") return send(event);
       if (jobs.size >= MOST_JOBS_AT_ONCE && !jobs.has(event.job.id)) return;
       // In the order of their last change.
       jobs.delete(event.job.id);
       jobs.set(event.job.id, event);
       jobsTimer ??= setTimeout(sendJobs, jobsEveryMs).unref();
+    },
+
+    missed() {
+      if (isHeard() && !closed) send({ type: "reset" });
+      else skip();
     },
 
     listen(since, signal) {

@@ -151,8 +151,8 @@ function partOf(request: ApiRequest): string {
 
 function noSuchTask(): Problem {
   return new Problem(404, "not_found", {
-    message: "there is no such task in this process",
-    hint: "tasks are known for an hour after their end",
+    message: "there is no such task",
+    hint: "tasks are known for an hour after their end, and until the process ends that runs them",
   });
 }
 

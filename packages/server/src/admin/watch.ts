@@ -10,8 +10,8 @@ import type { Account } from "../model/tenant.ts";
 import { statusOf } from "../model/verdict.ts";
 import { type JobQueue, type Lease, newJobId } from "../queue/job-queue.ts";
 import type { Engine } from "../scan/engine.ts";
-import type { Activity } from "./activity.ts";
-import type { EventHub } from "./events.ts";
+import type { Counting } from "./activity.ts";
+import type { Telling } from "./events.ts";
 import { shownFinding, shownJob, shownScan } from "./shown.ts";
 
 /**
@@ -39,8 +39,8 @@ interface WatchedStages {
 }
 
 export interface WatchOptions {
-  activity: Activity;
-  hub: EventHub;
+  activity: Counting;
+  hub: Telling;
   now(): number;
 }
 
@@ -54,9 +54,9 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
   const jobs = new WeakMap<Source, () => void>();
 
   function tell(job: Job, state: AdminJob["state"], more: Tell = {}): void {
-    if (!hub.heard) return;
     const { phase, ...shown } = more;
-    hub.publish({ type: "job", job: shownJob(job, state, shown), ...(phase && { phase }) });
+    if (!hub.heard) hub.missed();
+    else hub.publish({ type: "job", job: shownJob(job, state, shown), ...(phase && { phase }) });
   }
 
   function watchedLease(lease: Lease): Lease {
@@ -139,6 +139,7 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
       async add(finding) {
         await findings.add(finding);
         if (hub.heard) hub.publish({ type: "finding", finding: shownFinding(finding) });
+        else hub.missed();
       },
     }),
 

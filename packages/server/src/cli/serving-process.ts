@@ -16,6 +16,8 @@ export interface StartOrder {
   facts: SettingsFacts;
   /** What all processes seal sessions of the console with, where no keys are set for it. */
   sessionSecret: string;
+  /** On which the first answers for the console. */
+  consoleSocket?: string;
 }
 
 /** What a process says when it takes requests. */
@@ -45,10 +47,10 @@ const supervisor = channel(
     on: (event, heard) => process.on(event, heard),
   },
   {
-    async start({ settings, among, format, allowShortKeys, facts, sessionSecret }: StartOrder): Promise<Up> {
+    async start({ settings, format, ...order }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
       const write = buffered(process.stdout);
-      const fields = { process: among.number };
+      const fields = { process: order.among.number };
       const plain = log({ level: settings.logLevel, format, write });
       const marked = Object.assign(((event, more) => plain(event, { ...more, ...fields })) as typeof plain, {
         error: ((event, more) => plain.error(event, { ...more, ...fields })) as typeof plain.error,
@@ -57,12 +59,9 @@ const supervisor = channel(
       try {
         const { startService } = await import("../app.ts");
         const service = await startService(settings, marked, {
-          among,
-          allowShortKeys,
-          facts,
+          ...order,
           doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
           metricsOfOthers,
-          sessionSecret,
           // Once among all processes.
           useLink: async (token) => (await supervisor.ask("link", token, OTHERS_MS)) === true,
         });

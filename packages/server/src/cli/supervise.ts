@@ -1,9 +1,11 @@
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KeysOfSettings } from "../compose/console.ts";
+import { LONGEST_SOCKET_PATH, runFolder } from "../engines/run-folder.ts";
 import { addUp, countersOf } from "../metrics-sum.ts";
 import { concurrencyOf, GRACE_MS } from "../pipeline/limits.ts";
 import {
@@ -79,7 +81,9 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   });
 
   const sessionSecret = randomBytes(32).toString("hex");
-  const parts = { ...options, keys: () => keys, port: portNow, othersOf, ended, gaveUp: failed.reject, sessionSecret };
+  await using folder = await runFolder();
+  const same = { sessionSecret, ...socketIn(folder.path) };
+  const parts = { ...options, keys: () => keys, port: portNow, othersOf, ended, gaveUp: failed.reject, same };
   const members = Array.from({ length: processes }, (_, index) => member({ number: index + 1, of: processes }, parts));
 
   /** Port 0 is any free one, the same for all who come while one has it; when all are gone it must be asked for by its number. */
@@ -171,7 +175,8 @@ interface Member {
 
 interface MemberOptions extends SuperviseOptions {
   keys(): KeysOfSettings;
-  sessionSecret: string;
+  /** For all of them. */
+  same: Pick<StartOrder, "sessionSecret" | "consoleSocket">;
   /** To listen on, and the one that it must be. */
   port(): { asked: number; announced: number | undefined };
   othersOf(number: number): Promise<string[]>;
@@ -222,9 +227,8 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
     const keys = options.keys();
     const { asked: port, announced } = options.port();
     const facts = settingsFacts(settings, options.origins);
-    const { sessionSecret } = options;
     const started = { ...mine, port, ...keys };
-    const order: StartOrder = { settings: started, among, format, allowShortKeys, facts, sessionSecret };
+    const order: StartOrder = { settings: started, among, format, allowShortKeys, facts, ...options.same };
     try {
       const answer = (await line.ask("start", order)) as Up;
       if (announced !== undefined && answer.port !== announced)
@@ -302,6 +306,12 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
       life?.worker.process.kill("SIGKILL");
     },
   };
+}
+
+/** Where its path is too long for one, each process answers for itself. */
+function socketIn(folder: string): Pick<StartOrder, "consoleSocket"> {
+  const path = join(folder, "console");
+  return Buffer.byteLength(path) > LONGEST_SOCKET_PATH ? {} : { consoleSocket: path };
 }
 
 function cutAfter(ms: number, cut: () => void): Disposable {

@@ -8,6 +8,14 @@ import { buckets } from "../admin/buckets.ts";
 import { callbackView } from "../admin/callback-view.ts";
 import { type EventHub, eventHub } from "../admin/events.ts";
 import { adminHandlers, jobCounts } from "../admin/handlers.ts";
+import {
+  type Handover,
+  type HandoverOptions,
+  handover,
+  type OfOthers,
+  ofOthers,
+  type Work,
+} from "../admin/handover.ts";
 import type { InstallationParts } from "../admin/installation.ts";
 import { renderScanResult } from "../admin/scans.ts";
 import { startTasks } from "../admin/tasks.ts";
@@ -32,18 +40,31 @@ import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
 
 /** What is seen of the work of this process, from before it begins. */
-export interface Watching extends Disposable {
-  activity: Activity;
-  hub: EventHub;
+export interface Watching {
   watch: Watch;
+  /** Where it is shown; undefined in a process that hands over what it sees. */
+  shown: Shown | undefined;
   /** Opens a platform whose work is seen. */
   opened(open: typeof openPlatform): typeof openPlatform;
+  /** For as long as there is something to see. */
+  start(slots: Work["slots"]): AsyncDisposable;
+}
+
+export interface Shown {
+  activity: Activity;
+  hub: EventHub;
+  others: OfOthers;
   counts(): Promise<AdminJobCounts>;
 }
 
-/** Undefined where there is no console. */
-export function startWatching(settings: Settings, now: () => number): Watching | undefined {
+/** Undefined where there is no console. With `handing` another process shows what this one does. */
+export function startWatching(
+  settings: Settings,
+  now: () => number,
+  handing: HandoverOptions | undefined,
+): Watching | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
+  if (handing) return watchForAnother(handover(handing), now);
   let platform: Pick<Platform, "queue" | "history"> | undefined;
   const counts = remembered(ADMIN_COUNTS_MS, async () => {
     if (!platform) throw new Error("the platform is not open yet");
@@ -53,23 +74,44 @@ export function startWatching(settings: Settings, now: () => number): Watching |
   const hub = eventHub({ now, counts });
   const watching = watch({ activity: seen, hub, now });
   return {
-    activity: seen,
-    hub,
     watch: watching,
-    counts,
-    opened: (open) => async (given: Settings, log: Log, parts: PlatformParts) => {
-      const plain = await open(given, log, parts);
-      const { queue, findings } = plain;
-      const watched = { ...plain, queue: watching.queue(queue), findings: watching.findings(findings) };
-      platform = watched;
-      return watched;
-    },
-    [Symbol.dispose]: () => hub[Symbol.dispose](),
+    shown: { activity: seen, hub, others: ofOthers({ activity: seen, hub, now }), counts },
+    opened: watched(watching, (opened) => {
+      platform = opened;
+    }),
+    start: () => ({ [Symbol.asyncDispose]: async () => hub[Symbol.dispose]() }),
   };
 }
 
+function watchForAnother({ activity, hub, start }: Handover, now: () => number): Watching {
+  const watching = watch({ activity, hub, now });
+  const { underWay, failedActions } = watching;
+  return {
+    watch: watching,
+    shown: undefined,
+    opened: watched(watching),
+    start: (slots) => start(() => ({ work: { underWay, slots }, failedActions: [...failedActions] })),
+  };
+}
+
+function watched(watching: Watch, onOpened: (platform: Platform) => void = () => {}): Watching["opened"] {
+  return (open) => async (given: Settings, log: Log, parts: PlatformParts) => {
+    const plain = await open(given, log, parts);
+    const { queue, findings } = plain;
+    const platform = { ...plain, queue: watching.queue(queue), findings: watching.findings(findings) };
+    onOpened(platform);
+    return platform;
+  };
+}
+
+/** How much is scanned at once, for requests and for jobs. */
+export function slotsOf(settings: Settings, { concurrency, jobsAtOnce }: Scanning): Work["slots"] {
+  return { requests: concurrency, jobs: settings.role === "api" ? 0 : jobsAtOnce };
+}
+
 export interface AdminOptions {
-  watching: Watching;
+  watch: Watch;
+  shown: Shown;
   scanning: Scanning;
   jobs: Jobs;
   /** The one of the synchronous API, in the same line. */
@@ -90,8 +132,8 @@ export interface Admin extends AsyncDisposable {
 
 /** What answers /admin/v1. */
 export function startAdmin(settings: Settings, options: AdminOptions): Admin {
-  const { watching, scanning, jobs, readiness, facts, log, now } = options;
-  const { activity: seen, hub, counts } = watching;
+  const { watch, shown, scanning, jobs, readiness, facts, log, now } = options;
+  const { activity: seen, hub, counts } = shown;
   const { platform, guard, callbackGuard, objects } = scanning;
   const installation = installationOf(settings);
   const { signing } = jobs;
@@ -127,8 +169,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
       doctor: doctor ?? (async () => []),
       engine: scanning.stages.engine,
       activity: seen,
-      watch: watching.watch,
-      slots: { requests: scanning.concurrency, jobs: settings.role === "api" ? 0 : scanning.jobsAtOnce },
+      work: () => [{ underWay: watch.underWay, slots: slotsOf(settings, scanning) }, ...shown.others.work()],
       now,
     },
     buckets: buckets({
@@ -139,7 +180,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
       },
       checkObject: objects.problemWith,
       tasks,
-      watch: watching.watch,
+      failedActions: () => [watch.failedActions, ...shown.others.failedActions()],
       now,
     }),
     keys: {

@@ -1,13 +1,17 @@
 import type { Log } from "../log.ts";
 import { type ApiOptions, api } from "../receive/api.ts";
+import { isRelayed } from "../receive/console/relay.ts";
 import { type HttpTimings, type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
 import { listenPlace } from "../settings/console-settings.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
+import { type ForOthersOptions, listenForOthers } from "./one-console.ts";
 
 export interface ServersOptions extends Omit<ApiOptions, "home"> {
   log: Log;
   timings: Partial<HttpTimings>;
+  /** In the first of several processes, which answers calls of the console for all. */
+  others?: Omit<ForOthersOptions, "handle"> | undefined;
 }
 
 export interface Servers extends RunningServer {
@@ -16,7 +20,7 @@ export interface Servers extends RunningServer {
 
 /** The listener of the API, and that of the console and the metrics, if they have one of their own. */
 export async function startServers(settings: Settings, options: ServersOptions): Promise<Servers> {
-  const { routes, log, timings, ...parts } = options;
+  const { routes, log, timings, others, ...parts } = options;
   const { tlsCert, tlsKey, trustedProxies } = settings;
   const apart = listenPlace(settings.adminListen);
   const home = options.entrance ? "console/" : "docs";
@@ -47,16 +51,19 @@ export async function startServers(settings: Settings, options: ServersOptions):
         { routes: routes.filter((route) => route.operators), ...(options.entrance && { home }) },
       )
     : undefined;
+  undo.defer(() => admin?.close(0));
+  const handle = api({ ...parts, routes: routes.filter(isRelayed) });
+  const forOthers = others && (await listenForOthers({ ...others, handle }));
+  const all = [server, ...(admin ? [admin] : []), ...(forOthers ? [forOthers] : [])];
   undo.move();
   return {
     port: server.port,
     adminPort: admin?.port,
     drain() {
-      server.drain();
-      admin?.drain();
+      for (const each of all) each.drain();
     },
     async close(graceMs) {
-      await Promise.all([server.close(graceMs), admin?.close(graceMs)]);
+      await Promise.all(all.map((each) => each.close(graceMs)));
     },
   };
 }

@@ -10,7 +10,7 @@ type RunFolder = { path: string } & AsyncDisposable;
 const PREFIX = "lazaret-run-";
 const ALIVE = "alive";
 /** The path of a socket has room for about this many bytes, on the systems that have least. */
-const LONGEST_SOCKET_PATH = 100;
+export const LONGEST_SOCKET_PATH = 100;
 
 /**
  * Makes a folder for temporary files, and removes those that processes left behind when they were killed. Each folder has a

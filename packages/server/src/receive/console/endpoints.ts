@@ -65,7 +65,7 @@ interface Said {
 }
 
 const KEY = '-H "Authorization: Bearer $ADMIN_KEY"';
-const AWAY = { 503: ["queue_unavailable"] } as const;
+const AWAY = { 503: ["queue_unavailable", "console_away"] } as const;
 
 function looks({ path, summary, description, query, success, errors = {} }: Said): Endpoint {
   const doc: RouteDoc = {
@@ -126,7 +126,7 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
 
 const JOB = { status: 202, description: "The `id` of the job to look at: the same, or a new one." } as const;
 const TASK = { status: 202, description: "A task, which goes on by itself." } as const;
-const SCANS = { 503: ["busy", "engine_unavailable"], 504: ["scanner:timeout"] } as const;
+const SCANS = { 503: ["busy", "engine_unavailable", "console_away"], 504: ["scanner:timeout"] } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
 /** Other calls than these are no acts: who comes in has no session yet, and who leaves may. */
@@ -148,6 +148,7 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
         401: ["wrong_key", "wrong_link"],
         403: ["csrf", "other_tenant", "missing_scope"],
         429: ["too_many_logins"],
+        503: ["console_away"],
       },
       example:
         'curl -i -H "Content-Type: application/json" -d "{\\"key\\": \\"$ADMIN_KEY\\"}" $LAZARET_URL/admin/v1/login',
@@ -160,9 +161,9 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
       summary: "End the session",
       success: {
         status: 204,
-        description: "It has ended, as far as this process knows, and the cookie is taken back.",
+        description: "It has ended, as far as this machine knows, and the cookie is taken back.",
       },
-      errors: { 403: ["csrf"] },
+      errors: { 403: ["csrf"], 503: ["console_away"] },
       example: "curl -i -X POST $LAZARET_URL/admin/v1/logout",
     },
   },
@@ -247,7 +248,7 @@ const inside = {
   adminStopTask: acts({ path: "tasks/$ID/stop", act: "tasks.stop", summary: "Stop a task", errors: MISSING }),
   adminActivity: looks({
     path: "activity?range=1h",
-    summary: "Scans of this process over time",
+    summary: "Scans of this machine over time",
     query: { range: text("`15m`, `1h` or `24h`.") },
   }),
   adminScanUpload: acts({
@@ -317,10 +318,10 @@ const inside = {
   }),
   adminEvents: looks({
     path: "events",
-    summary: "What happens in this process, as it happens",
+    summary: "What happens on this machine, as it happens",
     description: "Server-sent events; `Last-Event-ID` replays what was missed, or answers `reset`.",
     success: { status: 200, description: "Events.", contentType: "text/event-stream" },
-    errors: { 503: ["too_many_streams"] },
+    errors: { 503: ["too_many_streams", "console_away"] },
   }),
 } satisfies Record<string, Endpoint>;
 

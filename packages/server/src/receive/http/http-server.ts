@@ -13,7 +13,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Log, LogFields } from "../../log.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
 import type { Answer, ApiRequest } from "../request-answer.ts";
-import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
+import { ASKED_FOR, clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { type SendOptions, sendAnswer } from "./send-answer.ts";
 import { type LiveStream, sendEvents } from "./send-events.ts";
@@ -21,6 +21,8 @@ import { type LiveStream, sendEvents } from "./send-events.ts";
 export interface HttpServerOptions {
   host: string;
   port: number;
+  /** In place of host and port: the socket for the other processes of this service, who say for whom they ask. */
+  path?: string;
   tls?: { certPath: string; keyPath: string };
   /** Answers every request; never throws. */
   handle(request: ApiRequest): Promise<Answer>;
@@ -108,7 +110,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       if (gone) request.clientGone(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
     });
-    const remote = addressOf(socket.remoteAddress, forwardedFor(message));
+    const remote =
+      options.path === undefined
+        ? addressOf(socket.remoteAddress, forwardedFor(message))
+        : String(message.headers[ASKED_FOR] ?? "");
     const request = incomingRequest(message, response, { notes, remote });
     // After the parser's turn: by then a small body is here, if it came with its headers.
     await undefined;
@@ -166,14 +171,16 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host: options.host, port: options.port }, () => {
+    const { host, port, path } = options;
+    // In a cluster, the others would otherwise share the socket of the first.
+    server.listen(path === undefined ? { host, port } : { path, exclusive: true }, () => {
       server.off("error", reject);
       resolve();
     });
   });
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port: (server.address() as Partial<AddressInfo>).port ?? 0,
 
     drain,
 
