@@ -191,7 +191,7 @@ export interface AdminDeadLetterOrder {
   per_second?: number;
 }
 
-/** Work that takes a while: GET tasks, GET tasks/<id>, POST tasks/<id>/stop. Known to the process that does it. */
+/** Work that takes a while: GET tasks, GET tasks/<id>, POST tasks/<id>/stop. Known to the machine that does it. */
 export interface AdminTask {
   id: string;
   what: "redrive" | "delete" | "guard";
@@ -204,7 +204,7 @@ export interface AdminTask {
   error?: string;
 }
 
-/** GET activity?range=15m|1h|24h: of this process, since it started. */
+/** GET activity?range=15m|1h|24h: of this machine, since the first of its processes started. */
 export interface AdminActivity {
   since: number;
   range: "15m" | "1h" | "24h";

@@ -207,12 +207,12 @@ function JobRow({ job }: { job: AdminJob }): JSX.Element {
   );
 }
 
-/** Uploads, and what else was answered while the client waited: there is no job, so only what this process remembers. */
+/** Uploads, and what else was answered while the client waited: there is no job, so only what this machine remembers. */
 export function DirectScans({ activity }: { activity: AdminActivity | undefined }): JSX.Element {
   if (!activity) return <Loading />;
   if (activity.recent.length === 0) {
     return (
-      <Empty title="No direct scans since this process started">
+      <Empty title="No direct scans since the service started">
         <p>
           Drop a file on <a href="#/">Scan</a>. What was infected or not scanned stays under{" "}
           <a href="#/findings">Findings</a>.
@@ -223,7 +223,7 @@ export function DirectScans({ activity }: { activity: AdminActivity | undefined 
   return (
     <section aria-label="Uploads and direct scans">
       <p class="dim">
-        The newest 200 that this process scanned. What was infected or not scanned stays under Findings.
+        The newest 200 that this machine scanned. What was infected or not scanned stays under Findings.
       </p>
       <Table label="Uploads and direct scans" columns={["Verdict", "Source", "Type", "Size", "Took", "Key", "When"]}>
         {activity.recent.map((scan) => (

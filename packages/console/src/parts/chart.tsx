@@ -47,7 +47,7 @@ export function Chart({ activity }: { activity: AdminActivity }): JSX.Element {
         <span class="verdict clean">✔ {count(sums.clean)} clean</span>{" "}
         <span class="verdict infected">✖ {count(sums.infected)} infected</span>{" "}
         <span class="verdict no">! {count(sums.no)} not scanned</span>{" "}
-        <span class="dim">by this process, in the time shown</span>
+        <span class="dim">by this machine, in the time shown</span>
       </figcaption>
     </figure>
   );

@@ -50,7 +50,7 @@ export interface Watching {
   start(slots: Work["slots"]): AsyncDisposable;
 }
 
-export interface Shown {
+interface Shown {
   activity: Activity;
   hub: EventHub;
   others: OfOthers;

@@ -2,6 +2,7 @@ import { chmod, rm } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import type { OfOthers, Seen } from "../admin/handover.ts";
+import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
 import { OTHERS_MS } from "../pipeline/processes.ts";
 import { answerRelayed } from "../receive/console/relay.ts";
@@ -53,7 +54,8 @@ export function sendSeen(socketPath: string): (seen: Seen) => ReturnType<typeof 
 }
 
 async function sent(socketPath: string, seen: Seen): Promise<{ heard: boolean }> {
-  const signal = AbortSignal.timeout(OTHERS_MS);
+  using limit = timeLimit(OTHERS_MS);
+  const { signal } = limit;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     httpRequest({ socketPath, path: SEEN_PATH, method: "POST", signal, agent: false }, resolve)
       .on("error", reject)
