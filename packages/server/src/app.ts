@@ -7,7 +7,6 @@ import { startKeys } from "./compose/api-keys.ts";
 import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
 import { startLimits } from "./compose/limits.ts";
-import { sendSeen } from "./compose/one-console.ts";
 import { openPlatform } from "./compose/platform.ts";
 import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
@@ -94,7 +93,7 @@ export async function startService(
   const elsewhere = among !== undefined && among.number !== 1;
   /** Where the process is that answers for the console, if that is another. */
   const first = elsewhere ? consoleSocket : undefined;
-  const handing = first === undefined ? undefined : { process: among?.number ?? 0, send: sendSeen(first) };
+  const handing = first === undefined ? undefined : { process: among?.number ?? 0, socketPath: first };
   const watching = startWatching(settings, now, handing);
   const counted = measured.counted(plainLog);
   const log = watching ? watching.watch.log(counted) : counted;

@@ -47,7 +47,7 @@ const MOST_EVENTS = 500;
 /** Who has said nothing for so long is gone. */
 const SILENT_MS = 10_000;
 
-export interface HandoverOptions {
+interface HandoverOptions {
   process: number;
   send(seen: Seen): Promise<{ heard: boolean }>;
 }

@@ -7,15 +7,9 @@ import { type Activity, activity } from "../admin/activity.ts";
 import { buckets } from "../admin/buckets.ts";
 import { callbackView } from "../admin/callback-view.ts";
 import { type EventHub, eventHub } from "../admin/events.ts";
+import { sendSeen } from "../admin/for-others.ts";
 import { adminHandlers, jobCounts } from "../admin/handlers.ts";
-import {
-  type Handover,
-  type HandoverOptions,
-  handover,
-  type OfOthers,
-  ofOthers,
-  type Work,
-} from "../admin/handover.ts";
+import { type Handover, handover, type OfOthers, ofOthers, type Work } from "../admin/handover.ts";
 import type { InstallationParts } from "../admin/installation.ts";
 import { renderScanResult } from "../admin/scans.ts";
 import { startTasks } from "../admin/tasks.ts";
@@ -61,10 +55,10 @@ interface Shown {
 export function startWatching(
   settings: Settings,
   now: () => number,
-  handing: HandoverOptions | undefined,
+  handing: { process: number; socketPath: string } | undefined,
 ): Watching | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
-  if (handing) return watchForAnother(handover(handing), now);
+  if (handing) return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath) }), now);
   let platform: Pick<Platform, "queue" | "history"> | undefined;
   const counts = remembered(ADMIN_COUNTS_MS, async () => {
     if (!platform) throw new Error("the platform is not open yet");

@@ -1,3 +1,4 @@
+import { type ForOthersOptions, listenForOthers } from "../admin/for-others.ts";
 import type { Log } from "../log.ts";
 import { type ApiOptions, api } from "../receive/api.ts";
 import { isRelayed } from "../receive/console/relay.ts";
@@ -5,7 +6,6 @@ import { type HttpTimings, type RunningServer, startHttpServer } from "../receiv
 import { listenPlace } from "../settings/console-settings.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
-import { type ForOthersOptions, listenForOthers } from "./one-console.ts";
 
 export interface ServersOptions extends Omit<ApiOptions, "home"> {
   log: Log;

@@ -1,16 +1,17 @@
 import { chmod, rm } from "node:fs/promises";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
-import type { OfOthers, Seen } from "../admin/handover.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
-import { OTHERS_MS } from "../pipeline/processes.ts";
 import { answerRelayed } from "../receive/console/relay.ts";
 import { type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
 import type { Answer, ApiRequest } from "../receive/request-answer.ts";
+import type { OfOthers, Seen } from "./handover.ts";
 
 /** Where the first of several processes hears what the others see; no path that they relay. */
 const SEEN_PATH = "/seen";
+/** Who does not take it within this time does not get it. */
+const SEND_MS = 1000;
 
 /** The lines are written by the processes that were asked. */
 const noLog: Log = Object.assign(() => {}, { error: () => {}, debug: () => {} });
@@ -54,7 +55,7 @@ export function sendSeen(socketPath: string): (seen: Seen) => ReturnType<typeof 
 }
 
 async function sent(socketPath: string, seen: Seen): Promise<{ heard: boolean }> {
-  using limit = timeLimit(OTHERS_MS);
+  using limit = timeLimit(SEND_MS);
   const { signal } = limit;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     httpRequest({ socketPath, path: SEEN_PATH, method: "POST", signal, agent: false }, resolve)

@@ -4,8 +4,8 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
-import type { Seen } from "../admin/handover.ts";
-import { listenForOthers, sendSeen } from "./one-console.ts";
+import { listenForOthers, sendSeen } from "./for-others.ts";
+import type { Seen } from "./handover.ts";
 
 const seen: Seen = {
   process: 2,
