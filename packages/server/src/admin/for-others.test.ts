@@ -23,6 +23,7 @@ test("the socket is for its owner alone, stands in the place of one that was lef
   const path = join(folder.path, "console");
   writeFileSync(path, "left by one that was killed");
   const taken: Seen[] = [];
+  await using stack = new AsyncDisposableStack();
   const server = await listenForOthers({
     path,
     handle: async ({ remote }) => ({ status: 200, text: remote }),
@@ -31,6 +32,7 @@ test("the socket is for its owner alone, stands in the place of one that was lef
       return { heard: true };
     },
   });
+  stack.defer(() => server.close(0));
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.deepEqual(await sendSeen(path)(seen), { heard: true });
   assert.deepEqual(taken, [seen]);

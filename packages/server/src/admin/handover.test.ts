@@ -131,6 +131,10 @@ test("what cannot be handed over is dropped and kept from nobody; work of who is
     await until("the next is there", () => first.activity.show("15m", none).last_day.infected === 1);
   }
   assert.equal(first.activity.show("15m", none).last_day.scanned, 1);
+  assert.ok(
+    sent.some(({ missed }) => missed),
+    "the first is told that there was more",
+  );
   assert.deepEqual(first.work(), [work]);
   assert.deepEqual(first.failedActions(), [new Map([["uploads", 3]])]);
   first.clock.ms += 20_000;
