@@ -1,5 +1,5 @@
 import { chmod, rm } from "node:fs/promises";
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
@@ -51,14 +51,16 @@ async function answerSeen(request: ApiRequest, take: OfOthers["take"]): Promise<
 
 /** Hands what was seen to the first process. Rejects when it is not there, or slow. */
 export function sendSeen(socketPath: string): (seen: Seen) => ReturnType<typeof sent> {
-  return (seen) => sent(socketPath, seen);
+  // A connection for each would be most of what this costs. While nothing is sent it keeps no process alive.
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  return (seen) => sent({ socketPath, agent }, seen);
 }
 
-async function sent(socketPath: string, seen: Seen): Promise<{ heard: boolean }> {
+async function sent(first: { socketPath: string; agent: Agent }, seen: Seen): Promise<{ heard: boolean }> {
   using limit = timeLimit(SEND_MS);
   const { signal } = limit;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    httpRequest({ socketPath, path: SEEN_PATH, method: "POST", signal, agent: false }, resolve)
+    httpRequest({ ...first, path: SEEN_PATH, method: "POST", signal }, resolve)
       .on("error", reject)
       .end(JSON.stringify(seen));
   });
