@@ -71,8 +71,9 @@ test("a job submitted by the API appears without a reload; a receiver that answe
   await row(someone.page, "order-7").getByText("done").waitFor();
   await row(someone.page, "order-7").getByRole("link").click();
   await someone.page.getByText("Callback try 6").waitFor();
+  await someone.page.getByText("Callback tries 1–5 ✖ 503").click();
   const tries = (await someone.page.locator(".timeline .step").allInnerTexts()).filter((step) =>
-    step.startsWith("Callback"),
+    step.startsWith("Callback try "),
   );
   assert.deepEqual(
     tries.map((step) => step.replace(/^Callback try \d+ /, "")),

@@ -93,7 +93,9 @@ function OneByOne({ filters }: { filters: Query }): JSX.Element {
   );
 }
 
-const DONE = { delete: "object deleted", tag: "object tagged", no: "left as it is" } as const;
+const DONE = { delete: "deleted", tag: "tagged", no: "nothing" } as const;
+/** Where there is no object to act on, and where nothing was to be done to it. */
+const UNTOUCHED = { upload: "told the client", url: "told the client", object: "nothing" } as const;
 
 export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.Element {
   return (
@@ -138,7 +140,7 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
               </div>
             )}
           </td>
-          <td data-name="Done">{finding.action ? DONE[finding.action] : <span class="dim">answered</span>}</td>
+          <td data-name="Done">{finding.action ? DONE[finding.action] : UNTOUCHED[finding.source.kind]}</td>
           <td data-name="Key">{finding.key ? <Stranger text={finding.key} short /> : <span class="dim">–</span>}</td>
           <td data-name="When">
             <Ago at={finding.at} />

@@ -164,7 +164,6 @@ function Facts({ job }: { job: AdminJobDetail }): JSX.Element {
     ["Key", job.key && <Stranger text={job.key} />],
     ["Headers sent", names(job.header_names)],
     ["Callback headers", names(job.callback_header_names)],
-    ["Tries", String(job.attempts)],
     ["Others of this trace id", others(job)],
   ];
   return (
