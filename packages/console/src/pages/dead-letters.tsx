@@ -245,7 +245,7 @@ function Letters(props: {
             <td data-name="Source" class="grow">
               <LetterSource letter={letter} />
             </td>
-            <td data-name="Reason">
+            <td data-name="Reason" class="words">
               <Stranger text={letter.reason} />
             </td>
             <td data-name="Receiver">

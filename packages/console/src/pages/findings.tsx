@@ -140,7 +140,9 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
               </div>
             )}
           </td>
-          <td data-name="Done">{finding.action ? DONE[finding.action] : UNTOUCHED[finding.source.kind]}</td>
+          <td data-name="Done" class="one-line">
+            {finding.action ? DONE[finding.action] : UNTOUCHED[finding.source.kind]}
+          </td>
           <td data-name="Key">{finding.key ? <Stranger text={finding.key} short /> : <span class="dim">–</span>}</td>
           <td data-name="When">
             <Ago at={finding.at} />

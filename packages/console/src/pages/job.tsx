@@ -1,4 +1,4 @@
-import type { AdminJobDetail } from "@lazaret/contract/admin";
+import type { AdminJobDetail, LifeStep } from "@lazaret/contract/admin";
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
@@ -11,7 +11,7 @@ import { ApiProblem, get, post } from "../wire/api.ts";
 import { listen } from "../wire/live.ts";
 import { useLoad } from "../wire/load.ts";
 import { CallbackPart } from "./job-callback.tsx";
-import { Timeline } from "./timeline.tsx";
+import { isFailedTry, Timeline } from "./timeline.tsx";
 
 const READ_AGAIN_MS = 5000;
 
@@ -78,6 +78,7 @@ function Job({ job, reload }: { job: AdminJobDetail; reload: () => void }): JSX.
             dead: <Stranger text={job.reason} />
           </p>
         )}
+        <LastCallback life={job.life} />
       </header>
       <Actions job={job} reload={reload} />
       <div class="job-parts">
@@ -89,6 +90,22 @@ function Job({ job, reload }: { job: AdminJobDetail; reload: () => void }): JSX.
       </div>
       <CallbackPart job={job} />
     </>
+  );
+}
+
+/** What most readers came for: has the receiver been told? */
+function LastCallback({ life }: { life: LifeStep[] }): JSX.Element | null {
+  const last = life.findLast(({ what }) => what === "callback");
+  if (!last) return null;
+  return isFailedTry(last) ? (
+    <p class="bad">
+      ✖ callback not delivered: {last.status === undefined ? "no answer" : `answered ${last.status}`} at try{" "}
+      {last.attempt}, <Ago at={last.at} />
+    </p>
+  ) : (
+    <p class="good">
+      ✔ callback delivered: answered {last.status}, <Ago at={last.at} />
+    </p>
   );
 }
 

@@ -60,7 +60,7 @@ function Steps({ life }: { life: LifeStep[] }): JSX.Element {
   );
 }
 
-function isFailedTry({ what, status }: LifeStep): boolean {
+export function isFailedTry({ what, status }: LifeStep): boolean {
   return what === "callback" && (status === undefined || status < 200 || status > 299);
 }
 
