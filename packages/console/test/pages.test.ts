@@ -114,6 +114,7 @@ test("the timeline shows every try of a callback with its status, and the signat
     steps.filter((step) => step.startsWith("Callback try ")),
     ["✖ 503", "✖ 503", "✖ 503", "✖ 503", "✖ 503", "✔ 204"].map((end, index) => `Callback try ${index + 1} ${end}`),
   );
+  await someone.page.getByText("✔ callback delivered: answered 204").waitFor();
   await someone.page.getByText("✔ verifies with the public key").waitFor();
   for (const part of ["timestamp", "url", "body"])
     await someone.page.locator("dt", { hasText: part }).first().waitFor();

@@ -42,6 +42,7 @@ test("three files of a folder: their verdicts, then found again under Findings a
   await someone.page.keyboard.type("invoice");
   await someone.page.keyboard.press("Enter");
   await row(someone.page, "⟦RLO⟧fdp.com").waitFor();
+  assert.equal(await someone.page.locator("nav.rail [aria-current]").count(), 0, "the search is no page of the rail");
   for (const path of ["/jobs", "/jobs?state=direct", "/dead-letters", "/engines", "/buckets", "/keys", "/settings"]) {
     await someone.at(path);
     assert.equal(await someone.page.getByRole("alert").count(), 0, path);

@@ -94,8 +94,13 @@ function OneByOne({ filters }: { filters: Query }): JSX.Element {
 }
 
 const DONE = { delete: "deleted", tag: "tagged", no: "nothing" } as const;
-/** Where there is no object to act on, and where nothing was to be done to it. */
-const UNTOUCHED = { upload: "told the client", url: "told the client", object: "nothing" } as const;
+
+/** Whether the client of a job was told, its page says: its callback may have failed. */
+function doneAbout({ action, job_id: job, source }: AdminFinding): string {
+  if (action) return DONE[action];
+  if (job) return "reported by its job";
+  return source.kind === "object" ? "nothing" : "told the client";
+}
 
 export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.Element {
   return (
@@ -141,7 +146,7 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
             )}
           </td>
           <td data-name="Done" class="one-line">
-            {finding.action ? DONE[finding.action] : UNTOUCHED[finding.source.kind]}
+            {doneAbout(finding)}
           </td>
           <td data-name="Key">{finding.key ? <Stranger text={finding.key} short /> : <span class="dim">–</span>}</td>
           <td data-name="When">

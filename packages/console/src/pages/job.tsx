@@ -73,12 +73,13 @@ function Job({ job, reload }: { job: AdminJobDetail; reload: () => void }): JSX.
             submitted <Ago at={job.submitted_at} />
           </span>
         </div>
-        {job.reason && (
+        {job.reason ? (
           <p class="bad">
             dead: <Stranger text={job.reason} />
           </p>
+        ) : (
+          <LastCallback life={job.life} />
         )}
-        <LastCallback life={job.life} />
       </header>
       <Actions job={job} reload={reload} />
       <div class="job-parts">
