@@ -52,6 +52,15 @@ function heard(hub: EventHub, lastId?: string): Heard {
 const namesOf = (events: readonly AdminEvent[]): string[] =>
   events.map((event) => (event.type === "task" ? event.task.on : event.type));
 
+test("a stream that nobody began to read has no place when it is ended", async () => {
+  const { hub } = made();
+  for (let count = 0; count < 101; count += 1) {
+    const texts = hub.listen(undefined, new AbortController().signal);
+    await texts[Symbol.asyncIterator]().return?.();
+  }
+  hub[Symbol.dispose]();
+});
+
 test("who listens hears what happens from then on, in order", async () => {
   const { hub } = made();
   const one = heard(hub);

@@ -155,6 +155,7 @@ export function eventHub(options: EventHubOptions): EventHub {
       let wake = (): void => {};
       const end = (): void => {
         over = true;
+        signal.removeEventListener("abort", end);
         if (streams.delete(stream) && streams.size === 0) {
           leftAt = now();
           stopTimers();
@@ -193,11 +194,19 @@ export function eventHub(options: EventHubOptions): EventHub {
             }
           }
         } finally {
-          signal.removeEventListener("abort", end);
           end();
         }
       }
-      return texts();
+      const all = texts();
+      const each: AsyncIterator<string> = {
+        next: () => all.next(),
+        // One that never began, as for HEAD, would not come to its own end.
+        return() {
+          end();
+          return all.return(undefined);
+        },
+      };
+      return { [Symbol.asyncIterator]: () => each };
     },
 
     [Symbol.dispose]() {
