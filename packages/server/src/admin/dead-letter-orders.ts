@@ -18,6 +18,8 @@ export interface LetterParts {
 
 const MOST_IDS = 1000;
 const MOST_PER_SECOND = 10_000;
+/** One in a quarter of an hour: no timer waits for much longer than three weeks, and then does not wait at all. */
+const LEAST_PER_SECOND = 0.001;
 /** Letters that are changed with one write, where nobody asked for a rate. */
 const AT_ONCE = 100;
 
@@ -87,8 +89,8 @@ function idsIn(value: unknown): string[] {
 }
 
 function rateIn(value: unknown): number {
-  if (typeof value === "number" && value > 0 && value <= MOST_PER_SECOND) return value;
-  throw badRequest("invalid_request", `per_second must be a number up to ${MOST_PER_SECOND}`);
+  if (typeof value === "number" && value >= LEAST_PER_SECOND && value <= MOST_PER_SECOND) return value;
+  throw badRequest("invalid_request", `per_second must be a number from ${LEAST_PER_SECOND} to ${MOST_PER_SECOND}`);
 }
 
 function inWords({ ids, receiver }: AdminDeadLetterOrder): string {
