@@ -6,6 +6,7 @@ import { checkBody, readJsonObject } from "../receive/body/json-body.ts";
 import { badRequest } from "../receive/problem.ts";
 import type { ApiRequest } from "../receive/request-answer.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
+import { isStoreText } from "./asked.ts";
 import { allLetters } from "./dead-letter-list.ts";
 import { receiverOf } from "./shown.ts";
 import type { Progress, Tasks } from "./tasks.ts";
@@ -81,9 +82,8 @@ async function orderIn(request: ApiRequest): Promise<AdminDeadLetterOrder> {
 }
 
 function idsIn(value: unknown): string[] {
-  const isId = (each: unknown): boolean => typeof each === "string" && each !== "" && each.length <= 200;
-  if (Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(isId)) {
-    return [...new Set(value as string[])];
+  if (Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(isStoreText)) {
+    return [...new Set(value)];
   }
   throw badRequest("invalid_request", `ids must be a list of 1 to ${MOST_IDS} ids`);
 }
