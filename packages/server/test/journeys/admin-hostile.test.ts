@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { AdminJobDetail, AdminMadeKey } from "@lazaret/contract/admin";
 import { adminService, listen, viewerKey } from "../support/admin.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { eicar } from "../support/eicar.ts";
 import { fileServer } from "../support/file-server.ts";
-import "../support/leftovers.ts";
+import { temporaryFolder } from "../support/leftovers.ts";
 import { until } from "../support/until.ts";
 
 test("asking only for the headers of the stream of events takes nobody's place", async () => {
@@ -64,4 +66,22 @@ test("names of files in an export are text for every spreadsheet, whatever separ
     const cells = csv.split(/\r?\n/).flatMap((line) => line.split(separator).map((cell) => cell.replace(/^"/, "")));
     for (const cell of cells) assert.doesNotMatch(cell, /^[=+@＝-]/, `${JSON.stringify(separator)}: ${cell}`);
   }
+});
+
+test("while the store is away the console says so, and the process goes on", async () => {
+  using folder = temporaryFolder();
+  const dataDir = join(folder.path, "data");
+  await using admin = await adminService({ dataDir });
+  await using heard = await listen(admin);
+  await until("it is heard", () => heard.text !== "");
+  renameSync(dataDir, join(folder.path, "away"));
+  try {
+    for (const path of ["jobs/counts", "jobs", "findings", "dead-letters", "dead-letters/receivers", "audit", "keys"]) {
+      await admin.get(path, 503);
+    }
+    await admin.get("support-bundle");
+  } finally {
+    renameSync(join(folder.path, "away"), dataDir);
+  }
+  await until("the store is back", async () => (await admin.raw("jobs/counts")).status === 200);
 });
