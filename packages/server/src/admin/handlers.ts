@@ -64,8 +64,8 @@ export function adminHandlers(parts: AdminParts): AdminHandlers {
     },
     adminRescan: async (request, caller) => accepted(await rescan(jobs, partOf(request), acting(caller))),
 
-    adminFindings: async ({ query }) => ok(await listFindings(parts.findings, query)),
-    adminFindingGroups: async ({ query }) => ok(await groupFindings(parts.findings, query)),
+    adminFindings: async ({ query, signal }) => ok(await listFindings(parts.findings, query, signal)),
+    adminFindingGroups: async ({ query, signal }) => ok(await groupFindings(parts.findings, query, signal)),
     adminFindingExport: async ({ query }) => exportFindings(parts.findings, query),
 
     adminDeadLetters: async ({ query }) => ok(await listLetters(deadLetters, query)),
