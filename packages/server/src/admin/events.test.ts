@@ -29,12 +29,12 @@ interface Heard {
   stop(): Promise<void>;
 }
 
-function heard(hub: EventHub, lastId?: string): Heard {
+function heard(hub: EventHub, lastId?: string, who = "somebody"): Heard {
   const stop = new AbortController();
   let text = "";
   let over = false;
   const reading = (async () => {
-    for await (const piece of hub.listen(lastId, stop.signal)) text += piece;
+    for await (const piece of hub.listen(lastId, stop.signal, who)) text += piece;
     over = true;
   })();
   return {
@@ -155,12 +155,16 @@ test("who does not read is dropped, a burst drops nobody, and the others go on",
   hub[Symbol.dispose]();
 });
 
-test("a hundred may listen, and who leaves makes room", async () => {
+test("a hundred may listen, fifty with one key, and who leaves makes room", async () => {
   const { hub } = made();
-  const all = Array.from({ length: 100 }, () => heard(hub));
-  assert.throws(() => hub.listen(undefined, new AbortController().signal), { code: "too_many_streams" });
+  const tooMany = (who: string): void =>
+    assert.throws(() => hub.listen(undefined, new AbortController().signal, who), { code: "too_many_streams" });
+  const ofOne = Array.from({ length: 50 }, () => heard(hub, undefined, "one"));
+  tooMany("one");
+  const all = [...ofOne, ...Array.from({ length: 50 }, (_, number) => heard(hub, undefined, `other-${number}`))];
+  tooMany("another");
   await all[0]?.stop();
-  const next = heard(hub);
+  const next = heard(hub, undefined, "another");
   await until("it listens", () => next.lastId() !== "");
   for (const each of [...all.slice(1), next]) await each.stop();
   hub[Symbol.dispose]();

@@ -92,9 +92,9 @@ export function adminHandlers(parts: AdminParts): AdminHandlers {
       const range = choiceIn(query, "range", ranges) ?? "15m";
       return ok(parts.activity.show(range, await parts.counts()));
     },
-    adminEvents: async ({ headers, query, signal }) => {
+    adminEvents: async ({ headers, query, signal }, caller) => {
       const since = headers["last-event-id"] ?? query.get("last_event_id") ?? undefined;
-      return { status: 200, events: parts.hub.listen(since, signal) };
+      return { status: 200, events: parts.hub.listen(since, signal, acting(caller).who) };
     },
 
     adminScanUpload: (request, caller) => scanUpload(parts.scans, request, acting(caller)),
