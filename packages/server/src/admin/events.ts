@@ -13,8 +13,8 @@ export interface EventHub extends Disposable {
   publish(event: AdminEvent): void;
   /** Whether somebody listens: what is costly to make is made only then. */
   readonly heard: boolean;
-  /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already. */
-  listen(lastId: string | undefined, signal: AbortSignal): AsyncIterable<string>;
+  /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already, or too many of one key. */
+  listen(lastId: string | undefined, signal: AbortSignal, who?: string): AsyncIterable<string>;
 }
 
 export interface EventHubOptions {
@@ -28,6 +28,8 @@ export interface EventHubOptions {
 
 const RING = 1000;
 const MOST_STREAMS = 100;
+/** A key that takes more leaves none for others. */
+const MOST_OF_ONE = 50;
 /** Characters that may wait for one reader, of texts that all streams share: a burst is no reason to drop somebody. */
 const MOST_WAITING = 4 * 1024 * 1024;
 /** …and that a reader is given at once. */
@@ -46,6 +48,7 @@ interface Kept {
 }
 
 interface Stream {
+  who: string;
   send(text: string): void;
   end(): void;
 }
@@ -141,10 +144,11 @@ export function eventHub(options: EventHubOptions): EventHub {
       jobsTimer ??= setTimeout(sendJobs, jobsEveryMs).unref();
     },
 
-    listen(since, signal) {
-      if (streams.size >= MOST_STREAMS) {
+    listen(since, signal, who = "") {
+      const ofOne = [...streams].filter((each) => each.who === who).length;
+      if (streams.size >= MOST_STREAMS || ofOne >= MOST_OF_ONE) {
         throw new Problem(503, "too_many_streams", {
-          message: `${MOST_STREAMS} listen already`,
+          message: ofOne >= MOST_OF_ONE ? `${ofOne} listen with this key already` : `${MOST_STREAMS} listen already`,
           hint: "close a page, or read the lists from time to time",
           headers: { "Retry-After": "30" },
         });
@@ -155,6 +159,7 @@ export function eventHub(options: EventHubOptions): EventHub {
       let wake = (): void => {};
       const end = (): void => {
         over = true;
+        signal.removeEventListener("abort", end);
         if (streams.delete(stream) && streams.size === 0) {
           leftAt = now();
           stopTimers();
@@ -162,6 +167,7 @@ export function eventHub(options: EventHubOptions): EventHub {
         wake();
       };
       const stream: Stream = {
+        who,
         send(text) {
           waiting.push(text);
           length += text.length;
@@ -193,11 +199,19 @@ export function eventHub(options: EventHubOptions): EventHub {
             }
           }
         } finally {
-          signal.removeEventListener("abort", end);
           end();
         }
       }
-      return texts();
+      const all = texts();
+      const each: AsyncIterator<string> = {
+        next: () => all.next(),
+        // One that never began, as for HEAD, would not come to its own end.
+        return() {
+          end();
+          return all.return(undefined);
+        },
+      };
+      return { [Symbol.asyncIterator]: () => each };
     },
 
     [Symbol.dispose]() {

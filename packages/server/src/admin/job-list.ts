@@ -1,7 +1,7 @@
 import type { AdminJob, AdminPage, JobStateName, Verdict } from "@lazaret/contract/admin";
 import type { JobHistory } from "../queue/job-history.ts";
 import type { JobBrowser, JobState } from "../queue/job-queue.ts";
-import { choiceIn, cursorIn, cursorOf, invalidCursor, limitIn, present, textIn, timeIn } from "./asked.ts";
+import { choiceIn, cursorIn, cursorOf, invalidCursor, isStoreText, limitIn, present, textIn, timeIn } from "./asked.ts";
 import { fitsText, shownEntry, shownFinished } from "./shown.ts";
 
 /**
@@ -77,7 +77,7 @@ function placesIn(value: Readonly<Record<string, unknown>>): Places | undefined 
 function placeIn(value: unknown): Place | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { after, last } = value as Record<string, unknown>;
-  const areTexts = [after, last].every((each) => each === undefined || typeof each === "string");
+  const areTexts = [after, last].every((each) => each === undefined || isStoreText(each));
   return areTexts ? (present({ after, last }) as Place) : undefined;
 }
 
