@@ -8,7 +8,7 @@ import type { Account } from "../model/tenant.ts";
  * throws `QueueUnavailable`.
  */
 export interface Findings {
-  /** Durable when it resolves. The same id again changes nothing: a job may tell of its finding twice. */
+  /** Durable when it resolves. Of the same id again what is told last stands, at the time it was first told: a job may tell of its finding twice. */
   add(finding: Finding): Promise<void>;
   /**
    * Newest first, by `at`. Opens 5,000 at most, in search of those that are wanted: a page may be short, or empty, and yet have a next. What
@@ -18,7 +18,7 @@ export interface Findings {
 }
 
 export interface Finding extends Account {
-  /** The job's, or one of the same kind (`newJobId`): ids are in the order of time. */
+  /** As `newJobId` makes them: ids are in the order of time. */
   id: string;
   /** Milliseconds since 1970. */
   at: number;

@@ -43,8 +43,11 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
         return report;
       }
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
-      const finished = await finishScanNow(source, report, onAccountOf(account, { ...objects, announce }));
-      await keepFinding({ id: newJobId(), account, source, report: finished.report, action: finished.action });
+      const id = newJobId();
+      const finished = await finishScanNow(source, report, {
+        steps: onAccountOf(account, { ...objects, announce }),
+        keep: ({ report, action }) => keepFinding({ id, account, source, report, action }),
+      });
       return finished.report;
     } finally {
       place.leave();
