@@ -142,6 +142,8 @@ export interface AdminFinding {
   tenant: string;
   key?: string;
   trace_id?: string;
+  /** Of a scan without a job: X-Request-Id of its answer. */
+  request_id?: string;
   job_id?: string;
   action?: "delete" | "tag" | "no";
 }

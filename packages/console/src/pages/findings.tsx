@@ -136,6 +136,11 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
                 trace id <Stranger text={finding.trace_id} short />
               </div>
             )}
+            {finding.request_id && (
+              <div class="under">
+                request id <Stranger text={finding.request_id} short />
+              </div>
+            )}
           </td>
           <td data-name="Size">
             <Size size={finding.size} />

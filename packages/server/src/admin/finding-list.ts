@@ -125,6 +125,7 @@ export function exportFindings(findings: Findings, query: URLSearchParams): Answ
       tenant: ({ tenant }) => tenant,
       key: ({ key }) => key,
       trace_id: ({ trace_id }) => trace_id,
+      request_id: ({ request_id }) => request_id,
       job_id: ({ job_id }) => job_id,
       action: ({ action }) => action,
     },

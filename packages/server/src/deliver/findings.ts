@@ -34,6 +34,8 @@ export interface Finding extends Account {
   /** In hex, of the whole content; undefined where it was not read to its end. */
   sha256?: string;
   traceId?: string;
+  /** Of a scan without a job: X-Request-Id of its answer, which the client may have chosen. */
+  requestId?: string;
   jobId?: string;
   /** What was done to the object. */
   action?: ObjectAction;
@@ -54,7 +56,7 @@ export interface FindingsQuery {
   until?: number;
   tenant?: string;
   verdict?: Finding["verdict"];
-  /** In finding, name, key or link, trace id or SHA-256; whatever the case. */
+  /** In finding, name, key or link, trace id, request id or SHA-256; whatever the case. */
   text?: string;
 }
 

@@ -15,6 +15,7 @@ export interface Found {
   source: Source;
   report: Report;
   traceId?: string | undefined;
+  requestId?: string;
   jobId?: string;
   /** What was done to the object. */
   action?: ObjectAction | undefined;
@@ -64,7 +65,7 @@ function findingOf(told: Found, verdict: Finding["verdict"], at: number): Findin
   const { account, source, report, ...found } = told;
   const { verdict: said, sizeBytes, sha256, failure } = report;
   const detail = said.kind === "unscannable" ? (said.detail ?? failure?.message) : undefined;
-  const { traceId, jobId, action } = found;
+  const { traceId, requestId, jobId, action } = found;
   return {
     id: findingId(told),
     at,
@@ -80,6 +81,7 @@ function findingOf(told: Found, verdict: Finding["verdict"], at: number): Findin
     ...(said.fileType !== undefined && { fileType: said.fileType }),
     ...(sha256 !== undefined && { sha256 }),
     ...(traceId !== undefined && { traceId }),
+    ...(requestId !== undefined && { requestId }),
     ...(jobId !== undefined && { jobId }),
     ...(action !== undefined && { action }),
   };
@@ -101,6 +103,7 @@ function fieldsOf({ source, ...finding }: Finding): Record<string, string | numb
     finding_id: finding.id,
     job_id: finding.jobId,
     trace_id: finding.traceId,
+    request_id: finding.requestId,
     tenant: finding.tenant,
     key: finding.key || undefined,
     source: place,
