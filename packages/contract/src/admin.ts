@@ -263,6 +263,8 @@ export interface AdminEngines {
 export interface AdminEngine {
   name: string;
   ok: boolean;
+  /** False where the service scans without it: `detail` says what that means. */
+  in_use: boolean;
   detail: string;
   version?: string;
   signatures?: string;

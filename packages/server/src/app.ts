@@ -94,7 +94,6 @@ export async function startService(
   const keys = undo.use(
     await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys, now }),
   );
-  if (watching) undo.use(watching);
   const open = options.openPlatform ?? openPlatform;
   const started = undo.use(
     await startScanning(settings, log, {
@@ -104,6 +103,8 @@ export async function startService(
       openPlatform: watching ? watching.opened(open) : open,
     }),
   );
+  // Ends before what it asks.
+  if (watching) undo.use(watching);
   const scanning = watching ? { ...started, stages: watching.watch.stages(started.stages) } : started;
   const { platform } = scanning;
   /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */

@@ -11,8 +11,12 @@ export interface Life {
 
 export const BEGUN: Life = { steps: [], leftOut: 0 };
 
-/** Of these the first `FIRST_STEPS` stay, and the newest. */
+/**
+ * Of these the first `FIRST_STEPS` stay, and the newest.
+ * @internal tested as bounds
+ */
 export const MOST_STEPS = 48;
+/** @internal */
 export const FIRST_STEPS = 16;
 
 export function lived({ steps, leftOut }: Life, ...more: readonly LifeStep[]): Life {

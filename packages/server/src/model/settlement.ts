@@ -9,4 +9,8 @@ export type Settlement =
   /** To the dead letters, as `job`. */
   | { kind: "buried"; reason: string; job: Job };
 
+/**
+ * As a worker of an older version settles: nothing goes to the history.
+ * @internal
+ */
 export const done: Settlement = { kind: "done" };

@@ -152,3 +152,23 @@ test("a callback that fails is shown with its tries, its dead letter is redriven
   assert.equal((await admin.post<{ code: string }>(`jobs/${dead.id}/callback`, {}, 409)).code, "not_kept");
   await until("the stream has told of its end", () => toldOf("done"));
 });
+
+test("who comes back to the event stream hears what was missed, and who is unknown reads everything again", async () => {
+  await using files = await fileServer();
+  await using admin = await adminService();
+  const first = await listen(admin);
+  await until("it listens", () => first.lastId !== "");
+  const { lastId } = first;
+  await first[Symbol.asyncDispose]();
+  await admin.submit({ download_url: `${files.origin}/eicar`, trace_id: "missed" });
+  await until("it is done", async () => (await admin.all<AdminJob>("jobs?state=done")).length === 1);
+  await using back = await listen(admin, lastId);
+  await until("what was missed came", () => {
+    const kinds = back.events.map(({ type }) => type);
+    return kinds.includes("job") && kinds.includes("finding");
+  });
+  await using stranger = await listen(admin, "17");
+  await until("it is told", () => stranger.events.length > 0);
+  assert.equal(stranger.events[0]?.type, "reset");
+  assert.equal(stranger.text.includes("missed"), false);
+});

@@ -7,7 +7,7 @@ export type ConsoleEndpoint = EntranceEndpoint | AdminEndpoint;
 export type EntranceEndpoint = "adminLogin" | "adminLogout" | "adminSession";
 
 /** What is looked at and done inside. */
-export type AdminEndpoint = keyof typeof inside;
+type AdminEndpoint = keyof typeof inside;
 
 /** What answers them. Each that acts calls `caller.console.record` before it does anything. */
 export type AdminHandlers = Readonly<Record<AdminEndpoint, Handle>>;
