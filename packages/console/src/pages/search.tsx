@@ -33,7 +33,7 @@ export function SearchPage(): JSX.Element {
           <p>
             Trace ids, buckets and keys, hosts, names of files, SHA-256 and findings are searched. Jobs that are done
             are kept for a day, findings for longer; a clean upload leaves no entry. Only jobs have a trace id: look for
-            an upload by its file's name or SHA-256.
+            an upload by the X-Request-Id of its answer, its file's name or its SHA-256.
           </p>
         </Empty>
       )}
