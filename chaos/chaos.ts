@@ -6,9 +6,10 @@ import { client } from "./client.ts";
 import { fileServer } from "./files.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { judge, type Verdict } from "./judge.ts";
+import { judgeKept } from "./kept.ts";
 import { type Ledger, ledger } from "./ledger.ts";
 import { killPlan, type Target, type Victim } from "./plan.ts";
-import { deadLetters, unfinishedJobs } from "./queue-view.ts";
+import { deadLetters, finishedJobs, keptFindings, unfinishedJobs } from "./queue-view.ts";
 import { receivers } from "./receivers.ts";
 import { type Random, seeded } from "./seeded.ts";
 import { openStorage, type PlatformName } from "./storage.ts";
@@ -110,6 +111,12 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
 
   const mayRunAgain = options.platform === "aws";
   const verdict = judge({ ...options, entries: book.entries.values(), deadLetters: letters, mayRunAgain });
+  // On AWS a crash may cost what the history has of a job.
+  if (!mayRunAgain) {
+    const finished = await finishedJobs(storage.envOf(OPERATOR));
+    const findings = await keptFindings(storage.envOf(OPERATOR));
+    verdict.breaches.push(...judgeKept({ entries: book.entries.values(), deadLetters: letters, finished, findings }));
+  }
   for (const seen of [...book.strange, ...fleet.trouble, ...badEnds]) {
     verdict.breaches.push({ kind: "strange", expected: "nothing of the kind", seen });
   }

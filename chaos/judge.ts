@@ -4,7 +4,7 @@ import type { Entry, Post } from "./ledger.ts";
 import type { DeadLetter } from "./queue-view.ts";
 
 /** A promise that was broken. */
-interface Breach {
+export interface Breach {
   kind:
     | "lost"
     | "wrong verdict"
@@ -17,6 +17,7 @@ interface Breach {
     | "buried in vain"
     | "not buried"
     | "too many duplicates"
+    | "kept wrong"
     | "strange";
   /** The trace id, where it is about one job. */
   job?: string;

@@ -89,12 +89,22 @@ function childrenOf(pid: number): number[] {
 
 /** What a command of the command line prints as JSON. */
 export async function askLazaret(args: readonly string[], env: Readonly<Record<string, string>>): Promise<unknown> {
+  return JSON.parse(await printed(args, env));
+}
+
+/** The same of one that prints a line for each. */
+export async function askForLines(args: readonly string[], env: Readonly<Record<string, string>>): Promise<unknown[]> {
+  const lines = (await printed(args, env)).split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line));
+}
+
+async function printed(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
   const command = [binary, ...args, "--json"];
   const { stdout } = await promisify(execFile)(process.execPath, command, {
     env: { ...cleanEnv(), ...env },
     maxBuffer: CLI_MAX_BYTES,
   });
-  return JSON.parse(stdout);
+  return stdout;
 }
 
 function cleanEnv(): NodeJS.ProcessEnv {

@@ -1,4 +1,4 @@
-import { askLazaret } from "./lazaret.ts";
+import { askForLines, askLazaret } from "./lazaret.ts";
 
 /** A dead letter as `lazaret dlq list` shows it. */
 export interface DeadLetter {
@@ -6,6 +6,22 @@ export interface DeadLetter {
   reason: string;
   /** Undefined when the job cannot be read. */
   job?: { traceId?: string };
+}
+
+/** A job that is done, as `lazaret jobs list --state done` shows it. */
+export interface KeptJob {
+  id: string;
+  job?: { traceId?: string };
+  life: { steps: readonly { at: number; what: string }[] };
+}
+
+/** As `lazaret findings` shows it. */
+export interface KeptFinding {
+  traceId?: string;
+  verdict: string;
+  finding: string;
+  sizeBytes: number;
+  sha256?: string;
 }
 
 interface Page<Entry> {
@@ -32,12 +48,24 @@ export async function unfinishedJobs(env: Env): Promise<number> {
   return entries.filter(({ state, dueAt }) => state !== "buried" && !isGhost(dueAt)).length;
 }
 
-export async function deadLetters(env: Env): Promise<DeadLetter[]> {
-  const all: DeadLetter[] = [];
+export function deadLetters(env: Env): Promise<DeadLetter[]> {
+  return allOf(["dlq", "list"], env);
+}
+
+export function finishedJobs(env: Env): Promise<KeptJob[]> {
+  return allOf(["jobs", "list", "--state", "done"], env);
+}
+
+export async function keptFindings(env: Env): Promise<KeptFinding[]> {
+  return (await askForLines(["findings"], env)) as KeptFinding[];
+}
+
+async function allOf<Entry>(command: readonly string[], env: Env): Promise<Entry[]> {
+  const all: Entry[] = [];
   let after: string | undefined;
   do {
     const from = after === undefined ? [] : ["--after", after];
-    const page = (await askLazaret(["dlq", "list", ...PAGE, ...from], env)) as Page<DeadLetter>;
+    const page = (await askLazaret([...command, ...PAGE, ...from], env)) as Page<Entry>;
     all.push(...page.entries);
     after = page.next;
   } while (after !== undefined);

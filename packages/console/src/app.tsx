@@ -23,9 +23,12 @@ export function App(): JSX.Element {
   const problem = useSignal<unknown>(undefined);
   const start = (): void => {
     problem.value = undefined;
-    readSession().catch((error: unknown) => {
-      problem.value = error;
-    });
+    // Who comes with a link is asked for nothing else first.
+    if (hasLink()) session.value = null;
+    else
+      readSession().catch((error: unknown) => {
+        problem.value = error;
+      });
   };
   // Once.
   useEffect(start, []);
@@ -34,7 +37,7 @@ export function App(): JSX.Element {
     return <main class="alone">{problem.value ? <Problem problem={problem.value} retry={start} /> : <Loading />}</main>;
   }
   // A link that logs in does so also where somebody is logged in already.
-  if (session.value === null || (address.value.path === "/login" && address.value.query.link)) return <LoginPage />;
+  if (session.value === null || hasLink()) return <LoginPage />;
   return (
     <Router hook={useFragment}>
       <Shell>
@@ -42,6 +45,10 @@ export function App(): JSX.Element {
       </Shell>
     </Router>
   );
+}
+
+function hasLink(): boolean {
+  return address.value.path === "/login" && Boolean(address.value.query.link);
 }
 
 function Pages(): JSX.Element {

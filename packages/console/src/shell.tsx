@@ -130,7 +130,10 @@ function Search(): JSX.Element {
     event.preventDefault();
     const input = document.getElementById("search");
     const q = input instanceof HTMLInputElement ? input.value.trim() : "";
-    if (q) go("/search", { q });
+    if (!q) return;
+    go("/search", { q });
+    // Out of the field, so that the keys for pages work again.
+    document.getElementById("content")?.focus();
   };
   return (
     <search class="search">

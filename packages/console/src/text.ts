@@ -89,5 +89,15 @@ export function plural(value: number, one: string, many = `${one}s`): string {
 
 /** One argument for a POSIX shell, whatever is in it. */
 export function shellWord(text: string): string {
+  // A terminal obeys these while it is pasted into, quotes or not: one of them drops the line, and what follows is a command.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(text))
+    return `$'${Array.from(new TextEncoder().encode(text), escaped).join("")}'`;
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A byte as a shell reads it between $' and '. */
+function escaped(byte: number): string {
+  const character = String.fromCharCode(byte);
+  return /[\w@%+=:,./ -]/.test(character) ? character : `\\x${byte.toString(16).padStart(2, "0")}`;
 }

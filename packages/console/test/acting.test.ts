@@ -32,6 +32,11 @@ test("a link logs in once, and its token leaves the address at once", async () =
   await using someone = await reader(browser, `${fake.url}#/login?link=${LINK}`, { key: undefined });
   await someone.page.getByRole("heading", { name: "Scan", level: 1 }).waitFor();
   assert.doesNotMatch(someone.page.url(), /link/);
+  assert.equal(
+    fake.calls[0]?.path,
+    "login",
+    "nothing is asked for before, which would be refused and complained about",
+  );
   await using other = await reader(browser, `${fake.url}#/login?link=${LINK}`, { key: undefined });
   await other.page.getByRole("alert").waitFor();
   assert.doesNotMatch(other.page.url(), /link/);

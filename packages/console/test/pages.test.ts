@@ -106,11 +106,15 @@ test("the theme that was chosen stays", async () => {
 test("the timeline shows every try of a callback with its status, and the signature with its parts", async () => {
   await using someone = await reader(browser, fake.url);
   await someone.at("/jobs/order-5");
+  const folded = someone.page.getByText("Callback tries 1–5 ✖ 503");
+  assert.equal(await someone.page.getByText("Callback try 5").isVisible(), false);
+  await folded.click();
   const steps = await someone.page.locator(".timeline .step").allInnerTexts();
   assert.deepEqual(
-    steps.filter((step) => step.startsWith("Callback")),
+    steps.filter((step) => step.startsWith("Callback try ")),
     ["✖ 503", "✖ 503", "✖ 503", "✖ 503", "✖ 503", "✔ 204"].map((end, index) => `Callback try ${index + 1} ${end}`),
   );
+  await someone.page.getByText("✔ callback delivered: answered 204").waitFor();
   await someone.page.getByText("✔ verifies with the public key").waitFor();
   for (const part of ["timestamp", "url", "body"])
     await someone.page.locator("dt", { hasText: part }).first().waitFor();

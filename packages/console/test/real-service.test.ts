@@ -42,6 +42,7 @@ test("three files of a folder: their verdicts, then found again under Findings a
   await someone.page.keyboard.type("invoice");
   await someone.page.keyboard.press("Enter");
   await row(someone.page, "⟦RLO⟧fdp.com").waitFor();
+  assert.equal(await someone.page.locator("nav.rail [aria-current]").count(), 0, "the search is no page of the rail");
   for (const path of ["/jobs", "/jobs?state=direct", "/dead-letters", "/engines", "/buckets", "/keys", "/settings"]) {
     await someone.at(path);
     assert.equal(await someone.page.getByRole("alert").count(), 0, path);
@@ -71,8 +72,9 @@ test("a job submitted by the API appears without a reload; a receiver that answe
   await row(someone.page, "order-7").getByText("done").waitFor();
   await row(someone.page, "order-7").getByRole("link").click();
   await someone.page.getByText("Callback try 6").waitFor();
+  await someone.page.getByText("Callback tries 1–5 ✖ 503").click();
   const tries = (await someone.page.locator(".timeline .step").allInnerTexts()).filter((step) =>
-    step.startsWith("Callback"),
+    step.startsWith("Callback try "),
   );
   assert.deepEqual(
     tries.map((step) => step.replace(/^Callback try \d+ /, "")),

@@ -103,6 +103,7 @@ async function take(someone: Reader): Promise<void> {
   await page.getByRole("button", { name: "Run the self-test" }).click();
   await page.getByText("✔ passed").waitFor();
   await page.screenshot({ path: join(pictures, "engines.png") });
+  await picture(someone, "buckets", "/buckets");
   await picture(someone, "keys", "/keys");
   await picture(someone, "settings", "/settings");
 }

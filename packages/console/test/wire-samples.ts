@@ -196,13 +196,14 @@ export const engines: AdminEngines = {
     {
       name: "clamd",
       ok: true,
+      in_use: true,
       detail: "answers at unix:/run/clamav/clamd.ctl",
       version: "ClamAV 1.4.3",
       signatures: "27513",
       signatures_at: Date.now() - 4 * 86_400_000,
       problems: [{ problem: "StreamMaxLength 25 MB is below the limit of 200 MB", cure: "set it to 200M" }],
     },
-    { name: "rules", ok: true, detail: "112 rules", version: "YARA-X 1.20", problems: [] },
+    { name: "rules", ok: true, in_use: true, detail: "112 rules", version: "YARA-X 1.20", problems: [] },
   ],
   others: [
     { name: "temporary files", ok: true, detail: "31 GB free" },

@@ -142,6 +142,8 @@ export interface AdminFinding {
   tenant: string;
   key?: string;
   trace_id?: string;
+  /** Of a scan without a job: X-Request-Id of its answer. */
+  request_id?: string;
   job_id?: string;
   action?: "delete" | "tag" | "no";
 }
@@ -263,6 +265,8 @@ export interface AdminEngines {
 export interface AdminEngine {
   name: string;
   ok: boolean;
+  /** False where the service scans without it: `detail` says what that means. */
+  in_use: boolean;
   detail: string;
   version?: string;
   signatures?: string;

@@ -103,8 +103,8 @@ function NoLetters({ filtered }: { filtered: boolean }): JSX.Element {
         </p>
       ) : (
         <p>
-          Every callback was taken. One that is refused 24 times, or a job that cannot be run, would be here to be sent
-          again.
+          A callback that is refused 24 times, or a job that cannot be run, would be here to be sent again. What was
+          redriven is under <a href="#/jobs">Activity</a>.
         </p>
       )}
     </Empty>
@@ -245,7 +245,7 @@ function Letters(props: {
             <td data-name="Source" class="grow">
               <LetterSource letter={letter} />
             </td>
-            <td data-name="Reason">
+            <td data-name="Reason" class="words">
               <Stranger text={letter.reason} />
             </td>
             <td data-name="Receiver">

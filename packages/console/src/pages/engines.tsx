@@ -51,7 +51,8 @@ function Tile({ name, value, kind = "" }: { name: string; value: string; kind?: 
   );
 }
 
-function UpDown({ ok }: { ok: boolean }): JSX.Element {
+function UpDown({ ok, in_use: inUse }: AdminEngine): JSX.Element {
+  if (!inUse) return <b class="warn">! not in use</b>;
   return ok ? <b class="good">✔ up</b> : <b class="bad">✖ down</b>;
 }
 
@@ -68,7 +69,7 @@ function EngineCard({
     <section class="card" aria-label={engine.name}>
       <div class="row spread">
         <h2>{engine.name}</h2>
-        <UpDown ok={engine.ok} />
+        <UpDown {...engine} />
       </div>
       <p>{visible(engine.detail)}</p>
       <dl class="facts">

@@ -93,7 +93,14 @@ function OneByOne({ filters }: { filters: Query }): JSX.Element {
   );
 }
 
-const DONE = { delete: "object deleted", tag: "object tagged", no: "left as it is" } as const;
+const DONE = { delete: "deleted", tag: "tagged", no: "nothing" } as const;
+
+/** Whether the client of a job was told, its page says: its callback may have failed. */
+function doneAbout({ action, job_id: job, source }: AdminFinding): string {
+  if (action) return DONE[action];
+  if (job) return "reported by its job";
+  return source.kind === "object" ? "nothing" : "told the client";
+}
 
 export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.Element {
   return (
@@ -129,6 +136,11 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
                 trace id <Stranger text={finding.trace_id} short />
               </div>
             )}
+            {finding.request_id && (
+              <div class="under">
+                request id <Stranger text={finding.request_id} short />
+              </div>
+            )}
           </td>
           <td data-name="Size">
             <Size size={finding.size} />
@@ -138,7 +150,9 @@ export function FindingTable({ findings }: { findings: AdminFinding[] }): JSX.El
               </div>
             )}
           </td>
-          <td data-name="Done">{finding.action ? DONE[finding.action] : <span class="dim">answered</span>}</td>
+          <td data-name="Done" class="one-line">
+            {doneAbout(finding)}
+          </td>
           <td data-name="Key">{finding.key ? <Stranger text={finding.key} short /> : <span class="dim">–</span>}</td>
           <td data-name="When">
             <Ago at={finding.at} />

@@ -28,7 +28,10 @@ export function CallbackPart({ job }: { job: AdminJobDetail }): JSX.Element {
       </p>
       <Code text={pretty(callback.payload)} copied={callback.payload} label="payload as it is sent" />
       {callback.not_kept.length > 0 && (
-        <p class="dim">Not kept after a job is done, so missing here: {callback.not_kept.map(visible).join(", ")}.</p>
+        <p class="dim">
+          {job.state === "done" ? "Not kept after a job is done, so missing here" : "Sent, and hidden here"}:{" "}
+          {callback.not_kept.map(visible).join(", ")}.
+        </p>
       )}
       <SignaturePart callback={callback} />
     </section>

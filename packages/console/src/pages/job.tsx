@@ -1,4 +1,4 @@
-import type { AdminJobDetail } from "@lazaret/contract/admin";
+import type { AdminJobDetail, LifeStep } from "@lazaret/contract/admin";
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
@@ -11,7 +11,7 @@ import { ApiProblem, get, post } from "../wire/api.ts";
 import { listen } from "../wire/live.ts";
 import { useLoad } from "../wire/load.ts";
 import { CallbackPart } from "./job-callback.tsx";
-import { Timeline } from "./timeline.tsx";
+import { isFailedTry, Timeline } from "./timeline.tsx";
 
 const READ_AGAIN_MS = 5000;
 
@@ -73,10 +73,12 @@ function Job({ job, reload }: { job: AdminJobDetail; reload: () => void }): JSX.
             submitted <Ago at={job.submitted_at} />
           </span>
         </div>
-        {job.reason && (
+        {job.reason ? (
           <p class="bad">
             dead: <Stranger text={job.reason} />
           </p>
+        ) : (
+          <LastCallback life={job.life} />
         )}
       </header>
       <Actions job={job} reload={reload} />
@@ -89,6 +91,22 @@ function Job({ job, reload }: { job: AdminJobDetail; reload: () => void }): JSX.
       </div>
       <CallbackPart job={job} />
     </>
+  );
+}
+
+/** What most readers came for: has the receiver been told? */
+function LastCallback({ life }: { life: LifeStep[] }): JSX.Element | null {
+  const last = life.findLast(({ what }) => what === "callback");
+  if (!last) return null;
+  return isFailedTry(last) ? (
+    <p class="bad">
+      ✖ callback not delivered: {last.status === undefined ? "no answer" : `answered ${last.status}`} at try{" "}
+      {last.attempt}, <Ago at={last.at} />
+    </p>
+  ) : (
+    <p class="good">
+      ✔ callback delivered: answered {last.status}, <Ago at={last.at} />
+    </p>
   );
 }
 
@@ -164,7 +182,6 @@ function Facts({ job }: { job: AdminJobDetail }): JSX.Element {
     ["Key", job.key && <Stranger text={job.key} />],
     ["Headers sent", names(job.header_names)],
     ["Callback headers", names(job.callback_header_names)],
-    ["Tries", String(job.attempts)],
     ["Others of this trace id", others(job)],
   ];
   return (

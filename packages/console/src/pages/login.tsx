@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { address, go } from "../address.ts";
 import { Loading, Problem } from "../parts/notes.tsx";
-import { loggedOutBecause, logIn } from "../wire/api.ts";
+import { loggedOutBecause, logIn, readSession } from "../wire/api.ts";
 
 /** The address stays what it was, so that who logs in is back there. */
 export function LoginPage(): JSX.Element {
@@ -18,6 +18,8 @@ export function LoginPage(): JSX.Element {
       await logIn(secret);
     } catch (error) {
       problem.value = error;
+      // A link that was used before is no reason to leave who is logged in already outside.
+      if ("link" in secret) await readSession().catch(() => undefined);
     }
     busy.value = false;
   };

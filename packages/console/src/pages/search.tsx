@@ -31,8 +31,9 @@ export function SearchPage(): JSX.Element {
       {nothing && (
         <Empty title={data.jobs.next || data.findings.next ? "Nothing among the newest ones" : "Nothing found"}>
           <p>
-            Trace ids, buckets and keys, hosts, names of files and findings are searched. A clean upload leaves no
-            entry.
+            Trace ids, buckets and keys, hosts, names of files, SHA-256 and findings are searched. Jobs that are done
+            are kept for a day, findings for longer; a clean upload leaves no entry. Only jobs have a trace id: look for
+            an upload by the X-Request-Id of its answer, its file's name or its SHA-256.
           </p>
         </Empty>
       )}

@@ -20,6 +20,8 @@ const WORDS: Readonly<Record<LifeWord, string>> = {
 
 const TOOK: Readonly<Partial<Record<LifeWord, string>>> = { taken: "waited", put_back: "for" };
 
+const FOLDED_FROM = 3;
+
 /** What happened to a job, oldest first, and what it waits for. */
 export function Timeline({ job }: { job: AdminJobDetail }): JSX.Element {
   const { life, life_left_out: leftOut } = job;
@@ -27,19 +29,69 @@ export function Timeline({ job }: { job: AdminJobDetail }): JSX.Element {
   const gap = leftOut > 0 ? 16 : -1;
   return (
     <ol class="timeline">
-      {life.map((step, index) => (
+      {gap > 0 ? (
         <>
-          {index === gap && <li class="gap dim">{plural(leftOut, "step")} not kept</li>}
-          <Step step={step} />
+          <Steps life={life.slice(0, gap)} />
+          <li class="gap dim">{plural(leftOut, "step")} not kept</li>
+          <Steps life={life.slice(gap)} />
         </>
-      ))}
+      ) : (
+        <Steps life={life} />
+      )}
       <Ahead job={job} />
     </ol>
   );
 }
 
+/** Failed tries that follow each other are one entry, which opens: 24 of them would push the rest out of sight. */
+function Steps({ life }: { life: LifeStep[] }): JSX.Element {
+  const groups: LifeStep[][] = [];
+  for (const step of life) {
+    const last = groups.at(-1);
+    if (last?.[0] && isFailedTry(last[0]) && isFailedTry(step)) last.push(step);
+    else groups.push([step]);
+  }
+  return (
+    <>
+      {groups.map((steps) =>
+        steps.length >= FOLDED_FROM ? <Tries steps={steps} /> : steps.map((step) => <Step step={step} />),
+      )}
+    </>
+  );
+}
+
+export function isFailedTry({ what, status }: LifeStep): boolean {
+  return what === "callback" && (status === undefined || status < 200 || status > 299);
+}
+
+function Tries({ steps }: { steps: LifeStep[] }): JSX.Element | null {
+  const [first, last] = [steps[0], steps.at(-1)];
+  if (!first || !last) return null;
+  const answers = [...new Set(steps.map(({ status }) => status ?? "no answer"))].join(", ");
+  return (
+    <li class="bad folded">
+      <details>
+        <summary>
+          <span class="step">
+            Callback tries {first.attempt}–{last.attempt} <b class="bad">✖ {answers}</b>
+          </span>{" "}
+          <span class="dim number">
+            {last.ms !== undefined && `last took ${duration(last.ms)} · `}
+            <Ago at={last.at} />
+          </span>
+        </summary>
+        <ol class="timeline">
+          {steps.map((step) => (
+            <Step step={step} />
+          ))}
+        </ol>
+      </details>
+    </li>
+  );
+}
+
 function Step({ step }: { step: LifeStep }): JSX.Element {
-  const failed = step.what === "callback" && (step.status === undefined || step.status < 200 || step.status > 299);
+  const failed = isFailedTry(step);
   const kind = failed || step.what === "buried" ? "bad" : step.what === "put_back" ? "warn" : "good";
   return (
     <li class={kind}>

@@ -122,6 +122,9 @@ export function Tasks({ tasks, changed }: { tasks: AdminTask[]; changed: () => v
             {task.failed > 0 && `, ${count(task.failed)} failed`}
             {task.ended_at && (task.error ? ", ended early" : ", finished")}
           </span>
+          {task.ended_at && task.what === "redrive" && task.done > 0 && (
+            <a href={href("/jobs")}>See what became of them</a>
+          )}
           {task.error && <span class="bad">{visible(task.error)}</span>}
           {!task.ended_at && mayAct() && (
             <button type="button" class="quiet" onClick={() => stop(task.id)}>

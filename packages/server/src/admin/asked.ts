@@ -70,6 +70,11 @@ export function cursorIn<Place>(
   return place;
 }
 
+/** Whether a part of a place, or an id, may be one of a store's: no store is asked with what cannot be. */
+export function isStoreText(value: unknown): value is string {
+  return typeof value === "string" && /^[\x21-\x7e]{1,200}$/.test(value);
+}
+
 /** A place that a store gave, and that it checks itself. */
 export function storeCursorIn(query: URLSearchParams): string | undefined {
   const text = query.get("after");

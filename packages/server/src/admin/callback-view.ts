@@ -12,17 +12,17 @@ export interface CallbackViewOptions {
   shape(payload: CallbackPayload): CallbackPayload;
   /** Undefined where callbacks are not signed. */
   signing: { sign: SignCallback; publicKeys(): PublicKeys | undefined } | undefined;
-  now(): number;
 }
 
 /** What is posted for a job; undefined while there is no report, or where nobody is to be called back. */
 export type CallbackView = (job: AdminJob, card: JobCard) => Promise<AdminCallback | undefined>;
 
 /**
- * The body by the renderer that callbacks are made with, signed in this moment with the key they are signed with. What people may not see
- * of a job is not in its card, so that the body differs from what was sent in what `not_kept` names.
+ * The body by the renderer that callbacks are made with, signed with the key they are signed with, as of the time when the job came: who
+ * looks must not come by a signature that a receiver takes for one of now. What people may not see of a job is not in its card, so that
+ * the body differs from what was sent in what `not_kept` names.
  */
-export function callbackView({ shape, signing, now }: CallbackViewOptions): CallbackView {
+export function callbackView({ shape, signing }: CallbackViewOptions): CallbackView {
   return async ({ id, submitted_at }, card) => {
     const { report, callback } = card;
     if (!report || !callback) return undefined;
@@ -36,7 +36,7 @@ export function callbackView({ shape, signing, now }: CallbackViewOptions): Call
     const job = newJob(submission, { id, submittedAt: submitted_at });
     const payload = JSON.stringify(shape(callbackPayload(job, report)));
     const { tenantId } = callback;
-    const signature = await signatureOf({ payload, url: callback.url, tenantId });
+    const signature = await signatureOf({ payload, url: callback.url, tenantId, at: submitted_at });
     return { url: callback.url, payload, not_kept: notKept(card), ...(signature && { signature }) };
   };
 
@@ -44,11 +44,12 @@ export function callbackView({ shape, signing, now }: CallbackViewOptions): Call
     payload: string;
     url: string;
     tenantId: string | undefined;
+    at: number;
   }): Promise<AdminCallback["signature"] | undefined> {
-    const { payload, url, tenantId } = signed;
+    const { payload, url, tenantId, at } = signed;
     const keys = signing?.publicKeys();
     if (!signing || !keys) return undefined;
-    const timestamp = String(now());
+    const timestamp = String(at);
     const parts = { timestamp, url, body: Buffer.from(payload), ...(tenantId !== undefined && { tenantId }) };
     const value = await signing.sign(parts);
     return {

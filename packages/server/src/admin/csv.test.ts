@@ -6,6 +6,7 @@ test("a cell that a spreadsheet would run is text", () => {
   for (const formula of ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]) {
     assert.ok(csvLine([formula]).replace(/^"/, "").startsWith("'"), JSON.stringify(formula));
   }
+  assert.equal(csvLine(["a\n=1\r\n+2;-3\t@4|＝5"]), "\"a\n'=1\r\n'+2;'-3\t'@4|'＝5\"\r\n");
   assert.equal(csvLine([-1, true, undefined, "a=b"]), "-1,true,,a=b\r\n");
 });
 

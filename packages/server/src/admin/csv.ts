@@ -1,5 +1,8 @@
-/** Spreadsheets run a cell that begins so as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Spreadsheets run a cell that begins so as a formula, also with the wide signs of Asian keyboards. Where lists are separated by another
+ * sign than a comma, a cell begins behind that sign and behind a line break too, as quotes inside a cell mean nothing there.
+ */
+const FORMULA = /(?<=^|[;|\t\r\n])(?=[=+\-@＝＋－＠])|^(?=[\t\r\n])/g;
 
 /** A line of CSV (RFC 4180). Texts of strangers cannot become formulas. */
 export function csvLine(cells: readonly (string | number | boolean | undefined)[]): string {
@@ -9,6 +12,6 @@ export function csvLine(cells: readonly (string | number | boolean | undefined)[
 function cell(value: string | number | boolean | undefined): string {
   if (value === undefined) return "";
   if (typeof value !== "string") return String(value);
-  const safe = FORMULA.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = value.replace(FORMULA, "'");
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,7 +1,7 @@
 import type { AdminDeadLetter, AdminPage, AdminReceiver } from "@lazaret/contract/admin";
 import type { DeadLetter, DeadLetters } from "../queue/job-queue.ts";
 import type { Answer } from "../receive/request-answer.ts";
-import { cursorIn, cursorOf, limitIn, present, textIn } from "./asked.ts";
+import { cursorIn, cursorOf, isStoreText, limitIn, present, textIn } from "./asked.ts";
 import { exported, sourceColumns, timeCell } from "./export.ts";
 import { placeOf, receiverOf, shownLetter } from "./shown.ts";
 
@@ -22,7 +22,7 @@ function filterIn(query: URLSearchParams): Filter {
 }
 
 export async function listLetters(letters: DeadLetters, query: URLSearchParams): Promise<AdminPage<AdminDeadLetter>> {
-  const place = cursorIn(query, ({ letters: at }) => (typeof at === "string" ? at : undefined));
+  const place = cursorIn(query, ({ letters: at }) => (isStoreText(at) ? at : undefined));
   return readLetters(letters, filterIn(query), { limit: limitIn(query), place });
 }
 

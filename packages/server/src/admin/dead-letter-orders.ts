@@ -6,6 +6,7 @@ import { checkBody, readJsonObject } from "../receive/body/json-body.ts";
 import { badRequest } from "../receive/problem.ts";
 import type { ApiRequest } from "../receive/request-answer.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
+import { isStoreText } from "./asked.ts";
 import { allLetters } from "./dead-letter-list.ts";
 import { receiverOf } from "./shown.ts";
 import type { Progress, Tasks } from "./tasks.ts";
@@ -18,6 +19,8 @@ export interface LetterParts {
 
 const MOST_IDS = 1000;
 const MOST_PER_SECOND = 10_000;
+/** One in a quarter of an hour: no timer waits for much longer than three weeks, and then does not wait at all. */
+const LEAST_PER_SECOND = 0.001;
 /** Letters that are changed with one write, where nobody asked for a rate. */
 const AT_ONCE = 100;
 
@@ -79,16 +82,15 @@ async function orderIn(request: ApiRequest): Promise<AdminDeadLetterOrder> {
 }
 
 function idsIn(value: unknown): string[] {
-  const isId = (each: unknown): boolean => typeof each === "string" && each !== "" && each.length <= 200;
-  if (Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(isId)) {
-    return [...new Set(value as string[])];
+  if (Array.isArray(value) && value.length > 0 && value.length <= MOST_IDS && value.every(isStoreText)) {
+    return [...new Set(value)];
   }
   throw badRequest("invalid_request", `ids must be a list of 1 to ${MOST_IDS} ids`);
 }
 
 function rateIn(value: unknown): number {
-  if (typeof value === "number" && value > 0 && value <= MOST_PER_SECOND) return value;
-  throw badRequest("invalid_request", `per_second must be a number up to ${MOST_PER_SECOND}`);
+  if (typeof value === "number" && value >= LEAST_PER_SECOND && value <= MOST_PER_SECOND) return value;
+  throw badRequest("invalid_request", `per_second must be a number from ${LEAST_PER_SECOND} to ${MOST_PER_SECOND}`);
 }
 
 function inWords({ ids, receiver }: AdminDeadLetterOrder): string {

@@ -28,6 +28,8 @@ const WARN_DAYS = 3;
 const ALARM_DAYS = 7;
 /** In two halves, so that no antivirus trips over this file. */
 const EICAR = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"];
+/** How the engine begins to speak of a clamd that it does without. */
+const WITHOUT = "NOT IN USE: ";
 /** `ClamAV 1.4.6 at …, signatures 27500, 0.4 days old` */
 const CLAMD_DETAIL = /^(ClamAV \S+) at .*?(?:, signatures (\d+))?/;
 
@@ -73,7 +75,8 @@ function shownEngine(check: EngineCheck, doctor: AdminDoctor["checks"], now: num
   return {
     name,
     ok,
-    detail,
+    in_use: !detail.startsWith(WITHOUT),
+    detail: detail.startsWith(WITHOUT) ? detail.slice(WITHOUT.length) : detail,
     ...(product !== undefined && { version: product }),
     ...(signatures !== undefined && { signatures }),
     ...(age !== undefined && { signatures_at: Math.round(now - age * 1000) }),

@@ -29,12 +29,12 @@ interface Heard {
   stop(): Promise<void>;
 }
 
-function heard(hub: EventHub, lastId?: string): Heard {
+function heard(hub: EventHub, lastId?: string, who = "somebody"): Heard {
   const stop = new AbortController();
   let text = "";
   let over = false;
   const reading = (async () => {
-    for await (const piece of hub.listen(lastId, stop.signal)) text += piece;
+    for await (const piece of hub.listen(lastId, stop.signal, who)) text += piece;
     over = true;
   })();
   return {
@@ -51,6 +51,15 @@ function heard(hub: EventHub, lastId?: string): Heard {
 
 const namesOf = (events: readonly AdminEvent[]): string[] =>
   events.map((event) => (event.type === "task" ? event.task.on : event.type));
+
+test("a stream that nobody began to read has no place when it is ended", async () => {
+  const { hub } = made();
+  for (let count = 0; count < 101; count += 1) {
+    const texts = hub.listen(undefined, new AbortController().signal);
+    await texts[Symbol.asyncIterator]().return?.();
+  }
+  hub[Symbol.dispose]();
+});
 
 test("who listens hears what happens from then on, in order", async () => {
   const { hub } = made();
@@ -146,12 +155,16 @@ test("who does not read is dropped, a burst drops nobody, and the others go on",
   hub[Symbol.dispose]();
 });
 
-test("a hundred may listen, and who leaves makes room", async () => {
+test("a hundred may listen, fifty with one key, and who leaves makes room", async () => {
   const { hub } = made();
-  const all = Array.from({ length: 100 }, () => heard(hub));
-  assert.throws(() => hub.listen(undefined, new AbortController().signal), { code: "too_many_streams" });
+  const tooMany = (who: string): void =>
+    assert.throws(() => hub.listen(undefined, new AbortController().signal, who), { code: "too_many_streams" });
+  const ofOne = Array.from({ length: 50 }, () => heard(hub, undefined, "one"));
+  tooMany("one");
+  const all = [...ofOne, ...Array.from({ length: 50 }, (_, number) => heard(hub, undefined, `other-${number}`))];
+  tooMany("another");
   await all[0]?.stop();
-  const next = heard(hub);
+  const next = heard(hub, undefined, "another");
   await until("it listens", () => next.lastId() !== "");
   for (const each of [...all.slice(1), next]) await each.stop();
   hub[Symbol.dispose]();

@@ -10,8 +10,8 @@ import { Problem } from "../receive/problem.ts";
  * nobody listens, and nobody has a moment ago, nothing is kept: who comes back later than that is told to read everything again.
  */
 export interface EventHub extends Disposable, Telling {
-  /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already. */
-  listen(lastId: string | undefined, signal: AbortSignal): AsyncIterable<string>;
+  /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already, or too many of one key. */
+  listen(lastId: string | undefined, signal: AbortSignal, who?: string): AsyncIterable<string>;
 }
 
 /** Where something happens that others may want to hear. */
@@ -34,6 +34,8 @@ export interface EventHubOptions {
 
 const RING = 1000;
 const MOST_STREAMS = 100;
+/** A key that takes more leaves none for others. */
+const MOST_OF_ONE = 50;
 /** Characters that may wait for one reader, of texts that all streams share: a burst is no reason to drop somebody. */
 const MOST_WAITING = 4 * 1024 * 1024;
 /** …and that a reader is given at once. */
@@ -52,6 +54,7 @@ interface Kept {
 }
 
 interface Stream {
+  who: string;
   send(text: string): void;
   end(): void;
 }
@@ -152,10 +155,11 @@ export function eventHub(options: EventHubOptions): EventHub {
       else skip();
     },
 
-    listen(since, signal) {
-      if (streams.size >= MOST_STREAMS) {
+    listen(since, signal, who = "") {
+      const ofOne = [...streams].filter((each) => each.who === who).length;
+      if (streams.size >= MOST_STREAMS || ofOne >= MOST_OF_ONE) {
         throw new Problem(503, "too_many_streams", {
-          message: `${MOST_STREAMS} listen already`,
+          message: ofOne >= MOST_OF_ONE ? `${ofOne} listen with this key already` : `${MOST_STREAMS} listen already`,
           hint: "close a page, or read the lists from time to time",
           headers: { "Retry-After": "30" },
         });
@@ -166,6 +170,7 @@ export function eventHub(options: EventHubOptions): EventHub {
       let wake = (): void => {};
       const end = (): void => {
         over = true;
+        signal.removeEventListener("abort", end);
         if (streams.delete(stream) && streams.size === 0) {
           leftAt = now();
           stopTimers();
@@ -173,6 +178,7 @@ export function eventHub(options: EventHubOptions): EventHub {
         wake();
       };
       const stream: Stream = {
+        who,
         send(text) {
           waiting.push(text);
           length += text.length;
@@ -204,11 +210,19 @@ export function eventHub(options: EventHubOptions): EventHub {
             }
           }
         } finally {
-          signal.removeEventListener("abort", end);
           end();
         }
       }
-      return texts();
+      const all = texts();
+      const each: AsyncIterator<string> = {
+        next: () => all.next(),
+        // One that never began, as for HEAD, would not come to its own end.
+        return() {
+          end();
+          return all.return(undefined);
+        },
+      };
+      return { [Symbol.asyncIterator]: () => each };
     },
 
     [Symbol.dispose]() {

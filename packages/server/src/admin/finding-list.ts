@@ -8,6 +8,8 @@ import { shownFinding } from "./shown.ts";
 /** What findings are grouped of. */
 const MOST_GROUPED = 10_000;
 const AT_ONCE = 200;
+/** What one page counts for that is not full. */
+const COST_OF_SHORT = 1000;
 /** Reads of the store for one page: what fits may be rare. */
 const MOST_READS = 10;
 
@@ -32,22 +34,26 @@ function filterIn(query: URLSearchParams): Filter {
   });
 }
 
-export function listFindings(findings: Findings, query: URLSearchParams): Promise<AdminPage<AdminFinding>> {
-  return readFindings(findings, filterIn(query), { limit: limitIn(query), after: storeCursorIn(query) });
+export function listFindings(
+  findings: Findings,
+  query: URLSearchParams,
+  signal: AbortSignal,
+): Promise<AdminPage<AdminFinding>> {
+  return readFindings(findings, filterIn(query), { limit: limitIn(query), after: storeCursorIn(query), signal });
 }
 
 /** Ends with a page of the store, so that its place is one to go on from. */
 async function readFindings(
   findings: Findings,
   filter: Filter,
-  { limit, after }: { limit: number; after: string | undefined },
+  { limit, after, signal }: { limit: number; after: string | undefined; signal?: AbortSignal },
 ): Promise<AdminPage<AdminFinding>> {
   const { finding, bucket, source: _, key: __, ...rest } = filter;
   // What the store can search for need not be read: the name of a finding or bucket is part of what it searches.
   const ofStore = { ...rest, ...present({ text: rest.text ?? finding ?? bucket }) };
   const entries: AdminFinding[] = [];
   let next = after;
-  for (let reads = 0; reads < MOST_READS && entries.length < limit; reads += 1) {
+  for (let reads = 0; reads < MOST_READS && entries.length < limit && !signal?.aborted; reads += 1) {
     const page = await findings.list({ ...ofStore, limit: limit - entries.length, ...present({ after: next }) });
     if (!page) throw invalidCursor();
     entries.push(...page.entries.map(shownFinding).filter((each) => fits(each, filter)));
@@ -64,20 +70,24 @@ function fits(each: AdminFinding, { finding, bucket, source, key }: Filter): boo
   return bucket === undefined || (each.source.kind === "object" && each.source.bucket === bucket);
 }
 
-/** Most of them first. */
-export async function groupFindings(findings: Findings, query: URLSearchParams): Promise<AdminPage<AdminFindingGroup>> {
+/** Most of them first. Ends with the signal, as it takes a while where little fits. */
+export async function groupFindings(
+  findings: Findings,
+  query: URLSearchParams,
+  signal: AbortSignal,
+): Promise<AdminPage<AdminFindingGroup>> {
   const by = choiceIn(query, "by", ["finding", "bucket", "day"]) ?? "finding";
   const filter = filterIn(query);
   const groups = new Map<string, AdminFindingGroup>();
   let after: string | undefined;
   let left = MOST_GROUPED;
   do {
-    const page = await readFindings(findings, filter, { limit: AT_ONCE, after });
+    const page = await readFindings(findings, filter, { limit: AT_ONCE, after, signal });
     for (const finding of page.entries) addTo(groups, nameIn(by, finding), finding);
-    // What does not fit counts as read, too, so that this ends.
-    left -= Math.max(AT_ONCE, page.entries.length);
+    // A page that is not full has had many reads: what did not fit counts, too.
+    left -= page.entries.length < AT_ONCE ? COST_OF_SHORT : AT_ONCE;
     after = page.next;
-  } while (after !== undefined && left > 0);
+  } while (after !== undefined && left > 0 && !signal.aborted);
   const entries = [...groups.values()].sort((one, other) => other.count - one.count || other.last_at - one.last_at);
   return { entries };
 }
@@ -115,6 +125,7 @@ export function exportFindings(findings: Findings, query: URLSearchParams): Answ
       tenant: ({ tenant }) => tenant,
       key: ({ key }) => key,
       trace_id: ({ trace_id }) => trace_id,
+      request_id: ({ request_id }) => request_id,
       job_id: ({ job_id }) => job_id,
       action: ({ action }) => action,
     },

@@ -64,8 +64,8 @@ export function adminHandlers(parts: AdminParts): AdminHandlers {
     },
     adminRescan: async (request, caller) => accepted(await rescan(jobs, partOf(request), acting(caller))),
 
-    adminFindings: async ({ query }) => ok(await listFindings(parts.findings, query)),
-    adminFindingGroups: async ({ query }) => ok(await groupFindings(parts.findings, query)),
+    adminFindings: async ({ query, signal }) => ok(await listFindings(parts.findings, query, signal)),
+    adminFindingGroups: async ({ query, signal }) => ok(await groupFindings(parts.findings, query, signal)),
     adminFindingExport: async ({ query }) => exportFindings(parts.findings, query),
 
     adminDeadLetters: async ({ query }) => ok(await listLetters(deadLetters, query)),
@@ -92,9 +92,9 @@ export function adminHandlers(parts: AdminParts): AdminHandlers {
       const range = choiceIn(query, "range", ranges) ?? "15m";
       return ok(parts.activity.show(range, await parts.counts()));
     },
-    adminEvents: async ({ headers, query, signal }) => {
+    adminEvents: async ({ headers, query, signal }, caller) => {
       const since = headers["last-event-id"] ?? query.get("last_event_id") ?? undefined;
-      return { status: 200, events: parts.hub.listen(since, signal) };
+      return { status: 200, events: parts.hub.listen(since, signal, acting(caller).who) };
     },
 
     adminScanUpload: (request, caller) => scanUpload(parts.scans, request, acting(caller)),

@@ -2,6 +2,7 @@ import type { DeadLetters } from "../queue/job-queue.ts";
 import type { SubmitJob } from "../receive/async-routes.ts";
 import { Problem } from "../receive/problem.ts";
 import type { ConsoleCaller } from "../receive/route.ts";
+import { isStoreText } from "./asked.ts";
 import { type DetailParts, type FoundJob, findJob, whatCanBeDone, whyNoRescan } from "./job-detail.ts";
 
 export interface JobActionParts extends DetailParts {
@@ -43,7 +44,7 @@ export async function rescan(parts: JobActionParts, id: string, caller: ConsoleC
 }
 
 async function existing(parts: JobActionParts, id: string): Promise<FoundJob> {
-  const found = await findJob(parts, id);
+  const found = isStoreText(id) ? await findJob(parts, id) : undefined;
   if (found) return found;
   throw noSuchJob();
 }

@@ -4,6 +4,7 @@ import type { JobCard } from "../model/job-card.ts";
 import type { Life } from "../model/life.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import type { DeadLetters } from "../queue/job-queue.ts";
+import { buriedLife } from "../queue/run-life.ts";
 import type { CallbackView } from "./callback-view.ts";
 import { type JobStores, jobsFrom } from "./job-list.ts";
 import { shownEntry, shownFinished } from "./shown.ts";
@@ -33,8 +34,9 @@ export async function findJob(
   const entry = await browser.show(id);
   if (entry) {
     const shown = shownEntry(entry);
-    const reason = shown.state === "dead" ? (await deadLetters.show(id))?.reason : undefined;
-    return { shown: { ...shown, ...(reason !== undefined && { reason }) }, card: entry.job, life: entry.life };
+    const letter = shown.state === "dead" ? await deadLetters.show(id) : undefined;
+    if (!letter) return { shown, card: entry.job, life: entry.life };
+    return { shown: { ...shown, reason: letter.reason }, card: entry.job, life: buriedLife(entry.life, letter) };
   }
   const finished = await history.show(id);
   return finished && { shown: shownFinished(finished), card: finished.job, life: finished.life };

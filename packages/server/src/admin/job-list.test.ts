@@ -122,6 +122,13 @@ test("jobs of machines whose clocks differ are all listed", async () => {
   }
 });
 
+test("a time is asked for in vain of none that another clock wrote down later", async () => {
+  const open = [entry(9), entry(3), entry(8), entry(2), entry(-100), entry(7)];
+  const pages = await allPages(stores(open, []), `since=${START + 5000}`);
+  // What is far too old ends the list.
+  assert.deepEqual(names(pages), ["open-9", "open-8"]);
+});
+
 test("what is submitted between two pages is not among the older ones", async () => {
   const done = [5, 4, 3, 2, 1].map(finished);
   const first = await listJobs(stores([], done), new URLSearchParams("limit=2"));

@@ -1,7 +1,7 @@
 import type { AdminJob, AdminPage, JobStateName, Verdict } from "@lazaret/contract/admin";
 import type { JobHistory } from "../queue/job-history.ts";
 import type { JobBrowser, JobState } from "../queue/job-queue.ts";
-import { choiceIn, cursorIn, cursorOf, invalidCursor, limitIn, present, textIn, timeIn } from "./asked.ts";
+import { choiceIn, cursorIn, cursorOf, invalidCursor, isStoreText, limitIn, present, textIn, timeIn } from "./asked.ts";
 import { fitsText, shownEntry, shownFinished } from "./shown.ts";
 
 /**
@@ -25,6 +25,9 @@ const ROWS_AT_ONCE = 200;
 const MOST_READS = 10;
 /** The history reads on by itself, until it has found some or has read many. */
 const MOST_READS_OF_DONE = 2;
+
+/** What was written later may have been submitted earlier, by another clock. */
+const OUT_OF_ORDER_MS = 60_000;
 
 interface JobFilter {
   state?: JobStateName;
@@ -77,7 +80,7 @@ function placesIn(value: Readonly<Record<string, unknown>>): Places | undefined 
 function placeIn(value: unknown): Place | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { after, last } = value as Record<string, unknown>;
-  const areTexts = [after, last].every((each) => each === undefined || typeof each === "string");
+  const areTexts = [after, last].every((each) => each === undefined || isStoreText(each));
   return areTexts ? (present({ after, last }) as Place) : undefined;
 }
 
@@ -187,7 +190,7 @@ async function readOn(
     const page = await read(ROWS_AT_ONCE, after);
     for (const job of behind(page.jobs, last)) {
       last = job.id;
-      if (filter.since !== undefined && job.submitted_at < filter.since) return until(true);
+      if (filter.since !== undefined && job.submitted_at < filter.since - OUT_OF_ORDER_MS) return until(true);
       if (!fits(job, filter)) continue;
       rows.push({ job, place: present({ after, last }) });
       if (rows.length === limit) return until(false);
@@ -222,7 +225,8 @@ function doneJobs(history: JobHistory, { since, until, tenant, verdict, text }: 
   };
 }
 
-function fits(job: AdminJob, { verdict, source, key, tenant, until, text }: JobFilter): boolean {
+function fits(job: AdminJob, { verdict, source, key, tenant, since, until, text }: JobFilter): boolean {
+  if (since !== undefined && job.submitted_at < since) return false;
   if (verdict !== undefined && job.verdict !== verdict) return false;
   if (source !== undefined && job.source.kind !== source) return false;
   if (key !== undefined && job.key !== key) return false;

@@ -85,8 +85,8 @@ function shownSource(source: JobCard["source"] | FindingSource): AdminSource {
 }
 
 export function shownFinding(finding: Finding): AdminFinding {
-  const { id, at, verdict, detail, member, source, sizeBytes, fileType, sha256, tenant, key, traceId, jobId, action } =
-    finding;
+  const { id, at, verdict, detail, member, source, sizeBytes, fileType, sha256, tenant, key } = finding;
+  const { traceId, requestId, jobId, action } = finding;
   return {
     id,
     at,
@@ -101,6 +101,7 @@ export function shownFinding(finding: Finding): AdminFinding {
     tenant,
     ...(key !== "" && { key }),
     ...(traceId !== undefined && { trace_id: traceId }),
+    ...(requestId !== undefined && { request_id: requestId }),
     ...(jobId !== undefined && { job_id: jobId }),
     ...(action !== undefined && { action }),
   };

@@ -71,16 +71,25 @@ async function show(flags: Flags): Promise<void> {
     after = page?.next;
   } while (after !== undefined && left > 0);
   if (json) return;
-  out(table(["AT", "VERDICT", "FINDING", "SIZE", "WHOSE", "TRACE ID", "DONE", "WHERE"], rows.map(row)));
+  out(table(["AT", "VERDICT", "FINDING", "SIZE", "WHOSE", "TRACE OR REQUEST ID", "DONE", "WHERE"], rows.map(row)));
   if (after !== undefined) say(`hint: there are more, --limit ${limit * 10} shows them\n`);
 }
 
-function row({ at, verdict, finding, member, sizeBytes, tenant, key, traceId, action, source }: Finding): string[] {
+function row({ at, verdict, finding, member, sizeBytes, tenant, key, action, source, ...ids }: Finding): string[] {
   const time = new Date(at).toISOString().replace(/\.\d+/, "");
   const whose = key === "" ? tenant : `${tenant}/${key}`;
   const place = placeOf(source);
   const inside = member === undefined ? place : `${place} (${member})`;
-  return [time, verdict, finding, inBytes(sizeBytes), whose, traceId ?? "-", action ?? "-", inside];
+  return [
+    time,
+    verdict,
+    finding,
+    inBytes(sizeBytes),
+    whose,
+    ids.traceId ?? ids.requestId ?? "-",
+    action ?? "-",
+    inside,
+  ];
 }
 
 function placeOf(source: Finding["source"]): string {

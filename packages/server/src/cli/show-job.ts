@@ -4,6 +4,7 @@ import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { statusOf } from "../model/verdict.ts";
 import type { FinishedJob } from "../queue/job-history.ts";
 import type { JobEntry, JobState } from "../queue/job-queue.ts";
+import { buriedLife } from "../queue/run-life.ts";
 import type { OperatorStore } from "./data-folder.ts";
 import { inBytes, printable, table } from "./terminal/output.ts";
 
@@ -19,7 +20,7 @@ const PAGE = 200;
 
 /** By its id, or the newest of a trace id. Undefined when there is none, or none any more. */
 export async function findJob(
-  store: Pick<OperatorStore, "browser" | "history">,
+  store: Pick<OperatorStore, "browser" | "history" | "deadLetters">,
   name: string,
   tenant: string = DEFAULT_TENANT,
 ): Promise<ShownJob | undefined> {
@@ -34,10 +35,14 @@ export async function findJob(
 }
 
 async function jobOf(
-  { browser, history }: Pick<OperatorStore, "browser" | "history">,
+  { browser, history, deadLetters }: Pick<OperatorStore, "browser" | "history" | "deadLetters">,
   id: string,
 ): Promise<ShownJob | undefined> {
   const waiting = await browser.show(id);
+  if (waiting?.state === "buried") {
+    const letter = await deadLetters.show(id);
+    return letter ? { ...waiting, life: buriedLife(waiting.life, letter) } : waiting;
+  }
   if (waiting) return waiting;
   const finished = await history.show(id);
   return finished && { state: "done", ...finished };

@@ -143,7 +143,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
     jobs: {
       ...platform,
       submit: jobs.submit,
-      callbackOf: callbackView({ shape: (payload) => fitCallback(payload, installation), signing, now }),
+      callbackOf: callbackView({ shape: (payload) => fitCallback(payload, installation), signing }),
     },
     counts,
     findings: platform.findings,

@@ -56,7 +56,10 @@ export function guardingOn(scanning: Scanning, settings: Settings, log: Log): Gu
   const scan = scanObject({
     inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
     objects: scanning.objectSteps,
-    keepFinding: (source, found) => scanning.keepFinding({ id: newJobId(), account: nobodysAccount, source, ...found }),
+    findingKeeper(source) {
+      const id = newJobId();
+      return ({ report, action }) => scanning.keepFinding({ id, account: nobodysAccount, source, report, action });
+    },
     onEngineAway: (error) => log.error("engine", { error: error.message }),
     onQueueAway,
   });

@@ -8,7 +8,7 @@ import type { Account } from "../model/tenant.ts";
  * throws `QueueUnavailable`.
  */
 export interface Findings {
-  /** Durable when it resolves. The same id again changes nothing: a job may tell of its finding twice. */
+  /** Durable when it resolves. Of the same id again what is told last stands, at the time it was first told: a job may tell of its finding twice. */
   add(finding: Finding): Promise<void>;
   /**
    * Newest first, by `at`. Opens 5,000 at most, in search of those that are wanted: a page may be short, or empty, and yet have a next. What
@@ -18,7 +18,7 @@ export interface Findings {
 }
 
 export interface Finding extends Account {
-  /** The job's, or one of the same kind (`newJobId`): ids are in the order of time. */
+  /** As `newJobId` makes them: ids are in the order of time. */
   id: string;
   /** Milliseconds since 1970. */
   at: number;
@@ -34,6 +34,8 @@ export interface Finding extends Account {
   /** In hex, of the whole content; undefined where it was not read to its end. */
   sha256?: string;
   traceId?: string;
+  /** Of a scan without a job: X-Request-Id of its answer, which the client may have chosen. */
+  requestId?: string;
   jobId?: string;
   /** What was done to the object. */
   action?: ObjectAction;
@@ -54,7 +56,7 @@ export interface FindingsQuery {
   until?: number;
   tenant?: string;
   verdict?: Finding["verdict"];
-  /** In finding, name, key or link, trace id or SHA-256; whatever the case. */
+  /** In finding, name, key or link, trace id, request id or SHA-256; whatever the case. */
   text?: string;
 }
 

@@ -148,7 +148,7 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   async function outcome(...answers: (Report | Error)[]): Promise<[Report, number[]]> {
     const waits: number[] = [];
     const scan = scanObject({
-      keepFinding: async () => {},
+      findingKeeper: () => async () => {},
       async inspect() {
         const answer = answers.length > 1 ? answers.shift() : answers[0];
         if (answer instanceof Error) throw answer;
@@ -164,7 +164,7 @@ test("an engine that is away is waited for; a store that fails in passing is tri
   assert.deepEqual(await outcome(lost), [lost, [5, 10, 15]]);
   let locked = 2;
   const patient = scanObject({
-    keepFinding: async () => {},
+    findingKeeper: () => async () => {},
     inspect: async () => clean,
     objects: {
       ...objects,

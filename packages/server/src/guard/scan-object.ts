@@ -4,7 +4,7 @@ import type { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import { noFailures } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectSource } from "../model/source.ts";
-import { finishGuardedObject, type ObjectSteps } from "../pipeline/finish-object.ts";
+import { finishGuardedObject, type NowManner, type ObjectSteps } from "../pipeline/finish-object.ts";
 import { tryToInspect } from "../pipeline/inspect.ts";
 import type { ScanCounts } from "../pipeline/retry-policy.ts";
 import type { GuardResult } from "./guard-bucket.ts";
@@ -12,7 +12,8 @@ import type { GuardResult } from "./guard-bucket.ts";
 export interface ScanObjectOptions {
   inspect(source: ObjectSource, signal: AbortSignal): Promise<Report>;
   objects: ObjectSteps;
-  keepFinding(object: ObjectSource, finished: Pick<GuardResult, "report" | "action">): Promise<void>;
+  /** Answers what keeps the finding of an object, also twice. */
+  findingKeeper(object: ObjectSource): NowManner["keep"];
   /** Called each time a result cannot be written down. */
   onQueueAway?(error: QueueUnavailable): void;
   /** Called each time the engine is found to be away. */
@@ -27,7 +28,7 @@ export interface ScanObjectOptions {
 export function scanObject(
   options: ScanObjectOptions,
 ): (object: ListedObject, signal: AbortSignal) => Promise<GuardResult> {
-  const { inspect, objects, keepFinding, onEngineAway, onQueueAway } = options;
+  const { inspect, objects, findingKeeper, onEngineAway, onQueueAway } = options;
   const { sleep = (ms, signal) => pause(ms, undefined, { signal }) } = options;
   return async (object, signal) => {
     const { bucket, key, version } = object;
@@ -40,9 +41,8 @@ export function scanObject(
         signal,
       });
       if (tried.kind === "scanned") {
-        const manner = { steps: objects, onQueueAway, sleep };
+        const manner = { steps: objects, keep: findingKeeper(source), onQueueAway, sleep };
         const { report, action } = await finishGuardedObject(source, tried.report, manner, signal);
-        await keepFinding(source, { report, action });
         return { object, report, action };
       }
       counts = tried.job;

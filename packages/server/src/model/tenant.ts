@@ -19,11 +19,18 @@ export function flatKeyName(place: number): string {
   return `key-${place}`;
 }
 
+/** Nobody else is called as those are that have no name of their own: the audit log tells them apart by it. */
+const FLAT_KEYS: Readonly<Record<string, string>> = {
+  key: "LAZARET_API_KEYS",
+  admin: "LAZARET_ADMIN_KEYS",
+  viewer: "LAZARET_VIEWER_KEYS",
+};
+
 /** What is wrong with the name of a key of that tenant. */
 export function keyNameProblem(name: string, tenant: string): string | undefined {
   if (!NAME.test(name)) return NO_NAME;
-  const isFlat = tenant === DEFAULT_TENANT && /^key-\d+$/.test(name);
-  return isFlat ? "must not be key- and a number: so the keys of LAZARET_API_KEYS are called in logs" : undefined;
+  const flat = tenant === DEFAULT_TENANT ? /^(key|admin|viewer)-\d+$/.exec(name)?.[1] : undefined;
+  return flat && `must not be ${flat}- and a number: so the keys of ${FLAT_KEYS[flat]} are called in logs`;
 }
 
 /** On whose account something is done: a tenant, and the name of its key, which is empty where nobody with a key asked. */

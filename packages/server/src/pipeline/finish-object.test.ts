@@ -10,6 +10,7 @@ import {
   finishGuardedObject,
   finishJobObject,
   finishScanNow,
+  type NowManner,
   type ObjectSteps,
   type ObjectStepsOptions,
   objectSteps,
@@ -32,6 +33,8 @@ const never = new AbortController().signal;
 function tried(replaced: { objects?: Partial<ObjectStepsOptions["objects"]>; announce?: () => Promise<void> } = {}) {
   const done: string[] = [];
   const announced: ObjectScan[] = [];
+  /** …and after how many of these it was kept. */
+  const kept: string[] = [];
   const steps: ObjectSteps = objectSteps({
     objects: {
       async open() {
@@ -58,7 +61,9 @@ function tried(replaced: { objects?: Partial<ObjectStepsOptions["objects"]>; ann
     policy: { deleteInfectedFiles: true, tagFiles: true, tagKey: "scan" },
     log: log({ level: "error", format: "json", write: () => {} }),
   });
-  return { done, announced, steps };
+  const keep: NowManner["keep"] = async ({ report, action }) =>
+    void kept.push(`${report.verdict.kind} ${action}: ${done.length}`);
+  return { done, announced, kept, steps, keep };
 }
 
 const failing = (done: string[], what: string) => (): Promise<never> => {
@@ -68,28 +73,49 @@ const failing = (done: string[], what: string) => (): Promise<never> => {
 
 describe("a scan that is no job", () => {
   test("announces a delete before it deletes, and does not announce it twice", async () => {
-    const { done, steps } = tried();
-    const { report, action } = await finishScanNow(object, infected, steps);
+    const { done, steps, keep } = tried();
+    const { report, action } = await finishScanNow(object, infected, { steps, keep });
     assert.deepEqual([report, action], [infected, "delete"]);
     assert.deepEqual(done, ["announce infected delete", "delete"]);
   });
 
+  test("keeps what was found before it is deleted, and again when it was not", async () => {
+    const deleted = tried();
+    await finishScanNow(object, infected, deleted);
+    const { object: _, ...given } = infected;
+    const unknown = tried();
+    await finishScanNow(object, given, unknown);
+    const failed = tried({ objects: { delete: () => failing(failed.done, "delete")() } });
+    await finishScanNow(object, infected, failed);
+    assert.deepEqual(
+      [deleted, unknown, failed].map(({ kept }) => kept),
+      [["infected delete: 0"], ["infected delete: 0"], ["infected delete: 0", "infected tag: 5"]],
+    );
+  });
+
+  test("keeps what was found of an object that stays, before it is announced", async () => {
+    const tags = tried({ objects: { tag: async () => "changed" } });
+    await finishScanNow(object, clean, tags);
+    assert.deepEqual(tags.kept, ["unscannable no: 0"]);
+    assert.equal(tags.done.length, 1);
+  });
+
   test("deletes nothing when the delete cannot be announced", async () => {
-    const { done, steps } = tried({ announce: () => Promise.reject(new Error("the topic is away")) });
-    await assert.rejects(finishScanNow(object, infected, steps), /the topic is away/);
+    const { done, steps, keep } = tried({ announce: () => Promise.reject(new Error("the topic is away")) });
+    await assert.rejects(finishScanNow(object, infected, { steps, keep }), /the topic is away/);
     assert.deepEqual(done, []);
   });
 
   test("announces a tag after it is set", async () => {
-    const { done, announced, steps } = tried();
-    await finishScanNow(object, clean, steps);
+    const { done, announced, steps, keep } = tried();
+    await finishScanNow(object, clean, { steps, keep });
     assert.deepEqual(done, ["tag clean", "announce clean tag"]);
     assert.doesNotMatch(announced[0]?.id ?? "", /corrected/);
   });
 
   test("tries a delete three times, then tags, and corrects what was announced under an id of its own", async () => {
-    const { done, announced, steps } = tried({ objects: { delete: () => failing(done, "delete")() } });
-    const { action } = await finishScanNow(object, infected, steps);
+    const { done, announced, steps, keep } = tried({ objects: { delete: () => failing(done, "delete")() } });
+    const { action } = await finishScanNow(object, infected, { steps, keep });
     assert.equal(action, "tag");
     const fails = ["delete fails", "delete fails", "delete fails"];
     assert.deepEqual(done, ["announce infected delete", ...fails, "tag infected", "announce infected tag"]);
@@ -97,16 +123,16 @@ describe("a scan that is no job", () => {
   });
 
   test("announces an object that was replaced meanwhile as not scanned, not as clean", async () => {
-    const { announced, steps } = tried({ objects: { tag: async () => "changed" } });
-    const { report, action } = await finishScanNow(object, clean, steps);
+    const { announced, steps, keep } = tried({ objects: { tag: async () => "changed" } });
+    const { report, action } = await finishScanNow(object, clean, { steps, keep });
     assert.deepEqual([report.verdict.kind, action], ["unscannable", "no"]);
     assert.deepEqual([announced.length, announced[0]?.report], [1, report]);
   });
 
   test("whose version is not known deletes the one that is there, and announces it afterwards", async () => {
     const { object: _, ...given } = infected;
-    const { done, steps } = tried();
-    await finishScanNow(object, given, steps);
+    const { done, steps, keep } = tried();
+    await finishScanNow(object, given, { steps, keep });
     assert.deepEqual(done, ["open", "delete", "announce infected delete"]);
   });
 
@@ -114,8 +140,8 @@ describe("a scan that is no job", () => {
     const { object: _, ...report } = infected;
     const closed = { kind: "object", ...object, closed: true } as const;
     for (const verdict of [report.verdict, { kind: "unscannable", finding: "scanner:download-failed" }] as const) {
-      const { done, steps } = tried({ objects: { delete: () => Promise.reject(new Error("asked to delete")) } });
-      await finishScanNow(closed, { ...report, verdict }, steps);
+      const { done, steps, keep } = tried({ objects: { delete: () => Promise.reject(new Error("asked to delete")) } });
+      await finishScanNow(closed, { ...report, verdict }, { steps, keep });
       assert.equal(await steps.actInstead(closed, { ...report, verdict }), "no");
       assert.deepEqual(done, [`announce ${verdict.kind} no`]);
     }
@@ -124,15 +150,15 @@ describe("a scan that is no job", () => {
 
 describe("an object of a guarded bucket", () => {
   test("is announced and acted on in the order of a scan that is no job", async () => {
-    const { done, steps } = tried();
+    const { done, steps, keep } = tried();
     const sleep = async (): Promise<void> => assert.fail("nothing to wait for");
-    await finishGuardedObject(object, infected, { steps, sleep }, never);
+    await finishGuardedObject(object, infected, { steps, keep, sleep }, never);
     assert.deepEqual(done, ["announce infected delete", "delete"]);
   });
 
   test("waits for a database that is locked, and deletes nothing before it is announced", async () => {
     let locked = 2;
-    const { done, steps } = tried({
+    const { done, steps, keep } = tried({
       async announce() {
         if (--locked >= 0) throw new QueueUnavailable("the database is locked");
       },
@@ -140,14 +166,14 @@ describe("an object of a guarded bucket", () => {
     const waits: string[] = [];
     const sleep = async (ms: number): Promise<void> => void waits.push(`${ms} ms`);
     const onQueueAway = ({ message }: Error): void => void waits.push(message);
-    await finishGuardedObject(object, infected, { steps, sleep, onQueueAway }, never);
+    await finishGuardedObject(object, infected, { steps, keep, sleep, onQueueAway }, never);
     assert.deepEqual(waits, ["the database is locked", "5000 ms", "the database is locked", "5000 ms"]);
     assert.deepEqual(done, ["announce infected delete", "delete"]);
   });
 
   test("ends with what is no matter of waiting", async () => {
-    const { steps } = tried({ announce: () => Promise.reject(new Error("a bug")) });
-    await assert.rejects(finishGuardedObject(object, infected, { steps, sleep: async () => {} }, never), /a bug/);
+    const { steps, keep } = tried({ announce: () => Promise.reject(new Error("a bug")) });
+    await assert.rejects(finishGuardedObject(object, infected, { steps, keep, sleep: async () => {} }, never), /a bug/);
   });
 });
 

@@ -26,12 +26,12 @@ import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } f
  * What follows the scan of an object, whoever asked for it:
  *
  *   job            report saved ─▶ act ─▶ keep the result ─▶ announce ─▶ saved as announced, or done
- *   scan that is   announce a delete ─▶ act ─▶ announce what else was done
+ *   scan that is   keep and announce a delete ─▶ act ─▶ keep and announce what else was done
  *   no job
  *
  * Nothing is deleted in silence. A job has its report saved before it acts: whoever takes it over after a crash acts again,
  * which changes nothing, and announces. A scan that is no job leaves nothing behind when it dies, and an object that was
- * deleted cannot be scanned again: so a delete is announced before it is done. Whatever else is done is announced after it,
+ * deleted cannot be scanned again: so a delete is kept and announced before it is done. Whatever else is done is announced after it,
  * as only then it is known what was done, and to which object.
  */
 async function finishObject<Later extends { kind: "again" }>(
@@ -39,7 +39,9 @@ async function finishObject<Later extends { kind: "again" }>(
   steps: ObjectSteps,
   manner: Manner<Later>,
 ): Promise<FinishedScan | Later> {
-  const early = !manner.reportSaved && steps.planned(scan.report) === "delete" && scan.report.object !== undefined;
+  const deletes = !manner.reportSaved && steps.planned(scan.report) === "delete";
+  if (deletes) await manner.beforeAnnouncing?.({ kind: "finished", report: scan.report, action: "delete" });
+  const early = deletes && scan.report.object !== undefined;
   if (early) await steps.announce({ ...scan, action: "delete" });
 
   const acted = await act(scan, steps, manner);
@@ -47,10 +49,10 @@ async function finishObject<Later extends { kind: "again" }>(
   const { action } = acted;
   const finished: FinishedScan = { kind: "finished", report: reportAfterAction(scan.report, acted), action };
 
-  await manner.beforeAnnouncing?.(finished);
+  const foreseen = action === "delete";
+  if (!(deletes && foreseen)) await manner.beforeAnnouncing?.(finished);
   const id = early ? `${scan.id} corrected` : scan.id;
-  const announced = early && action === "delete";
-  if (!announced) await steps.announce({ ...scan, id, report: finished.report, action });
+  if (!(early && foreseen)) await steps.announce({ ...scan, id, report: finished.report, action });
   return finished;
 }
 
@@ -69,6 +71,7 @@ interface Manner<Later> {
   stale: boolean;
   /** What follows when the object could not be tagged or deleted. */
   afterFailedAction(tries: number, error: unknown): { kind: "wait"; ms: number } | { kind: "given up" } | Later;
+  /** Keeps what was found; once more when a delete that was to be done was not. */
   beforeAnnouncing?(finished: FinishedScan): Promise<void>;
 }
 
@@ -120,17 +123,23 @@ export function finishJobObject(
   });
 }
 
+export interface NowManner {
+  steps: ObjectSteps;
+  /** Keeps what was found. */
+  keep(finished: Pick<FinishedScan, "report" | "action">): Promise<void>;
+}
+
 /** For a scan that is no job, whose client waits for the answer. Resolves when it is announced durably. */
-export function finishScanNow(object: ObjectRef, report: Report, steps: ObjectSteps): Promise<FinishedScan> {
+export function finishScanNow(object: ObjectRef, report: Report, { steps, keep }: NowManner): Promise<FinishedScan> {
   return finishObject<never>({ id: randomUUID(), object, report }, steps, {
     reportSaved: false,
     stale: false,
     afterFailedAction: afterFailedActionNow,
+    beforeAnnouncing: keep,
   });
 }
 
-export interface GuardManner {
-  steps: ObjectSteps;
+export interface GuardManner extends NowManner {
   /** Called each time a result cannot be written down. */
   onQueueAway?: ((error: QueueUnavailable) => void) | undefined;
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
@@ -140,12 +149,12 @@ export interface GuardManner {
 export async function finishGuardedObject(
   object: ObjectRef,
   report: Report,
-  { steps, onQueueAway, sleep }: GuardManner,
+  { onQueueAway, sleep, ...manner }: GuardManner,
   signal: AbortSignal,
 ): Promise<FinishedScan> {
   for (;;) {
     try {
-      return await finishScanNow(object, report, steps);
+      return await finishScanNow(object, report, manner);
     } catch (error) {
       if (!(error instanceof QueueUnavailable)) throw error;
       onQueueAway?.(error);

@@ -5,6 +5,7 @@ import type { LogFields } from "../log.ts";
 import { QueueUnavailable } from "../model/faults.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
+import { newJobId } from "../queue/job-queue.ts";
 import { keepFinding } from "./keep-finding.ts";
 
 const account = { tenant: "shop", key: "forms" };
@@ -26,10 +27,10 @@ function kept() {
 
 test("a finding says what was found where and by whom, and no secrets", async () => {
   const { all, keep } = kept();
-  await keep({ id: "1", account, source: url, report, traceId: "t", jobId: "1" });
-  const { source: _, ...rest } = all[0] ?? assert.fail("it was not kept");
+  const jobId = newJobId();
+  await keep({ id: jobId, account, source: url, report, traceId: "t", jobId });
+  const { source: _, id: __, ...rest } = all[0] ?? assert.fail("it was not kept");
   assert.deepEqual(rest, {
-    id: "1",
     at: 5,
     ...account,
     verdict: "infected",
@@ -39,9 +40,23 @@ test("a finding says what was found where and by whom, and no secrets", async ()
     fileType: "zip",
     sha256: "ab".repeat(32),
     traceId: "t",
-    jobId: "1",
+    jobId,
   });
   assert.doesNotMatch(JSON.stringify(all), /secret|u:p/);
+});
+
+test("a job that finds the same again tells of one finding, and of another when it finds something else", async () => {
+  const { all, keep } = kept();
+  const jobs = [newJobId(), newJobId()];
+  const verdict = { kind: "unscannable", finding: "scanner:download-failed" } as const;
+  const reports = [{ ...report, verdict }, report, { ...report, sha256: "cd".repeat(32) }];
+  for (const id of [...jobs, ...jobs]) {
+    for (const each of reports) await keep({ id, account, source: url, report: each, jobId: id });
+  }
+  const ids = all.map(({ id }) => id);
+  assert.equal(new Set(ids).size, jobs.length * reports.length);
+  assert.deepEqual(ids.slice(6), ids.slice(0, 6));
+  for (const id of ids) assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 });
 
 test("the name of an upload, and the version of an object that was looked at, are told", async () => {

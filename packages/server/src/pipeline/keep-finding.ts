@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Finding, FindingSource, Findings } from "../deliver/findings.ts";
 import type { Log } from "../log.ts";
 import type { ObjectAction } from "../model/job.ts";
@@ -8,12 +9,13 @@ import { statusOf } from "../model/verdict.ts";
 
 /** A file that was scanned, or could not be. */
 export interface Found {
-  /** Of the job, or made by `newJobId`. */
+  /** Made by `newJobId`. */
   id: string;
   account: Account;
   source: Source;
   report: Report;
   traceId?: string | undefined;
+  requestId?: string;
   jobId?: string;
   /** What was done to the object. */
   action?: ObjectAction | undefined;
@@ -45,12 +47,27 @@ export function keepFinding({ findings, log, now }: KeepFindingOptions): KeepFin
   };
 }
 
-function findingOf({ id, account, source, report, ...found }: Found, verdict: Finding["verdict"], at: number): Finding {
+/**
+ * A job that runs again tells of the same finding, and one that finds something else the second time, such as after it was put back to be
+ * scanned anew, of another: neither takes the place of the other.
+ */
+function findingId({ id, jobId, report: { verdict, sha256 } }: Found): string {
+  if (jobId === undefined) return id;
+  const found = [jobId, verdict.kind, verdict.kind === "clean" ? "" : verdict.finding, sha256 ?? ""];
+  const digest = createHash("sha256").update(JSON.stringify(found)).digest("hex");
+  return `${jobId.slice(0, -DIGEST_DIGITS)}${digest.slice(0, DIGEST_DIGITS)}`;
+}
+
+/** The last part of an id. */
+const DIGEST_DIGITS = 12;
+
+function findingOf(told: Found, verdict: Finding["verdict"], at: number): Finding {
+  const { account, source, report, ...found } = told;
   const { verdict: said, sizeBytes, sha256, failure } = report;
   const detail = said.kind === "unscannable" ? (said.detail ?? failure?.message) : undefined;
-  const { traceId, jobId, action } = found;
+  const { traceId, requestId, jobId, action } = found;
   return {
-    id,
+    id: findingId(told),
     at,
     tenant: account.tenant,
     key: account.key,
@@ -64,6 +81,7 @@ function findingOf({ id, account, source, report, ...found }: Found, verdict: Fi
     ...(said.fileType !== undefined && { fileType: said.fileType }),
     ...(sha256 !== undefined && { sha256 }),
     ...(traceId !== undefined && { traceId }),
+    ...(requestId !== undefined && { requestId }),
     ...(jobId !== undefined && { jobId }),
     ...(action !== undefined && { action }),
   };
@@ -85,6 +103,7 @@ function fieldsOf({ source, ...finding }: Finding): Record<string, string | numb
     finding_id: finding.id,
     job_id: finding.jobId,
     trace_id: finding.traceId,
+    request_id: finding.requestId,
     tenant: finding.tenant,
     key: finding.key || undefined,
     source: place,

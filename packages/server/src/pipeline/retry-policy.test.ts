@@ -27,6 +27,7 @@ describe("after a failed callback", () => {
         kind: "again",
         afterSeconds,
         job: { ...job, failedCallbacks: failedBefore + 1 },
+        why: "callback failed: HTTP_500",
       });
     });
   }
@@ -81,6 +82,7 @@ describe("after a download", () => {
         kind: "again",
         afterSeconds: 5 * (failedDownloads + 1),
         job: fetching(failedDownloads + 1),
+        why: "download failed: HTTP_503",
       });
     }
   });
@@ -100,7 +102,12 @@ describe("after a scan without a verdict", () => {
 
   it("a job waits for an engine that is down, however often", () => {
     const next = afterEngineFault({ ...job, failedScans: 99 }, { whileScanning: false });
-    assert.deepEqual(next, { kind: "again", afterSeconds: 5, job: { ...job, failedScans: 99 } });
+    assert.deepEqual(next, {
+      kind: "again",
+      afterSeconds: 5,
+      job: { ...job, failedScans: 99 },
+      why: "the engine could not be asked",
+    });
   });
 
   for (const [failedBefore, afterSeconds] of [
@@ -110,7 +117,12 @@ describe("after a scan without a verdict", () => {
   ] as const) {
     it(`an engine that failed while looking for the ${failedBefore + 1}. time is asked again after ${afterSeconds} s`, () => {
       const next = afterEngineFault({ ...job, failedScans: failedBefore }, { whileScanning: true });
-      assert.deepEqual(next, { kind: "again", afterSeconds, job: { ...job, failedScans: failedBefore + 1 } });
+      assert.deepEqual(next, {
+        kind: "again",
+        afterSeconds,
+        job: { ...job, failedScans: failedBefore + 1 },
+        why: "the engine failed while it scanned",
+      });
     });
   }
 

@@ -31,6 +31,8 @@ export interface Again<Counts = Job> {
   kind: "again";
   afterSeconds: number;
   job: Counts;
+  /** For the life of the job. */
+  why: string;
 }
 
 /** What has failed of a scan so far. */
@@ -64,7 +66,12 @@ export function afterFailedDownload<Counts extends Pick<Job, "failedDownloads">>
 ): Again<Counts> | { kind: "stands" } {
   if (!report.failure?.passing || job.failedDownloads >= DOWNLOAD_RETRIES) return { kind: "stands" };
   const failedDownloads = job.failedDownloads + 1;
-  return { kind: "again", afterSeconds: DOWNLOAD_RETRY_SECONDS * failedDownloads, job: { ...job, failedDownloads } };
+  return {
+    kind: "again",
+    afterSeconds: DOWNLOAD_RETRY_SECONDS * failedDownloads,
+    job: { ...job, failedDownloads },
+    why: `download failed: ${report.failure.code}`,
+  };
 }
 
 /**
@@ -75,17 +82,29 @@ export function afterEngineFault<Counts extends Pick<Job, "failedScans">>(
   job: Counts,
   fault: { whileScanning: boolean },
 ): Again<Counts> | { kind: "unscannable" } {
-  if (!fault.whileScanning) return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS, job };
+  if (!fault.whileScanning) {
+    return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS, job, why: "the engine could not be asked" };
+  }
   const failedScans = job.failedScans + 1;
   if (failedScans > ENGINE_RETRIES) return { kind: "unscannable" };
-  return { kind: "again", afterSeconds: ENGINE_RETRY_SECONDS * failedScans, job: { ...job, failedScans } };
+  return {
+    kind: "again",
+    afterSeconds: ENGINE_RETRY_SECONDS * failedScans,
+    job: { ...job, failedScans },
+    why: "the engine failed while it scanned",
+  };
 }
 
 /** What becomes of a job whose object could not be tagged or deleted. Its verdict stands either way. */
 export function afterFailedAction(job: ScannedJob): Again | { kind: "given up" } {
   const failedActions = job.failedActions + 1;
   if (failedActions > ACTION_RETRIES) return { kind: "given up" };
-  return { kind: "again", afterSeconds: ACTION_RETRY_SECONDS * failedActions, job: { ...job, failedActions } };
+  return {
+    kind: "again",
+    afterSeconds: ACTION_RETRY_SECONDS * failedActions,
+    job: { ...job, failedActions },
+    why: "the object could not be tagged or deleted",
+  };
 }
 
 /** The same for a scan that is no job, after so many tries. */
@@ -106,6 +125,7 @@ export function afterFailedCallback(
       kind: "again",
       afterSeconds: CALLBACK_REQUEUE_SECONDS * failedCallbacks,
       job: { ...job, failedCallbacks },
+      why: `callback failed: ${failure.code}`,
     };
   }
   if (options.reportEventBus) return { kind: "event", failure };

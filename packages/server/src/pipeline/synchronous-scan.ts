@@ -16,9 +16,10 @@ export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" |
 /** Ends with `stop`, which it aborts itself when the scan loses its place. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
 export type SynchronousScan = (source: Source, asked: Asked, stop: AbortController) => Promise<Report>;
 
-/** By whom, and how large the file may be. */
+/** By whom, with which request, and how large the file may be. */
 interface Asked {
   account: Account;
+  requestId: string;
   maxBytes: number;
 }
 
@@ -26,7 +27,7 @@ interface Asked {
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { stages, objects, keepFinding, ...admitted } = options;
   const line = admission(admitted);
-  return async (source, { account, maxBytes }, stop) => {
+  return async (source, { account, requestId, maxBytes }, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
     const place = line.join(account.tenant, (reason) => stop.abort(reason));
@@ -39,12 +40,16 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
       });
       if (source.kind !== "object") {
         // An upload that is too big, or was cut off, is refused: it was not scanned.
-        if (source.kind === "url" || !report.failure) await keepFinding({ id: newJobId(), account, source, report });
+        if (source.kind === "url" || !report.failure)
+          await keepFinding({ id: newJobId(), account, source, report, requestId });
         return report;
       }
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
-      const finished = await finishScanNow(source, report, onAccountOf(account, { ...objects, announce }));
-      await keepFinding({ id: newJobId(), account, source, report: finished.report, action: finished.action });
+      const id = newJobId();
+      const finished = await finishScanNow(source, report, {
+        steps: onAccountOf(account, { ...objects, announce }),
+        keep: ({ report, action }) => keepFinding({ id, account, source, report, requestId, action }),
+      });
       return finished.report;
     } finally {
       place.leave();

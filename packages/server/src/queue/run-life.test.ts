@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { sampleJob } from "../../test/contracts/sample-job.ts";
 import { FIRST_STEPS, type LifeStep, MOST_STEPS } from "../model/life.ts";
 import type { Settlement } from "../model/settlement.ts";
-import { runLife } from "./run-life.ts";
+import { buriedLife, runLife } from "./run-life.ts";
 
 const submittedAt = 1_000_000;
 
@@ -62,4 +62,18 @@ test("a life is bounded, whatever happens: the first steps stay, and the newest;
   assert.equal(leftOut, 101 - MOST_STEPS);
   assert.deepEqual([steps[FIRST_STEPS - 1]?.attempt, steps.at(-1)?.attempt], [FIRST_STEPS - 1, 100]);
   assert.ok(steps.every(({ detail = "" }) => detail.length <= 200));
+});
+
+test("the life of a dead letter ends with why it was buried, also where the queue itself did it", () => {
+  const taken = {
+    steps: [
+      { at: 1, what: "accepted" as const },
+      { at: 2, what: "taken" as const },
+    ],
+    leftOut: 0,
+  };
+  const ended = buriedLife(taken, { buriedAt: 9, reason: "poison" });
+  assert.deepEqual(ended.steps, [...taken.steps, { at: 9, what: "buried", detail: "poison" }]);
+  assert.equal(buriedLife(ended, { buriedAt: 9, reason: "poison" }), ended);
+  assert.equal(buriedLife(undefined, { buriedAt: 9, reason: "poison" }).steps.length, 1);
 });

@@ -1,7 +1,7 @@
 import type { Job } from "../model/job.ts";
 import { BEGUN, type Life, type LifeStep, lived } from "../model/life.ts";
 import type { Settlement } from "../model/settlement.ts";
-import type { Lease } from "./job-queue.ts";
+import type { DeadLetter, Lease } from "./job-queue.ts";
 
 /** What happens to a job in one run. It is written with whatever else is written of the job, and never by itself. */
 export interface RunLife {
@@ -45,6 +45,12 @@ export function runLife({ job, attempt }: Pick<Lease, "job" | "attempt">, now: (
       return { ...settlement, job: of(settlement.job) };
     },
   };
+}
+
+/** The life of a dead letter. Who is taken too often is buried by the queue itself, which adds no step to what it cannot open. */
+export function buriedLife(life: Life = BEGUN, { buriedAt, reason }: Pick<DeadLetter, "buriedAt" | "reason">): Life {
+  if (life.steps.at(-1)?.what === "buried") return life;
+  return lived(life, { at: buriedAt, what: "buried", detail: reason.slice(0, LONGEST_DETAIL) });
 }
 
 /** Since it was due. What a run that died did was not written, and counts as waiting. */

@@ -160,7 +160,7 @@ function askedBy(caller: Caller): Asked {
 
 export interface ScanNowOptions {
   /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-  scan(source: Source, asked: Asked, stop: AbortController): Promise<Report>;
+  scan(source: Source, asked: Asked & { requestId: string }, stop: AbortController): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
@@ -177,7 +177,7 @@ export function scanNow({ scan, timeoutMs, timer = realTimer, render }: ScanNowO
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, asked, stop);
+      const report = await scan(source, { ...asked, requestId: request.id }, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
       return { status: 200, json: render(report) };

@@ -29,8 +29,12 @@ function isUsual(name: SettingName, value: unknown): boolean {
 }
 
 function shown(value: unknown): string {
-  return Array.isArray(value) ? value.join(",") : String(value);
+  const text = Array.isArray(value) ? value.join(",") : String(value);
+  return text.replace(CREDENTIALS, "(hidden)");
 }
+
+/** User and password in an address, where they need not be, and yet may stand. */
+const CREDENTIALS = /(?<=\b[a-z][\w+.-]*:\/\/)[^\s/?#]+(?=@)/gi;
 
 function masked(value: unknown): string {
   const count = Array.isArray(value) ? value.length : value ? 1 : 0;

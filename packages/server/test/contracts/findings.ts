@@ -34,14 +34,17 @@ export function findingsContract({ name, make, toldClock, keepsMost = true }: Pl
       for (const each of [stores, other]) assert.deepEqual(await listed(each), all.toReversed());
     });
 
-    test("the same again changes nothing", async () => {
+    test("of the same again there is one, as it was told last, where it was told first", async () => {
       await using stores = await make();
       const [first] = await added(stores, [findingAt(stores, 0)]);
       assert.ok(first);
       await Promise.all([1, 2, 3].map(() => stores.findings.add(first)));
-      await stores.findings.add({ ...first, finding: "another" });
-      await stores.findings.add({ ...first, at: first.at + 1000 });
       assert.deepEqual(await listed(stores), [first]);
+      const [second] = await added(stores, [findingAt(stores, 1)]);
+      const again = { ...first, action: "no", finding: "another" } as const;
+      await stores.findings.add({ ...again, at: first.at + 1000 });
+      assert.deepEqual(await listed(stores), [second, again]);
+      assert.deepEqual((await stores.findings.list({ limit: 5, until: first.at + 1 }))?.entries, [again]);
     });
 
     test("a finding that is told of twice at once is there once", async () => {

@@ -72,8 +72,8 @@ export function memoryFindings({ storage, retention = USUAL_RETENTION, now, writ
   return {
     async add(finding) {
       write();
-      if (retention.findingsMost === 0 || findings.has(finding.id)) return;
-      findings.set(finding.id, finding);
+      if (retention.findingsMost === 0) return;
+      findings.set(finding.id, { ...finding, at: findings.get(finding.id)?.at ?? finding.at });
       cut(findings, retention.findingsMost);
     },
     async list({ limit, after, ...query }) {

@@ -139,6 +139,7 @@ describe("an installation by /admin/v1", async () => {
     assert.equal(engines.ready, true);
     const clamd = engines.engines.find(({ name }) => name === "clamd");
     assert.match(clamd?.version ?? "", /^ClamAV \d/);
+    assert.equal(clamd?.in_use, true);
     assert.ok((clamd?.problems ?? []).every(({ problem, cure }) => problem !== "" && cure !== ""));
     assert.ok(engines.scans.slots > 0);
     assert.deepEqual(
@@ -236,4 +237,22 @@ describe("an installation by /admin/v1", async () => {
     assert.equal((await admin.get<{ code: string }>("audit?after=x", 400)).code, "invalid_cursor");
     assert.equal(readFileSync(join(bucketsDir, "uploads", "0.txt"), "utf8"), "clean");
   });
+});
+
+test("a clamd that the engine does without is not in use, whatever else is fine", async () => {
+  await using admin = await adminService({ engine: "P", clamd: "none" });
+  const { ready, engines, others } = await admin.get<AdminEngines>("engines");
+  assert.equal(ready, true);
+  assert.deepEqual(
+    engines.map(({ name, in_use: inUse }) => [name, inUse]),
+    [
+      ["rules", true],
+      ["clamd", false],
+    ],
+  );
+  for (const name of ["scan-threads", "temporary-files"])
+    assert.ok(
+      others.some((other) => other.name === name),
+      name,
+    );
 });

@@ -49,6 +49,18 @@ test("on PostgreSQL every API lists the jobs, findings and dead letters of the w
     ["upload", "url"],
   );
   for (const list of ["jobs", "findings", "audit"]) await one.get(`${list}?after=nonsense`, 400);
+  // Forged ones that have our form and no place of ours in it.
+  const forged = (place: object): string => Buffer.from(JSON.stringify(place)).toString("base64url");
+  for (const at of ["abc", "1.5", "1e400", "-1", "1.abc"]) {
+    await one.get(`jobs?after=${forged({ open: { after: at }, done: {} })}`);
+    await one.get(`dead-letters?after=${forged({ letters: at })}`);
+  }
+  for (const at of ["\u0000", "", "x".repeat(300)]) {
+    await one.get(`jobs?after=${forged({ open: { after: at }, done: {} })}`, 400);
+    await one.get(`dead-letters?after=${forged({ letters: at })}`, 400);
+  }
+  for (const act of ["callback", "rescan"]) await one.post(`jobs/%00/${act}`, {}, 404);
+  await one.post("dead-letters/delete", { ids: ["\u0000"] }, 400);
 
   await one.submit({ download_url: `${files.origin}/clean`, trace_id: "dead", callback_url: `${receiver.origin}/x` });
   const job = (): Promise<AdminJobDetail> => other.get<AdminJobDetail>("jobs/dead");

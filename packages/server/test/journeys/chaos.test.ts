@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Evidence, judge } from "../../../../chaos/judge.ts";
+import { judgeKept, type Kept } from "../../../../chaos/kept.ts";
 import type { Entry, Post } from "../../../../chaos/ledger.ts";
 import { plannedJob } from "../../../../chaos/plan.ts";
 import { seeded } from "../../../../chaos/seeded.ts";
+import { eicar } from "../support/eicar.ts";
 import { watchChild } from "../support/leftovers.ts";
 
 const run = fileURLToPath(new URL("../../../../chaos/run.ts", import.meta.url));
@@ -177,6 +180,58 @@ describe("the judge of the chaos run", () => {
       assert.deepEqual(
         judge(shown).breaches.map(({ kind }) => kind),
         kinds,
+      );
+    });
+  }
+});
+
+describe("the judge of what is kept", () => {
+  const job = { ...plannedJob(1, { random: seeded(1), deafShare: 0, jobs: 100, killers: 0 }), file: "eicar" } as const;
+  const { traceId } = job;
+  const entry: Entry = {
+    job,
+    downloadUrl: "http://127.0.0.1/eicar",
+    acknowledged: true,
+    downloads: 1,
+    downloadsAfterCallback: 0,
+    posts: [],
+    results: [],
+  };
+  const steps = ["accepted", "taken", "done"].map((what, at) => ({ at, what }));
+  const done = { id: "1", job: { traceId }, life: { steps } };
+  const sha256 = createHash("sha256").update(eicar()).digest("hex");
+  const found = { traceId, verdict: "infected", finding: "Eicar-Test-Signature", sizeBytes: 68, sha256 };
+  const right = { entries: [entry], deadLetters: [], finished: [done], findings: [found] };
+  const clean: Entry = { ...entry, job: { ...job, file: "small" } };
+
+  test("has nothing against each job once, with the truth about it", () => {
+    assert.deepEqual(judgeKept(right), []);
+    assert.deepEqual(judgeKept({ ...right, entries: [clean], findings: [] }), []);
+    const letter = { id: "1", reason: "callback-failed", job: { traceId } };
+    assert.deepEqual(judgeKept({ ...right, finished: [], deadLetters: [letter] }), []);
+    assert.deepEqual(
+      judgeKept({ ...right, entries: [{ ...entry, acknowledged: false }], finished: [], findings: [] }),
+      [],
+    );
+  });
+
+  const wrongs: Record<string, Partial<Kept>> = {
+    "a job that is not in the history": { finished: [] },
+    "a job that is there twice": { finished: [done, { ...done, id: "2" }] },
+    "a finding that is missing": { findings: [] },
+    "a finding that is there twice": { findings: [found, found] },
+    "another digest": { findings: [{ ...found, sha256: "ab" }] },
+    "a finding of a clean file": { entries: [clean] },
+    "a life that ends in the middle": { finished: [{ ...done, life: { steps: steps.slice(0, 2) } }] },
+    "a life in another order": {
+      finished: [{ ...done, life: { steps: steps.map((step) => ({ ...step, at: -step.at })) } }],
+    },
+  };
+  for (const [what, parts] of Object.entries(wrongs)) {
+    test(`sees ${what}`, () => {
+      assert.deepEqual(
+        judgeKept({ ...right, ...parts }).map(({ kind, job }) => [kind, job]),
+        [["kept wrong", traceId]],
       );
     });
   }

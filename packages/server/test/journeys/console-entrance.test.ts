@@ -299,6 +299,13 @@ describe("who may do what", () => {
     });
   });
 
+  test("who has shown no key makes nobody hold more than a key", async () => {
+    await withConsole(async ({ service: { url } }) => {
+      assert.equal(await codeOf(await login(url, { key: "x".repeat(9000) })), "413 body_too_large");
+      assert.equal((await login(url, { key: adminKey, more: "x".repeat(7000) })).status, 200);
+    });
+  });
+
   test("a page of somebody else changes nothing with the session of who looks at it", async () => {
     await withConsole(async ({ service: { url }, asked }) => {
       const { call, post, cookie, session } = await visit(url, adminKey);
@@ -321,6 +328,13 @@ describe("who may do what", () => {
       }
       const leave = await call("/admin/v1/logout", { method: "POST", headers: { Origin: "http://evil.example" } });
       assert.equal(await codeOf(leave), "403 csrf");
+      // A browser sends no cookie there, and would take one back that the answer takes back.
+      const bare = await fetch(`${url}/admin/v1/logout`, {
+        method: "POST",
+        headers: { Origin: "http://evil.example" },
+      });
+      assert.equal(bare.headers.get("set-cookie"), null);
+      assert.equal(await codeOf(bare), "403 csrf");
       assert.deepEqual(asked, []);
       assert.equal((await post(path)).status, 200);
       // A key in the header is no browser's doing.

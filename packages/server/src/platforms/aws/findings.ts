@@ -2,7 +2,7 @@ import type { Finding, Findings } from "../../deliver/findings.ts";
 import { isWantedFinding } from "../shared/finished-job.ts";
 import { wantedPage } from "../shared/page.ts";
 import type { Retention } from "../shared/retention.ts";
-import type { Attributes, Table } from "./table.ts";
+import { ANY, type Attributes, type Table } from "./table.ts";
 
 const PARTITION = { S: "findings" };
 const TIME_DIGITS = 15;
@@ -51,8 +51,7 @@ export function tableFindings({ table, kept, now }: { table: Table; kept: Retent
       const expires_at = { N: String(Math.ceil((finding.at + kept.findingsMs) / 1000)) };
       const at = await firstAt(finding, expires_at);
       const content = { S: JSON.stringify({ ...finding, at }) };
-      // A first try may have written the id and not this.
-      await table.put({ pk: PARTITION, sk: { S: placeOf(at, finding.id) }, content, expires_at }, ABSENT);
+      await table.put({ pk: PARTITION, sk: { S: placeOf(at, finding.id) }, content, expires_at }, { if: ANY });
     },
 
     async list({ limit, after, ...query }) {

@@ -1,6 +1,6 @@
 import { jobCard } from "../../model/job-card.ts";
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
-import { pageOf } from "../shared/page.ts";
+import { pageOf, placeIn } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
 import type { BrowsedJob } from "./sqlite/browse-operations.ts";
 import type { StoreParts } from "./sqlite/job-database.ts";
@@ -8,10 +8,12 @@ import type { StoreParts } from "./sqlite/job-database.ts";
 export function sqliteBrowser({ database, now }: Omit<StoreParts, "alarm">): JobBrowser {
   return {
     async list({ limit, after, state }) {
+      const before = after === undefined ? undefined : placeIn(after);
+      if (after !== undefined && before === undefined) return { entries: [], next: undefined };
       const rows = await database.run("jobs", {
         now: now(),
         limit: limit + 1,
-        ...(after !== undefined && { before: Number(after) }),
+        ...(before !== undefined && { before }),
         ...(state !== undefined && { state }),
       });
       return pageOf(rows, { limit, entryOf, placeOf: ({ seq }) => String(seq) });

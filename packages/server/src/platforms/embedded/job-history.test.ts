@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { cleanReport, sampleJob, traced } from "../../../test/contracts/sample-job.ts";
+import { cleanReport, sampleFinding, sampleJob, traced } from "../../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { newJobId } from "../../queue/job-queue.ts";
 import { USUAL_RETENTION } from "../shared/retention.ts";
+import { prepareDataFolder } from "./data-folder.ts";
 import { type JobStore, openJobStore } from "./job-store.ts";
+import { openDatabase } from "./sqlite/open-database.ts";
+import { batchRunner } from "./sqlite/operations.ts";
 
 const start = Date.UTC(2026, 0, 1);
 
@@ -62,6 +65,66 @@ test("what one commit finishes is in few rows, each job is found, and of too man
   assert.deepEqual((await finish(store, 3)).sort().toReversed(), await listed(store));
   assert.equal(await store.history.count(), 3);
   await store.close();
+});
+
+test("jobs are settled although the history is damaged, and say so to who lists them", async () => {
+  for (const table of ["history_jobs", "history_pages", "history_content"]) {
+    using folder = temporaryFolder();
+    const before = await openJobStore(folder.path);
+    for (let job = 0; job < 60; job += 1) await finish(before, 1);
+    await before.close();
+    overwrite(join(folder.path, "jobs.db"), table);
+
+    const store = await openJobStore(folder.path);
+    await store.queue.add(sampleJob());
+    const [lease] = await store.queue.take(1);
+    assert.equal(await lease?.settle({ kind: "done", job: lease.job }), true, table);
+    const { ready, leased } = await store.queue.counts();
+    assert.deepEqual([ready, leased], [0, 0]);
+    await assert.rejects(store.history.list({ limit: 10 }), /it is damaged/);
+    await store.close();
+  }
+});
+
+test("findings that are damaged fail nothing else that is written together with them", async () => {
+  using folder = temporaryFolder();
+  await (await openJobStore(folder.path)).close();
+  overwrite(join(folder.path, "jobs.db"), "findings");
+  const store = await openJobStore(folder.path);
+  const [added, ...found] = await Promise.allSettled([
+    store.queue.add(sampleJob()),
+    store.findings.add(sampleFinding()),
+    store.findings.add(sampleFinding()),
+  ]);
+  assert.equal(added.status, "fulfilled");
+  for (const each of found) assert.match(String(each.status === "rejected" && each.reason), /it is damaged/);
+  assert.equal((await store.queue.take(5)).length, 1);
+  await store.close();
+});
+
+/** Where the table begins. */
+function overwrite(path: string, table: string): void {
+  using db = new DatabaseSync(path);
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  const size = Number(db.prepare("PRAGMA page_size").get()?.page_size);
+  const root = Number(db.prepare("SELECT rootpage FROM sqlite_schema WHERE name = ?").get(table)?.rootpage);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(size, 0x5a), 0, size, (root - 1) * size);
+  closeSync(file);
+}
+
+test("a trace id is looked for among the pages that there are, not among all that there were", async () => {
+  using folder = temporaryFolder();
+  const store = await openJobStore(folder.path);
+  const [id = ""] = await finish(store, 1);
+  await store.close();
+  const { databasePath: path, secretKey } = await prepareDataFolder(folder.path);
+  const open = openDatabase({ path, secretKey, busyTimeoutMs: 5000 });
+  for (const table of ["pages", "content", "jobs"])
+    open.db.exec(`UPDATE history_${table} SET page = page + 1000000000`);
+  const [found] = batchRunner(open)([{ name: "historyOfTrace", args: { trace: traced("t-0"), overBy: 0 } }]);
+  assert.deepEqual(found, { kind: "value", value: { ids: [id] } });
+  open.db.close();
 });
 
 test("nothing that a client sent is in clear", async () => {

@@ -107,9 +107,12 @@ function queueCounts({ database, now }: Omit<StoreParts, "alarm">): () => Promis
     const startedAt = performance.now();
     if (known && startedAt < known.until) return known.counts;
     const at = now();
-    const buried = buriedCount(database);
-    const { next: more, ...first } = await database.run("counts", { now: at });
-    const counts = { ...first, buried: await buried };
+    // Both are waited for together: one that fails alone, while nobody waits for it, would end the process.
+    const [buried, { next: more, ...first }] = await Promise.all([
+      buriedCount(database),
+      database.run("counts", { now: at }),
+    ]);
+    const counts = { ...first, buried };
     for (let next = more; next !== undefined; ) {
       const part = await database.run("counts", { now: at, after: next });
       counts.ready += part.ready;

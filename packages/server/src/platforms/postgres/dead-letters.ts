@@ -1,7 +1,7 @@
 import { redriven } from "../../model/job.ts";
 import { jobCard } from "../../model/job-card.ts";
 import type { DeadLetter, DeadLetters, ExpiredLetter, Redrive } from "../../queue/job-queue.ts";
-import { pageOf } from "../shared/page.ts";
+import { pageOf, placeIn } from "../shared/page.ts";
 import { jobOf, type StoredJob, storedJob } from "../shared/stored-job.ts";
 import { type BrowsedRow, deadLettersSql, openRow } from "./database/browse-sql.ts";
 import { heardAtWrite, type StoreParts } from "./database/store-parts.ts";
@@ -91,7 +91,8 @@ export function postgresDeadLetters({
 
   return {
     async list({ limit, after }) {
-      const [buriedAt, seq] = after === undefined ? [null, null] : after.split(".").map(Number);
+      const [buriedAt, seq] = after === undefined ? [null, null] : after.split(".").map(placeIn);
+      if (buriedAt === undefined || seq === undefined) return { entries: [], next: undefined };
       const rows = await connections.query<BrowsedRow>(list, [buriedAt, seq, limit + 1]);
       return pageOf(rows, { limit, entryOf: letterOf, placeOf: (row) => `${row.buriedAt}.${row.seq}` });
     },

@@ -22,27 +22,29 @@ export function postgresFindings(
 ): Findings {
   const add: BulkWrite<Finding, void> = {
     durable: true,
-    async run(query, all) {
+    async run(query, given) {
+      // One statement writes a row once.
+      const all = [...new Map(given.map((finding) => [finding.id, finding])).values()];
       await query(
         `INSERT INTO ${s}.findings (id, at, sealed)
          SELECT id, at, sealed FROM unnest($1::text[], $2::bigint[], $3::bytea[]) WITH ORDINALITY AS given (id, at, sealed, place)
-         ORDER BY place ON CONFLICT (id) DO NOTHING`,
+         ORDER BY place ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed`,
         [
           all.map(({ id }) => id),
           all.map(({ at }) => at),
           all.map((finding) => sealer.seal(JSON.stringify(finding), ["finding", finding.id])),
         ],
       );
-      return all.map(() => undefined);
+      return given.map(() => undefined);
     },
   };
   const list = `SELECT id, at, sealed FROM ${s}.findings
     WHERE (at, id) < ($1::bigint, $2::text) AND at >= $3 AND at < $4 AND at > ${s}.now_ms() - ${kept.findingsMs}
     ORDER BY at DESC, id DESC LIMIT $5`;
 
-  function open({ id, sealed }: FindingRow): Finding | undefined {
+  function open({ id, at, sealed }: FindingRow): Finding | undefined {
     const content = sealer.unseal(sealed, ["finding", id]);
-    return content === undefined ? undefined : JSON.parse(content);
+    return content === undefined ? undefined : { ...JSON.parse(content), at };
   }
 
   return {

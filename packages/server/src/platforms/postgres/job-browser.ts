@@ -1,6 +1,6 @@
 import { jobCard } from "../../model/job-card.ts";
 import type { JobBrowser, JobEntry } from "../../queue/job-queue.ts";
-import { pageOf } from "../shared/page.ts";
+import { pageOf, placeIn } from "../shared/page.ts";
 import { jobOf } from "../shared/stored-job.ts";
 import { type BrowsedRow, deadLettersSql, openJobsSql, openRow } from "./database/browse-sql.ts";
 import type { StoreParts } from "./database/store-parts.ts";
@@ -21,7 +21,9 @@ export function postgresBrowser({ connections, sealer, schema }: Omit<StoreParts
 
   return {
     async list({ limit, after, state }) {
-      const values = [after === undefined ? null : Number(after), state ?? null, limit + 1];
+      const before = after === undefined ? null : placeIn(after);
+      if (before === undefined) return { entries: [], next: undefined };
+      const values = [before, state ?? null, limit + 1];
       const rows = await connections.query<BrowsedRow>(list, values);
       return pageOf(rows, { limit, entryOf, placeOf: ({ seq }) => String(seq) });
     },

@@ -14,7 +14,7 @@ import {
 import { jobOf, storedJob } from "../shared/stored-job.ts";
 import { UNREADABLE } from "./database/browse-sql.ts";
 import { DatabaseUnavailable } from "./database/database-unavailable.ts";
-import { type Held, type Holder, jobWrites, type Written } from "./database/job-writes.ts";
+import { type Held, type Holder, jobWrites, type KeptJob, type Written } from "./database/job-writes.ts";
 import { heardAtWrite, type StoreParts } from "./database/store-parts.ts";
 import {
   countJobs,
@@ -212,10 +212,20 @@ export function postgresQueue(
     given.served(counts, (share) => weightOf.get(share) ?? 1);
   }
 
+  async function finish(holder: Holder, kept: KeptJob | undefined): Promise<Written> {
+    try {
+      return await lane.write(writes.finish, { ...holder, kept });
+    } catch (error) {
+      if (!kept || (error instanceof DatabaseUnavailable && error.kind !== "partly")) throw error;
+      // Else no job could be settled as long as the history is damaged, and each would be delivered for ever.
+      return await lane.write(writes.finish, { ...holder, kept: undefined });
+    }
+  }
+
   async function settle(holder: Holder, attempt: number, settlement: Settlement): Promise<boolean> {
     if (settlement.kind === "done") {
       const kept = settlement.job && keepsHistory ? keptJob(settlement.job, attempt, sealer) : undefined;
-      return sure(await lane.write(writes.finish, { ...holder, kept }));
+      return sure(await finish(holder, kept));
     }
     const held = { ...holder, job: storedJob(settlement.job) };
     if (settlement.kind === "buried") {

@@ -140,7 +140,7 @@ function recentRefusals(): { watch(added: Promise<void>): Promise<void>; throwRe
         await added;
         last = undefined;
       } catch (error) {
-        const refused = error instanceof DatabaseUnavailable && error.kind === "unavailable";
+        const refused = error instanceof DatabaseUnavailable && ["unavailable", "partly"].includes(error.kind);
         if (refused) last = { error, at: performance.now() };
         throw error;
       }

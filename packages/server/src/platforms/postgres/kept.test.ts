@@ -25,6 +25,30 @@ test("whoever reads the tables sees nothing of what clients sent", async () => {
   }
 });
 
+test("jobs are settled although the history or the findings cannot be written", async () => {
+  await using place = await postgresPlace();
+  await using stores = await postgresStores(place);
+  const s = place.options.schema;
+  await place.server.sql(`DROP TABLE ${s}.findings`);
+  await place.server.sql(`CREATE FUNCTION ${s}.damaged() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'invalid page' USING ERRCODE = 'data_corrupted'; END $$`);
+  await place.server.sql(
+    `CREATE TRIGGER damaged BEFORE INSERT ON ${s}.history FOR EACH ROW EXECUTE FUNCTION ${s}.damaged()`,
+  );
+  const jobs = [sampleJob(), sampleJob(), sampleJob()];
+  const [found, ...added] = await Promise.allSettled([
+    stores.findings.add(sampleFinding()),
+    ...jobs.map((job) => stores.queue.add(job)),
+  ]);
+  assert.match(String(found.status === "rejected" && found.reason), /a table is missing/);
+  assert.ok(added.every(({ status }) => status === "fulfilled"));
+  const leases = await stores.queue.take(3);
+  const settled = await Promise.all(leases.map((lease) => lease.settle({ kind: "done", job: lease.job })));
+  assert.deepEqual(settled, [true, true, true]);
+  const { ready, leased } = await stores.queue.counts();
+  assert.deepEqual([ready, leased, await stores.history.count()], [0, 0, 0]);
+});
+
 test("what is over goes by itself, in a process that takes jobs and in one that only finds", async () => {
   await using place = await postgresPlace({ kept: { ...USUAL_RETENTION, historyMs: 1000, findingsMs: 1000 } });
   const { server, options } = place;

@@ -26,9 +26,9 @@ export function isWantedFinding(finding: Finding, query: Omit<FindingsQuery, "li
   if (!isWithin(finding.at, query)) return false;
   if (tenant !== undefined && finding.tenant !== tenant) return false;
   if (verdict !== undefined && finding.verdict !== verdict) return false;
-  const { source, traceId, sha256 } = finding;
+  const { source, traceId, requestId, sha256 } = finding;
   const place = source.kind === "upload" ? source.name : placeOf(source);
-  return text === undefined || holds([finding.finding, place, traceId, sha256], text);
+  return text === undefined || holds([finding.finding, place, traceId, requestId, sha256], text);
 }
 
 function isWithin(time: number, { since, until }: { since?: number; until?: number }): boolean {

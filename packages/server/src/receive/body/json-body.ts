@@ -6,15 +6,18 @@ import { requireContentType, requireIdentityEncoding } from "./content-type.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads a JSON object, at most 256 KiB of it. */
-export async function readJsonObject(request: ApiRequest): Promise<Record<string, unknown>> {
+/** Reads a JSON object, at most 256 KiB of it, or as many bytes as are said. */
+export async function readJsonObject(
+  request: ApiRequest,
+  maxBytes: number = JSON_MAX_BYTES,
+): Promise<Record<string, unknown>> {
   requireContentType(request, "application/json");
   requireIdentityEncoding(request);
-  if ((request.contentLength ?? 0) > JSON_MAX_BYTES) throw bodyTooLarge();
+  if ((request.contentLength ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
 
   const { body } = request;
-  const bytes = isWhole(body) ? body.takeAll() : await atMost(body, JSON_MAX_BYTES);
-  if (bytes.byteLength > JSON_MAX_BYTES) throw bodyTooLarge();
+  const bytes = isWhole(body) ? body.takeAll() : await atMost(body, maxBytes);
+  if (bytes.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
   return parseObject(bytes);
 }
 
@@ -23,7 +26,7 @@ async function atMost(body: AsyncIterable<Uint8Array>, maxBytes: number): Promis
   let size = 0;
   for await (const chunk of body) {
     size += chunk.byteLength;
-    if (size > maxBytes) throw bodyTooLarge();
+    if (size > maxBytes) throw bodyTooLarge(maxBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -54,8 +57,8 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-function bodyTooLarge(): Problem {
-  return new Problem(413, "body_too_large", { message: `the JSON body is larger than ${JSON_MAX_BYTES} bytes` });
+function bodyTooLarge(maxBytes: number): Problem {
+  return new Problem(413, "body_too_large", { message: `the JSON body is larger than ${maxBytes} bytes` });
 }
 
 /**

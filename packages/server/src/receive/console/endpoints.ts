@@ -147,6 +147,7 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
         400: ["invalid_request", "https_needed"],
         401: ["wrong_key", "wrong_link"],
         403: ["csrf", "other_tenant", "missing_scope"],
+        413: ["body_too_large"],
         429: ["too_many_logins"],
         503: ["console_away"],
       },

@@ -52,6 +52,9 @@ interface Known {
 /** No list of names and keys is longer than this in the audit log. */
 const LONGEST_ON = 500;
 
+/** Bytes that strangers, who have shown no key yet, may make us hold: a key or a token is far shorter. */
+const LARGEST_LOGIN = 8192;
+
 /** Keys and sessions of the console: who comes in, and with what rights. */
 export function entrance(options: EntranceOptions): Entrance {
   const { keys, sessions, audit, log, now } = options;
@@ -165,7 +168,7 @@ export function entrance(options: EntranceOptions): Entrance {
         own.check(request, true);
         wrong.check(request.remote);
         checkKept(request);
-        const body = await readJsonObject(request);
+        const body = await readJsonObject(request, LARGEST_LOGIN);
         // Again, as many may have come at once.
         wrong.check(request.remote);
         let key: ConsoleKey;
@@ -188,6 +191,8 @@ export function entrance(options: EntranceOptions): Entrance {
       },
 
       async adminLogout(request) {
+        // Browsers keep the session back from pages of others, and yet take the answer's word that it is gone.
+        own.check(request, true);
         const known = sessionOf(request);
         if (known?.session) {
           checkPage(request, known.session);

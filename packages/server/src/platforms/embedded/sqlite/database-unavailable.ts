@@ -16,6 +16,8 @@ export interface Failure {
   message: string;
   hint: string;
   cause?: string;
+  /** Something in it; the rest may be whole. */
+  damaged?: true;
 }
 
 /** By SQLite's primary result code: what it means in words, and what helps. */
@@ -38,6 +40,14 @@ const meanings: Readonly<Record<number, readonly [words: string, hint: string]>>
   ],
 };
 
+const DAMAGED: readonly number[] = [11, 26];
+
+/** Whether the storage failed in a way that it may recover from: a disk that is full, a lock. */
+export function mayPass(error: unknown): boolean {
+  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) & 0xff : undefined;
+  return code !== undefined && code in meanings && !DAMAGED.includes(code);
+}
+
 /** Undefined when the error is not the storage's fault but a mistake of ours. */
 export function failureOf(error: unknown, path: string): Failure | undefined {
   if (error instanceof DatabaseUnavailable) return { message: error.message, hint: error.hint };
@@ -45,8 +55,9 @@ export function failureOf(error: unknown, path: string): Failure | undefined {
   const meaning = meanings[Number(error.errcode) & 0xff];
   if (!meaning) return undefined;
   const [words, hint] = meaning;
+  const damaged = DAMAGED.includes(Number(error.errcode) & 0xff) && ({ damaged: true } as const);
   const cause = `${error.message} (SQLite ${error.errcode})`;
-  return { message: `cannot use the job database at ${path}: ${words}`, hint, cause };
+  return { message: `cannot use the job database at ${path}: ${words}`, hint, cause, ...damaged };
 }
 
 export function unavailable({ message, hint, cause }: Failure): DatabaseUnavailable {

@@ -28,7 +28,9 @@ export interface ListedFindings {
 }
 
 export function findingOperations(db: DatabaseSync, sealer: Sealer) {
-  const add = db.prepare("INSERT INTO findings (id, at, sealed) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING");
+  const add = db.prepare(
+    "INSERT INTO findings (id, at, sealed) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed",
+  );
   const list = db.prepare(
     `SELECT id, at, sealed FROM findings
      WHERE (at, id) < ($at, $id) AND at >= $since AND at < $until
@@ -50,7 +52,7 @@ export function findingOperations(db: DatabaseSync, sealer: Sealer) {
       for (const { id, at, sealed } of rows as unknown as { id: string; at: number; sealed: Uint8Array }[]) {
         seen += 1;
         const text = sealer.unseal(sealed, ["finding", id]);
-        const finding: Finding | undefined = text === undefined ? undefined : JSON.parse(text);
+        const finding: Finding | undefined = text === undefined ? undefined : { ...JSON.parse(text), at };
         if (finding && isWantedFinding(finding, args)) entries.push(finding);
         if (entries.length === limit || isOver()) return { entries, seen, next: { at, id } };
       }

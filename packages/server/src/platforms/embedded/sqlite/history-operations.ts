@@ -3,6 +3,7 @@ import type { Trace } from "../../../model/tenant.ts";
 import type { FinishedJob, HistoryQuery } from "../../../queue/job-history.ts";
 import { isWantedJob } from "../../shared/finished-job.ts";
 import type { Sealer } from "../../shared/sealed.ts";
+import { mayPass } from "./database-unavailable.ts";
 import type { TraceDigest } from "./trace-digests.ts";
 import { FIRST, LAST, operation, type Sweep, timeSlice } from "./transaction.ts";
 
@@ -20,12 +21,16 @@ export interface HistoryRow {
  * as all else that is done to finish it.
  */
 export interface HistoryWriter {
-  /** Forgets what a transaction left that failed. */
-  begin(): void;
+  /** Forgets what a transaction left that failed; `without` keeps nothing of this one. */
+  begin(without?: boolean): void;
+  /** Throws `HistoryDamaged`; so does the next. */
   add(id: string, row: HistoryRow): void;
   /** Before the commit. */
   end(): void;
 }
+
+/** Whatever else is written must be written without it. */
+export class HistoryDamaged extends Error {}
 
 /** Who reads one job opens so much. */
 const LARGEST_PAGE_JOBS = 64;
@@ -49,8 +54,10 @@ export function historyWriter(
   let ids: string[] = [];
   let rows: HistoryRow[] = [];
   let characters = 0;
+  let keepsNone = false;
 
-  function begin(): void {
+  function begin(without = false): void {
+    keepsNone = without;
     ids = [];
     rows = [];
     characters = 0;
@@ -59,6 +66,15 @@ export function historyWriter(
   function end(): void {
     const last = rows.at(-1);
     if (!last) return;
+    try {
+      write(last);
+    } catch (error) {
+      throw mayPass(error) ? error : new HistoryDamaged("the history cannot be written", { cause: error });
+    }
+    begin();
+  }
+
+  function write(last: HistoryRow): void {
     const traces = Buffer.alloc(rows.length * TRACE_BYTES);
     for (const [place, { trace }] of rows.entries()) {
       if (trace) traces.set(traceDigest(trace).subarray(0, TRACE_BYTES), place * TRACE_BYTES);
@@ -67,12 +83,12 @@ export function historyWriter(
     const text = `[${rows.map(({ content }) => content).join(",")}]`;
     addContent.run(page, sealer.seal(text, ["history", String(page)]));
     for (const [place, { submittedAt }] of rows.entries()) addJob.run(ids[place] ?? "", submittedAt, page);
-    begin();
   }
 
   return {
     begin,
     add(id, row) {
+      if (keepsNone) return;
       ids.push(id);
       rows.push(row);
       characters += row.content.length;
@@ -119,6 +135,7 @@ export function historyOperations(
   const content = db.prepare(
     "SELECT sealed FROM history_pages JOIN history_content USING (page) WHERE page = ? AND finished_at > ?",
   );
+  const firstPage = db.prepare("SELECT min(page) AS page FROM history_pages");
   const lastPage = db.prepare("SELECT max(page) AS page FROM history_pages");
   const traced = db.prepare(
     `SELECT ids, traces FROM history_pages
@@ -182,7 +199,8 @@ export function historyOperations(
         const ids: string[] = JSON.parse(String(row.ids));
         return ids.filter((_, at) => traces.subarray(at * TRACE_BYTES, (at + 1) * TRACE_BYTES).equals(digest));
       });
-      return { ids, ...(after > 0 && { next: after }) };
+      // Pages that are gone are not looked for: their numbers never come back, and there are ever more of them.
+      return { ids, ...(after >= Number(firstPage.get()?.page ?? 0) && { next: after }) };
     }),
 
     countHistory: operation("read", ({ overBy }: { overBy: number }): number => Number(count.get(overBy)?.count)),

@@ -3,7 +3,13 @@ import { accessOperations, auditSweep } from "./access-operations.ts";
 import { browseOperations } from "./browse-operations.ts";
 import { type Failure, failureOf } from "./database-unavailable.ts";
 import { findingOperations, findingSweep } from "./finding-operations.ts";
-import { type HistoryWriter, historyOperations, historySweep, historyWriter } from "./history-operations.ts";
+import {
+  HistoryDamaged,
+  type HistoryWriter,
+  historyOperations,
+  historySweep,
+  historyWriter,
+} from "./history-operations.ts";
 import { clockCare, jobOperations } from "./job-operations.ts";
 import type { OpenDatabase } from "./open-database.ts";
 import { outboxOperations } from "./outbox-operations.ts";
@@ -75,9 +81,14 @@ export type Outcome =
 /** Runs requests together and answers an outcome for each, in their order. */
 export type RunBatch = (requests: readonly Request[]) => Outcome[];
 
+/** What damage one of them met with, or a mistake, is nothing to the others. */
+function mayBeOfOne(outcome: Outcome): boolean {
+  return outcome.kind === "mistake" || (outcome.kind === "unavailable" && outcome.failure.damaged === true);
+}
+
 /**
  * All that write share one transaction, and so one fsync. When the storage fails it fails for all of them; a mistake in
- * one of them does not fail the others. Those that only read come after, and do not depend on it.
+ * one of them, or what is damaged, does not fail the others. Those that only read come after, and do not depend on it.
  */
 export function batchRunner(database: OpenDatabase): RunBatch {
   const { db, path, sealer, inPlace = () => {} } = database;
@@ -97,19 +108,29 @@ export function batchRunner(database: OpenDatabase): RunBatch {
   }
 
   /** Jobs that are finished go into the history together. */
-  function runTogether(requests: readonly Request[]): unknown[] {
-    history.begin();
+  function runTogether(requests: readonly Request[], { withoutHistory = false } = {}): unknown[] {
+    history.begin(withoutHistory);
     const values = requests.map(run);
     history.end();
     return values;
   }
 
+  function inOne(requests: readonly Request[], durability: Durability): unknown[] {
+    try {
+      return inTransaction(db, durability, () => runTogether(requests));
+    } catch (error) {
+      if (!(error instanceof HistoryDamaged)) throw error;
+      // Else no job could be settled as long as it is damaged, and each would be delivered for ever.
+      return inTransaction(db, durability, () => runTogether(requests, { withoutHistory: true }));
+    }
+  }
+
   function write(requests: readonly Request[]): Outcome[] {
     if (requests.length === 0) return [];
     const durability = requests.some((request) => kindOf(request) === "durable") ? "durable" : "relaxed";
-    const outcomes = attempt(requests, () => inTransaction(db, durability, () => runTogether(requests)));
-    const alone = requests.length === 1 || outcomes[0]?.kind !== "mistake";
-    return alone ? outcomes : requests.flatMap((request) => write([request]));
+    const outcomes = attempt(requests, () => inOne(requests, durability));
+    const isOfOne = requests.length > 1 && outcomes[0] && mayBeOfOne(outcomes[0]);
+    return isOfOne ? requests.flatMap((request) => write([request])) : outcomes;
   }
 
   function runAll(requests: readonly Request[]): Outcome[] {

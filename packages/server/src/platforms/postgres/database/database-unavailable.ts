@@ -10,6 +10,8 @@ export type FailureKind =
   | "demoted"
   /** No answer in time: it may have been done, and another try would wait as long. */
   | "silent"
+  /** A table is damaged, missing or closed to us: what has nothing to do with it may be done. */
+  | "partly"
   | "unavailable";
 
 /** The database cannot be reached, read or written, and what an operator can do about it. */
@@ -95,6 +97,11 @@ export function unavailableFrom(error: unknown, where: string): DatabaseUnavaila
   return new DatabaseUnavailable(`cannot use the job database at ${where}: ${words}`, hint, { cause, kind });
 }
 
+function kindOf(code: string): FailureKind {
+  if (code === "25006") return "demoted";
+  return /^(?:XX...|42501|42P01)$/.test(code) ? "partly" : "unavailable";
+}
+
 function meaningOf(code: string, error: Error): readonly [FailureKind, Meaning] | undefined {
   const { message } = error;
   if (/statement pooling/.test(message)) return ["unavailable", STATEMENT_POOLING];
@@ -102,7 +109,7 @@ function meaningOf(code: string, error: Error): readonly [FailureKind, Meaning] 
   // 57P: the server ends, or begins. 08: the protocol's own words for a lost connection. 25P03: it was idle in a transaction.
   if (/^(?:08...|57P..|25P03)$/.test(code)) return ["lost", GONE];
   const meaning = code.length === 5 ? (meanings[code] ?? meanings[code.slice(0, 2)]) : undefined;
-  if (meaning) return [code === "25006" ? "demoted" : "unavailable", meaning];
+  if (meaning) return [kindOf(code), meaning];
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return ["unavailable", MISNAMED];
   if (TLS_CODES.test(code)) return ["unavailable", DISTRUSTED];
   // pg's own words, which have no codes.

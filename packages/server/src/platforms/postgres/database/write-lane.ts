@@ -92,8 +92,8 @@ export function writeLane(connections: Connections): WriteLane {
           if (tries > 1 || kind !== "lost") await pause(kind === "undone" ? Math.random() * PAUSE_MS : PAUSE_MS);
           continue;
         }
-        // A mistake in one does not fail the others.
-        if (kind === "mistake" && asked.length > 1) {
+        // A mistake in one, or what one table has, does not fail the others.
+        if ((kind === "mistake" || kind === "partly") && asked.length > 1) {
           for (const each of asked) await writeAll([each]);
           return;
         }
