@@ -50,6 +50,8 @@ const meanings: Readonly<Record<string, string>> = {
   console_away: "The process that answers for the console is being started again. Try again.",
   too_many_streams: "As many event streams as may be are open. Close one, or try again.",
   audit_unavailable: "The audit log cannot be written, so nothing was done. Try again.",
+  no_callback: "The job asked for no callback.",
+  no_report: "The job was not scanned yet, so there is nothing to tell.",
   not_kept: "What this needs was not kept: secrets of a finished job are gone.",
   "scanner:timeout": "No verdict within 60 seconds. Use the asynchronous API.",
 };
