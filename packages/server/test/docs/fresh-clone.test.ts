@@ -74,7 +74,7 @@ for (const place of [".", "deploy/cdk"]) {
   test(`a plain npm install leaves the lock file of ${place} as it is`, async () => {
     using folder = temporaryFolder();
     const manifests = ["package.json", "package-lock.json", ".npmrc"];
-    const packages = ["contract", "client", "server"].map((name) => `packages/${name}/package.json`);
+    const packages = ["contract", "client", "console", "server"].map((name) => `packages/${name}/package.json`);
     for (const name of [...manifests, ...(place === "." ? packages : [])]) {
       cpSync(join(root, place, name), join(folder.path, name));
     }
