@@ -25,7 +25,7 @@ jobQueueHistories(
       return { ...storesOn(open, { now: Date.UTC(2026, 0, 1) }), [Symbol.asyncDispose]: async () => db.close() };
     },
   },
-  1000,
+  400,
 );
 
 function storesOn(open: OpenDatabase, clock: { now: number }): Stores {
