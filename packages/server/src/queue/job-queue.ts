@@ -73,8 +73,9 @@ export interface ShareLine {
 
 /** Which of two shares comes first. */
 export function isBefore(one: ShareLine, other: ShareLine): boolean {
-  const order = one.held / one.weight - other.held / other.weight || one.turn - other.turn || one.dueAt - other.dueAt;
-  return order < 0;
+  // Thirds that add up to the same in another order differ in their last bit.
+  const turn = Math.round((one.turn - other.turn) * 1e6);
+  return (one.held / one.weight - other.held / other.weight || turn || one.dueAt - other.dueAt) < 0;
 }
 
 /** All of it throws `QueueUnavailable` when the queue cannot be asked: then the lease is neither kept nor lost. */

@@ -76,6 +76,39 @@ const clockSetBack: Event[][] = [
   ],
 ];
 
+const thirds = (held: number): HeldShares => ({
+  held: new Map([
+    ["default", held],
+    ["shop", 0],
+    ["lab", 0],
+  ]),
+  perShare: 1,
+  weights: new Map([
+    ["default", 1],
+    ["shop", 3],
+  ]),
+});
+
+/** Turns by weight that are the same but for the last bit of their sums. */
+const sumsOfThirds: Event[] = [
+  { kind: "add", tenant: 1 },
+  { kind: "take", limit: 1 },
+  { kind: "add", tenant: 1 },
+  { kind: "add", tenant: 0 },
+  { kind: "add", tenant: 1 },
+  { kind: "take", limit: 1, shares: thirds(1) },
+  { kind: "take", limit: 1 },
+  { kind: "add", tenant: 0 },
+  { kind: "take", limit: 1, shares: thirds(0) },
+  { kind: "storm" },
+  { kind: "advance", seconds: 31 },
+  { kind: "take", limit: 0 },
+  { kind: "take", limit: 2, shares: thirds(0) },
+  { kind: "advance", seconds: 31 },
+  { kind: "redrive", job: 2 },
+  { kind: "take", limit: 3 },
+];
+
 /**
  * Random histories, told to the queue and to the model side by side. After each event both agree on what was answered
  * and on where every job is: nothing acknowledged is ever lost or in two places, a lost lease never writes, and no job
@@ -90,7 +123,7 @@ export function jobQueueHistories(platform: Platform, runs: number): void {
         const history = play(stores, model);
         for (const each of events) await history(each);
       }),
-      { numRuns: runs, examples: clockSetBack.map((events) => [events]) },
+      { numRuns: runs, examples: [...clockSetBack, sumsOfThirds].map((events) => [events]) },
     );
   });
 }

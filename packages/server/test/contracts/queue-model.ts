@@ -116,7 +116,7 @@ export function queueModel({ clock = { now: 0 }, lastWord = [] }: ModelOptions =
     const places = ({ job }: Entry): number[] => {
       const share = shareOf(job);
       const forWeight = (held.get(share) ?? 0) / (weights?.get(share) ?? 1);
-      return [forWeight, turnOf(share), first.get(share) ?? 0, lastWord.indexOf(share)];
+      return [forWeight, Math.round(turnOf(share) * 1e6), first.get(share) ?? 0, lastWord.indexOf(share)];
     };
     return entries
       .filter((entry) => entry.reason === undefined && heldBy(entry) < perShare)
