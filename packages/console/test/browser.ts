@@ -1,19 +1,8 @@
 import assert from "node:assert/strict";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { ADMIN_KEY } from "./fake-service.ts";
 
-export function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--disable-background-networking",
-      "--disable-component-update",
-    ],
-  });
-}
+export { startBrowser as launch } from "../../server/test/support/browser.ts";
 
 export interface Reader extends AsyncDisposable {
   page: Page;

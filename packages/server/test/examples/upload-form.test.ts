@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { chromium } from "playwright-core";
+import { startBrowser } from "../support/browser.ts";
 import { eicar } from "../support/eicar.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 import { testKey, testService } from "../support/service.ts";
@@ -18,17 +18,7 @@ test("the form of examples/express keeps a clean file, and shows why another is 
     cwd: folder.path,
     env: { LAZARET_URL: service.url, LAZARET_API_KEY: testKey },
   });
-  const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--disable-background-networking",
-      "--disable-component-update",
-    ],
-    timeout,
-  });
+  const browser = await startBrowser();
   try {
     const page = await browser.newPage();
     page.setDefaultTimeout(timeout);

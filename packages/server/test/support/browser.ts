@@ -12,6 +12,8 @@ export async function startBrowser(...more: string[]): Promise<Browser> {
       "--disable-component-update",
       ...more,
     ],
+    // On a busy machine.
+    timeout: 120_000,
   });
 }
 
