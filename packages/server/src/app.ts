@@ -138,7 +138,7 @@ export async function startService(
     keysMs: timings.keysMs,
   });
   undo.defer(() => jobs.stop(0));
-  if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log));
+  if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log, settings));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
   measured.watch([processGauge, ...queueGauges(queueCounts)]);
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
@@ -149,7 +149,8 @@ export async function startService(
   const limits = undo.use(startLimits({ platform, usage: scanning.usage, now }));
 
   let stopping = false;
-  const state = health({ engine: scanning.engine, counts: queueCounts, tryToWrite: platform.tryToWrite });
+  const { engine } = scanning;
+  const state = health({ engine, counts: queueCounts, tryToWrite: platform.tryToWrite, policy: settings });
   const readiness: RouteParts["readiness"] = async () => {
     const { ready, checks } = await state();
     const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };

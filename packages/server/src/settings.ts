@@ -12,6 +12,7 @@ import {
 import { consoleSettings } from "./settings/console-settings.ts";
 import { retentionSettings } from "./settings/retention-settings.ts";
 import { choice, httpAddress, keyList, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
+import { signatureSettings } from "./settings/signature-settings.ts";
 
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
@@ -145,6 +146,7 @@ export const settingsTable = {
     parse: yesOrNo,
     default: "false",
   }),
+  ...signatureSettings,
   rulesDir: setting({
     doc: "Folder with .yar files of your own, for engine P; watched, and reloaded when it changes.",
     parse: path,

@@ -16,6 +16,8 @@ export interface EngineParts {
   doctor(): Promise<AdminDoctor["checks"]>;
   engine: Pick<Engine, "scan">;
   activity: Activity;
+  /** Signatures that are older count as old. */
+  maxAgeDays: number;
   /** Of each process. */
   work(): readonly Work[];
   now(): number;
@@ -23,9 +25,8 @@ export interface EngineParts {
 
 /** What says something about bytes; the rest is what it needs. */
 const ENGINES = ["clamd", "rules"];
-/** Signatures that are older: see to it, and be alarmed. */
+/** Signatures that are older: see to it. */
 const WARN_DAYS = 3;
-const ALARM_DAYS = 7;
 /** In two halves, so that no antivirus trips over this file. */
 const EICAR = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR", "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"];
 /** How the engine begins to speak of a clamd that it does without. */
@@ -51,8 +52,8 @@ export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
     scans: scansOf(parts.work()),
     errors_24h: activity.errorsOfDay(),
     ...(p95 !== undefined && { p95_ms: p95 }),
-    warn_days: WARN_DAYS,
-    alarm_days: ALARM_DAYS,
+    warn_days: Math.min(WARN_DAYS, parts.maxAgeDays),
+    alarm_days: parts.maxAgeDays,
   };
 }
 

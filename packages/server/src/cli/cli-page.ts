@@ -21,7 +21,7 @@ this machine, with the key in its data folder.
 | exit code | |
 |---|---|
 | 0 | all clean; for commands that scan nothing: done |
-| 1 | something is infected; \`doctor\`: something fails; \`dlq\`: not all of them were there |
+| 1 | something is infected; \`doctor\`: something fails; \`signatures\`: they are old; \`dlq\`: not all of them were there |
 | 2 | something not scanned, or there is no result |
 | 3 | the server, or a receiver, cannot be reached |
 | 4 | refused: by the server (4xx), by a receiver, or a signature that does not fit |

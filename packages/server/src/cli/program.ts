@@ -19,6 +19,7 @@ import { openapiCommand } from "./openapi.ts";
 import { resultCommand } from "./result.ts";
 import { scanCommand } from "./scan.ts";
 import { serveCommand } from "./serve.ts";
+import { signaturesCommand } from "./signatures.ts";
 import { signingKeysCommand } from "./signing-keys.ts";
 import { submitCommand } from "./submit.ts";
 import { tenantsCommand } from "./tenants.ts";
@@ -37,6 +38,7 @@ export function lazaret(): Command {
     .addCommand(devCommand())
     .addCommand(serveCommand())
     .addCommand(doctorCommand())
+    .addCommand(signaturesCommand())
     .addCommand(configCommand())
     .addCommand(migrateCommand())
     .commandsGroup("Scan:")

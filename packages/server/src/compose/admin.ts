@@ -163,6 +163,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
       doctor: doctor ?? (async () => []),
       engine: scanning.stages.engine,
       activity: seen,
+      maxAgeDays: settings.signaturesMaxAge,
       work: () => [{ underWay: watch.underWay, slots: slotsOf(settings, scanning) }, ...shown.others.work()],
       now,
     },

@@ -3,8 +3,9 @@ import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 import type { ReadinessCheck } from "../receive/service-routes.ts";
-import type { Engine, EngineCheck } from "../scan/engine.ts";
+import type { Engine } from "../scan/engine.ts";
 import { HEALTH_TIMEOUT_MS, QUEUE_ANSWER_MS, READINESS_MS, SIGNATURE_AGE_EVERY_MS } from "./limits.ts";
+import { ageProblem, type SignaturePolicy, signatureAgeOf, signatureChecks } from "./signature-age.ts";
 
 export interface Health {
   ready: boolean;
@@ -16,13 +17,16 @@ export interface HealthOptions {
   counts: JobQueue["counts"];
   /** Throws when the queue could keep nothing now. */
   tryToWrite?: (() => Promise<void>) | undefined;
+  policy: SignaturePolicy;
 }
 
 /** Whether queue and engine could do their work now. Never throws. */
-export function health({ engine, counts, tryToWrite }: HealthOptions): () => Promise<Health> {
+export function health({ engine, counts, tryToWrite, policy }: HealthOptions): () => Promise<Health> {
   const ask = async (): Promise<Health> => {
     const [engineSays, queue] = await Promise.all([engineHealth(engine), inTime(queueCheck(counts, tryToWrite))]);
-    return { ready: queue.ok && engineSays.ready, checks: [queue, ...withSignatureNote(engineSays.checks)] };
+    const signatures = signatureChecks(engineSays.checks, policy);
+    const ready = queue.ok && engineSays.ready && signatures.every(({ ok }) => ok);
+    return { ready, checks: [queue, ...engineSays.checks, ...signatures] };
   };
   return remembered(READINESS_MS, ask, { timesAsLong: 1 });
 }
@@ -59,28 +63,18 @@ async function inTime(check: Promise<ReadinessCheck>): Promise<ReadinessCheck> {
   }
 }
 
-/** What clamd answers without an official database is the age of nothing, and would pass for fresh. */
-const NO_OFFICIAL = "no official database: clamd finds what its own signatures name, and not the world's malware";
-const NOTE = { name: "signatures", ok: true, detail: `${NO_OFFICIAL}; run freshclam` } as const;
-
-/** The checks, with a word about signatures that are nobody's: their age is unknown, so that they cannot be too old. */
-function withSignatureNote(checks: readonly EngineCheck[]): EngineCheck[] {
-  return checks.flatMap((check) => (isUnofficial(check) ? [check, { ...NOTE }] : [check]));
-}
-
-/** By its own words, as a clamd that is not in use has no age either. */
-function isUnofficial({ name, ok, detail, signatureAgeSeconds }: EngineCheck): boolean {
-  return name === "clamd" && ok && signatureAgeSeconds === undefined && detail.includes("no official database");
-}
-
-/** Logs how old the official signatures are, now and every ten minutes, or that there are none. */
-export function logSignatureAge(engine: Engine, log: Log): Disposable {
+/** Logs how old the official signatures are, now and every ten minutes, and what is wrong with that. */
+export function logSignatureAge(engine: Engine, log: Log, policy: SignaturePolicy): Disposable {
   const check = async (): Promise<void> => {
     const { checks } = await engineHealth(engine);
-    for (const { signatureAgeSeconds: age } of checks) {
-      if (age !== undefined) log("signatures", { age_seconds: Math.round(age) });
+    for (const each of checks) {
+      const age = signatureAgeOf(each, policy);
+      if (!age) continue;
+      const detail = ageProblem(age, policy);
+      const fields = age.kind === "unknown" ? { official: false } : { age_seconds: Math.round(age.seconds) };
+      if (detail === undefined) log("signatures", fields);
+      else log.error("signatures", { ...fields, detail });
     }
-    if (checks.some(isUnofficial)) log.error("signatures", { official: false, detail: NO_OFFICIAL });
   };
   void check();
   const timer = setInterval(() => void check(), SIGNATURE_AGE_EVERY_MS);

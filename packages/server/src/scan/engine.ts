@@ -33,6 +33,16 @@ export interface EngineCheck {
   name: string;
   ok: boolean;
   detail: string;
-  /** Of the official signatures, where the part has some. */
+  /** Of the official signatures that are loaded, where the part has some. */
   signatureAgeSeconds?: number;
+  /** What is in the folder of its signatures, where that can be read: for the metrics. */
+  databases?: readonly EngineDatabase[];
+}
+
+/** A file of signatures: `daily.cld`, version 27815. Those that say nothing of themselves have neither version nor date. */
+export interface EngineDatabase {
+  name: string;
+  version?: number;
+  /** Milliseconds since 1970. */
+  builtAt?: number;
 }

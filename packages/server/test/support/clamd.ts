@@ -20,7 +20,7 @@ export interface TestClamd extends AsyncDisposable {
 
 export interface TestClamdOptions {
   /** Files by name, instead of our own signatures. */
-  signatures?: Readonly<Record<string, string>>;
+  signatures?: Readonly<Record<string, string | Uint8Array>>;
   /** Its temporary files go to a disk of their own, with so much room. */
   disk?: { bytes: number; inodes: number };
 }

@@ -1,13 +1,14 @@
 import { availableParallelism } from "node:os";
-import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../../engines/clamd/address.ts";
+import { type ClamdAddress, configuredClamd, describeAddress } from "../../engines/clamd/address.ts";
 import { clamd } from "../../engines/clamd/clamd.ts";
 import { type ClamdConf, findClamdConf, readClamdConf } from "../../engines/clamd/clamd-conf.ts";
 import { freeIn, leftoversIn, roomOf } from "../../engines/clamd/clamd-folder.ts";
 import { rememberedClamd } from "../../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../../engines/clamd/own-clamd.ts";
-import { askVersion, signatureAge } from "../../engines/clamd/version.ts";
+import { askVersion, type ClamdVersion, signatureWords } from "../../engines/clamd/version.ts";
 import { timeLimit } from "../../flow/time-limit.ts";
 import { concurrencyOf } from "../../pipeline/limits.ts";
+import { ageKind } from "../../pipeline/signature-age.ts";
 import type { Settings } from "../../settings.ts";
 import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
@@ -35,7 +36,7 @@ const FURTHER_CONNECTIONS = 3;
 /** Is there a clamd, how old are its signatures, and do its limits go with ours? */
 export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]> {
   const { settings, confPath, now, clamdSockets } = options;
-  const address = settings.clamd === "auto" ? findClamd(clamdSockets) : parseClamdAddress(settings.clamd);
+  const address = configuredClamd(settings, clamdSockets);
   if (!address) return [missing(settings)];
   const where = describeAddress(address);
   using limit = timeLimit(TIMEOUT_MS);
@@ -44,7 +45,7 @@ export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]>
     const conf = confPath === undefined ? findClamdConf(address) : readClamdConf(confPath);
     return [
       ok("clamd", `${version.product} at ${where}`),
-      ageCheck(version, now),
+      ageCheck(version, settings, now),
       await canaryCheck(address),
       ...addressChecks(address),
       ...(conf ? [...(await folderChecks(conf.temporaryDir)), ...limitChecks(conf, settings)] : [unseen(where)]),
@@ -78,10 +79,12 @@ function missing({ engine, clamd, requireClamd, dataDir }: Settings): Check {
 
 const NO_SOCKET = "no clamd socket in any of the usual places";
 
-function ageCheck(version: Awaited<ReturnType<typeof askVersion>>, now: number): Check {
-  const { fresh, words } = signatureAge(version, now);
-  if (!version.signatures) return warn("signatures", words, "run freshclam to fetch ClamAV's official signatures");
-  return fresh ? ok("signatures", words) : fail("signatures", words, "run freshclam, and see that it runs by itself");
+function ageCheck(version: ClamdVersion, { signaturesMaxAge: days, signaturesOld }: Settings, now: number): Check {
+  const words = signatureWords(version, now);
+  const level = signaturesOld === "unready" ? fail : warn;
+  if (!version.signatures) return level("signatures", words, "run freshclam to fetch ClamAV's official signatures");
+  if (ageKind((now - version.signatures.builtAt) / 1000, days) === "young") return ok("signatures", words);
+  return level("signatures", `${words}: older than ${days} days`, "run freshclam, and see that it runs by itself");
 }
 
 /** Does it find what it must, and what does it unpack by itself? */

@@ -1,6 +1,6 @@
 import { readFileSync, type Stats, statSync } from "node:fs";
 import type { NetConnectOpts } from "node:net";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 
 /** Where clamd listens, as in LAZARET_CLAMD: `unix:/path` or `tcp://host:port`. */
 export type ClamdAddress = { kind: "unix"; path: string } | { kind: "tcp"; host: string; port: number };
@@ -25,6 +25,20 @@ export function parseClamdAddress(text: string): ClamdAddress | undefined {
   const port = Number(tcp[2]);
   if (port < 1 || port > 65_535) return undefined;
   return { kind: "tcp", host: tcp[1].replace(/^\[|\]$/g, ""), port };
+}
+
+/** Where the clamd of these settings is now, if there is one. */
+export function configuredClamd(
+  { clamd, dataDir }: { clamd: string; dataDir: string },
+  usual?: readonly string[],
+): ClamdAddress | undefined {
+  if (clamd === "auto") return findClamd(usual);
+  return clamd === "own" ? ownAddress(dataDir) : parseClamdAddress(clamd);
+}
+
+/** A link to the socket of the clamd that a service with this data folder keeps. */
+function ownAddress(dataDir: string): ClamdAddress & { kind: "unix" } {
+  return { kind: "unix", path: join(dataDir, "clamd", "clamd.sock") };
 }
 
 export function describeAddress(address: ClamdAddress): string {

@@ -1,16 +1,18 @@
+import { remembered } from "../../flow/remembered.ts";
 import { unlessAborted } from "../../flow/time-limit.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import type { Engine, EngineCheck } from "../../scan/engine.ts";
+import type { Engine, EngineCheck, EngineDatabase } from "../../scan/engine.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
 import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
 import { clamdEdition } from "./clamd-edition.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
+import { databasesIn } from "./databases.ts";
 import type { SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
-import { askVersion, type ClamdVersion, signatureAge } from "./version.ts";
+import { askVersion, type ClamdVersion, signatureWords } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
   address: ClamdAddress;
@@ -43,6 +45,8 @@ const REPLY_TIMEOUT_MS = 120_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 10_000;
 const LEARN_EVERY_MS = 3 * 60_000;
+/** What is in its folder is read no more often. */
+const DATABASES_MS = 10_000;
 const CANARIES_AT_ONCE = 2;
 /** Of one file: enough to keep clamd's threads busy, and others' files do not wait long. */
 const MEMBERS_AT_ONCE = 8;
@@ -52,6 +56,7 @@ export function clamd(options: ClamdOptions): Clamd {
   // A configuration of this machine says nothing about a clamd on another one.
   const found = address.kind === "unix" ? findClamdConf(address)?.temporaryDir : undefined;
   const folder = clamdFolder(options.temporaryDir ?? found, { sure: options.temporaryDir !== undefined });
+  const databases = remembered(DATABASES_MS, () => databasesOf(address));
   const closing = new AbortController();
   let learning: NodeJS.Timeout | undefined;
   let version: string | undefined;
@@ -174,7 +179,8 @@ export function clamd(options: ClamdOptions): Clamd {
     },
 
     async health(signal) {
-      const { check, version: asked } = await checkClamd(address, { signal, now: now() });
+      const { check: found, version: asked } = await checkClamd(address, { signal, now: now() });
+      const check = { ...found, databases: await databases() };
       if (!check.ok) return { ready: false, checks: [check] };
       try {
         if (asked !== version) distrust();
@@ -213,18 +219,28 @@ async function checkClamd(
 ): Promise<{ check: EngineCheck; version?: string }> {
   try {
     const version: ClamdVersion = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
-    const age = signatureAge(version, options.now);
     const { signatures } = version;
+    const words = signatureWords(version, options.now);
     const check = {
       name: "clamd",
-      ok: age.fresh,
-      detail: `${version.product} at ${describeAddress(address)}, ${age.words}`,
+      ok: true,
+      detail: `${version.product} at ${describeAddress(address)}, ${words}`,
       ...(signatures && { signatureAgeSeconds: Math.max(0, (options.now - signatures.builtAt) / 1000) }),
     };
     return { check, version: `${version.product} ${signatures?.number} ${signatures?.builtAt}` };
   } catch (error) {
     return { check: { name: "clamd", ok: false, detail: wordsOf(error) } };
   }
+}
+
+/** None where its folder is not ours to read. */
+async function databasesOf(address: ClamdAddress): Promise<EngineDatabase[]> {
+  const folder = address.kind === "unix" ? findClamdConf(address)?.databaseDir : undefined;
+  const found = folder === undefined ? [] : await databasesIn(folder).catch(() => []);
+  return found.map(({ name, header }) => ({
+    name,
+    ...(header && { version: header.version, builtAt: header.builtAt }),
+  }));
 }
 
 function wordsOf(error: unknown): string {

@@ -9,7 +9,6 @@ export interface ClamdVersion {
   signatures?: { number: string; builtAt: number };
 }
 
-const OLDEST_SIGNATURES_DAYS = 7;
 const DAY_MS = 86_400_000;
 const LONGEST_REPLY = 1024;
 
@@ -27,13 +26,11 @@ export function readVersion(text: string): ClamdVersion | undefined {
   return Number.isNaN(builtAt) ? { product } : { product, signatures: { number: parts[2], builtAt } };
 }
 
-export function signatureAge(version: ClamdVersion, now: number): { fresh: boolean; words: string } {
-  const { signatures } = version;
-  if (!signatures) return { fresh: true, words: "signatures of unknown age (no official database loaded)" };
+/** How old the signatures are, for people. Whether that is too old is for others to say. */
+export function signatureWords({ signatures }: ClamdVersion, now: number): string {
+  if (!signatures) return "signatures of unknown age (no official database loaded)";
   const days = Math.max(0, (now - signatures.builtAt) / DAY_MS);
-  const words = `signatures ${signatures.number}, ${days.toFixed(1)} days old`;
-  if (days <= OLDEST_SIGNATURES_DAYS) return { fresh: true, words };
-  return { fresh: false, words: `${words}: older than ${OLDEST_SIGNATURES_DAYS} days, run freshclam` };
+  return `signatures ${signatures.number}, ${days.toFixed(1)} days old`;
 }
 
 export async function askVersion(address: ClamdAddress, timeoutMs: number, signal: AbortSignal): Promise<ClamdVersion> {
