@@ -1,3 +1,4 @@
 import { lazaret, runProgram } from "./cli/program.ts";
 
-process.exitCode = await runProgram(lazaret(), process.argv.slice(2));
+const args = process.argv.slice(2);
+process.exitCode = await runProgram(await lazaret(args), args);

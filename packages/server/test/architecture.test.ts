@@ -307,6 +307,25 @@ test("the guard sees a limit of the system, and not one that a comment speaks of
   );
 });
 
+test("what the service loads takes types alone from node:http: an import loads all of fetch with it, net/node-http.ts does not", async () => {
+  const importing = (await sources(src)).filter((path) => importsHttp(readFileSync(path, "utf8")));
+  // A command that calls servers by fetch itself.
+  assert.deepEqual(
+    importing.map((path) => relative(src, path)),
+    ["cli/callback/receiver.ts"],
+  );
+});
+
+test("the guard sees an import of node:http, over several lines as well, and not one of its types", () => {
+  assert.equal(importsHttp('import { createServer } from "node:http";'), true);
+  assert.equal(importsHttp('import {\n  Agent,\n  type Server,\n} from "node:http";'), true);
+  assert.equal(importsHttp('import type { Server } from "node:http";\nimport { a } from "b";'), false);
+});
+
+function importsHttp(text: string): boolean {
+  return /^import (?!type\b)[^;]*? from "node:http";/m.test(text);
+}
+
 function usesSystemLimits(text: string): boolean {
   const code = text.replace(/^\s*(?:\/?\*|\/\/).*$|\s\/\/\s.*$/gm, "");
   return /AbortSignal\s*\??\.\s*(?:timeout|any)\b|=\s*AbortSignal\s*[;,)]/.test(code);

@@ -1,8 +1,9 @@
 import { chmod, rm } from "node:fs/promises";
-import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import type { Agent as HttpAgent, IncomingMessage } from "node:http";
 import { json } from "node:stream/consumers";
 import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
+import { Agent, request as httpRequest } from "../net/node-http.ts";
 import { answerRelayed } from "../receive/console/relay.ts";
 import { type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
 import type { Answer, ApiRequest } from "../receive/request-answer.ts";
@@ -56,7 +57,7 @@ export function sendSeen(socketPath: string): (seen: Seen) => ReturnType<typeof 
   return (seen) => sent({ socketPath, agent }, seen);
 }
 
-async function sent(first: { socketPath: string; agent: Agent }, seen: Seen): Promise<{ heard: boolean }> {
+async function sent(first: { socketPath: string; agent: HttpAgent }, seen: Seen): Promise<{ heard: boolean }> {
   using limit = timeLimit(SEND_MS);
   const { signal } = limit;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -4,8 +4,8 @@ import { SETTINGS_GROUP } from "./load-settings.ts";
 import { lazaret, pathOf } from "./program.ts";
 
 /** docs/cli.md: every command, for people. */
-export function cliPage(): string {
-  const program = lazaret();
+export async function cliPage(): Promise<string> {
+  const program = await lazaret();
   const groups = Map.groupBy(program.commands, (command) => command.helpGroup());
   const contents = [...groups].map(([group, commands]) => `- ${group} ${commands.map(linkTo).join(", ")}`);
   return `# The command line

@@ -1,69 +1,61 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
-import { auditCommand } from "./audit.ts";
-import { completionCommand } from "./completion.ts";
-import { configCommand } from "./config.ts";
-import { devCommand } from "./dev.ts";
-import { dlqCommand } from "./dlq.ts";
-import { doctorCommand } from "./doctor.ts";
-import { eicarCommand } from "./eicar.ts";
 import { withExamples } from "./examples.ts";
 import { CommandFailed, exitCodes } from "./exit-codes.ts";
-import { findingsCommand } from "./findings.ts";
-import { guardCommand } from "./guard.ts";
-import { jobsCommand } from "./jobs.ts";
-import { keysCommand } from "./keys.ts";
-import { listenCommand } from "./listen.ts";
-import { migrateCommand } from "./migrate.ts";
-import { openapiCommand } from "./openapi.ts";
-import { resultCommand } from "./result.ts";
-import { scanCommand } from "./scan.ts";
-import { serveCommand } from "./serve.ts";
-import { signaturesCommand } from "./signatures.ts";
-import { signingKeysCommand } from "./signing-keys.ts";
-import { submitCommand } from "./submit.ts";
-import { tenantsCommand } from "./tenants.ts";
 import { say } from "./terminal/output.ts";
-import { triggerCommand } from "./trigger.ts";
-import { verifyCommand } from "./verify.ts";
 
-/** `lazaret` with all its commands, in the order of its help. */
-export function lazaret(): Command {
+/** In the order of the help. Each is loaded when it is meant: what one needs, most of the others do not. */
+const groups: Record<string, Record<string, () => Promise<Command>>> = {
+  "Run the service:": {
+    dev: async () => (await import("./dev.ts")).devCommand(),
+    serve: async () => (await import("./serve.ts")).serveCommand(),
+    doctor: async () => (await import("./doctor.ts")).doctorCommand(),
+    signatures: async () => (await import("./signatures.ts")).signaturesCommand(),
+    config: async () => (await import("./config.ts")).configCommand(),
+    migrate: async () => (await import("./migrate.ts")).migrateCommand(),
+  },
+  "Scan:": {
+    scan: async () => (await import("./scan.ts")).scanCommand(),
+    submit: async () => (await import("./submit.ts")).submitCommand(),
+    result: async () => (await import("./result.ts")).resultCommand(),
+    guard: async () => (await import("./guard.ts")).guardCommand(),
+    eicar: async () => (await import("./eicar.ts")).eicarCommand(),
+  },
+  "Look after jobs:": {
+    jobs: async () => (await import("./jobs.ts")).jobsCommand(),
+    findings: async () => (await import("./findings.ts")).findingsCommand(),
+    dlq: async () => (await import("./dlq.ts")).dlqCommand(),
+  },
+  "Share it among teams:": {
+    keys: async () => (await import("./keys.ts")).keysCommand(),
+    tenants: async () => (await import("./tenants.ts")).tenantsCommand(),
+    audit: async () => (await import("./audit.ts")).auditCommand(),
+  },
+  "Receive callbacks:": {
+    listen: async () => (await import("./listen.ts")).listenCommand(),
+    trigger: async () => (await import("./trigger.ts")).triggerCommand(),
+    verify: async () => (await import("./verify.ts")).verifyCommand(),
+    "signing-keys": async () => (await import("./signing-keys.ts")).signingKeysCommand(),
+  },
+  "Other:": {
+    openapi: async () => (await import("./openapi.ts")).openapiCommand(),
+    completion: async () => (await import("./completion.ts")).completionCommand(),
+  },
+};
+
+/** `lazaret` with those of its commands that the arguments are about: without any, all. */
+export async function lazaret(args: readonly string[] = []): Promise<Command> {
   const program = new Command("lazaret")
     .description("malware scanning as a service that you run yourself")
     .version(version)
     // A flag after a command belongs to that command, even if its parent has one of the same name.
-    .enablePositionalOptions()
-    .commandsGroup("Run the service:")
-    .addCommand(devCommand())
-    .addCommand(serveCommand())
-    .addCommand(doctorCommand())
-    .addCommand(signaturesCommand())
-    .addCommand(configCommand())
-    .addCommand(migrateCommand())
-    .commandsGroup("Scan:")
-    .addCommand(scanCommand())
-    .addCommand(submitCommand())
-    .addCommand(resultCommand())
-    .addCommand(guardCommand())
-    .addCommand(eicarCommand())
-    .commandsGroup("Look after jobs:")
-    .addCommand(jobsCommand())
-    .addCommand(findingsCommand())
-    .addCommand(dlqCommand())
-    .commandsGroup("Share it among teams:")
-    .addCommand(keysCommand())
-    .addCommand(tenantsCommand())
-    .addCommand(auditCommand())
-    .commandsGroup("Receive callbacks:")
-    .addCommand(listenCommand())
-    .addCommand(triggerCommand())
-    .addCommand(verifyCommand())
-    .addCommand(signingKeysCommand())
-    .commandsGroup("Other:")
-    .addCommand(openapiCommand())
-    .addCommand(completionCommand())
-    .helpCommand("help [command]", "show the help of a command");
+    .enablePositionalOptions();
+  const isMeant = meantBy(args[0]);
+  for (const [group, commands] of Object.entries(groups)) {
+    program.commandsGroup(group);
+    for (const [name, load] of Object.entries(commands)) if (isMeant(name)) program.addCommand(await load());
+  }
+  program.helpCommand("help [command]", "show the help of a command");
   return withExamples(
     program,
     [
@@ -76,6 +68,13 @@ export function lazaret(): Command {
       "Exit codes: 0 clean or done, 1 infected, 2 something not scanned, 3 no server, 4 refused, 64 wrong usage, 78 wrong settings.",
     ],
   );
+}
+
+/** A command is about itself, but for the one that completes all. What is no command is about all, too: there is help to show. */
+function meantBy(first = ""): (name: string) => boolean {
+  if (["--version", "-V"].includes(first)) return () => false;
+  const isCommand = Object.values(groups).some((commands) => Object.hasOwn(commands, first));
+  return isCommand && first !== "completion" ? (name) => name === first : () => true;
 }
 
 /** Runs the command that the arguments name, and answers the exit code. What is a bug is thrown. */

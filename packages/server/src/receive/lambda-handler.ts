@@ -1,5 +1,5 @@
-import { STATUS_CODES } from "node:http";
 import type { Log, LogFields } from "../log.ts";
+import { STATUS_CODES } from "../net/node-http.ts";
 import { type Answer, type ApiRequest, answerBody, ONCE_ONLY, requestId, requestTarget } from "./request-answer.ts";
 
 export interface LambdaHandlerOptions {

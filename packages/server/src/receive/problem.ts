@@ -1,5 +1,5 @@
-import { STATUS_CODES } from "node:http";
 import type { ErrorBody } from "@lazaret/contract";
+import { STATUS_CODES } from "../net/node-http.ts";
 import type { Answer } from "./request-answer.ts";
 
 export interface ProblemOptions {

@@ -1,5 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { LogFields } from "../../log.ts";
+import { request as httpRequest } from "../../net/node-http.ts";
 import { ASKED_FOR } from "../http/incoming-request.ts";
 import { type Problem, tryLater } from "../problem.ts";
 import type { Answer, ApiRequest } from "../request-answer.ts";

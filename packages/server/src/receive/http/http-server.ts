@@ -1,16 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-  STATUS_CODES,
-} from "node:http";
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Log, LogFields } from "../../log.ts";
+import { createServer, STATUS_CODES } from "../../net/node-http.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
 import type { Answer, ApiRequest } from "../request-answer.ts";
 import { ASKED_FOR, clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from "node:http";
 import type { ObjectSchema, Schema } from "@lazaret/contract";
+import { STATUS_CODES } from "../../net/node-http.ts";
 import type { DescribedEndpoint } from "../route.ts";
 import { meaningOf } from "./error-meanings.ts";
 import { addressed, EXAMPLE_ADDRESS, escaped, prose, table } from "./html.ts";

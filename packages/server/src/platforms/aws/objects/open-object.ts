@@ -1,10 +1,10 @@
-import { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { GetObjectCommand, type GetObjectCommandOutput, type S3Client } from "@aws-sdk/client-s3";
 import { findings } from "@lazaret/contract";
 import type { OpenedObject } from "../../../fetch/object-reader.ts";
 import { firstOf } from "../../../flow/time-limit.ts";
 import { type ObjectRef, SourceFailed } from "../../../model/source.ts";
+import { IncomingMessage } from "../../../net/node-http.ts";
 import { markOf, namedObject, problemWithNames } from "./object-identity.ts";
 import { bodyFailed, notThere, s3SourceFailed } from "./s3-failure.ts";
 
