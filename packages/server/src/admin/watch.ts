@@ -66,7 +66,8 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
     let isCounted = !isScanned;
     if (isCounted) underWay.jobs += 1;
     const as = { attempts: attempt };
-    jobs.set(job.source, () => tell(job, "under_way", { ...as, phase: "scanning" }));
+    // Who comes to listen later hears of what it does next.
+    if (hub.heard) jobs.set(job.source, () => tell(job, "under_way", { ...as, phase: "scanning" }));
     tell(job, "under_way", { ...as, phase: isScanned ? "delivering" : "downloading" });
 
     /** Those that deliver take no scanner's time. */

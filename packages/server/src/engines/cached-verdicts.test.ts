@@ -82,6 +82,8 @@ for (const variant of ["Q", "P"] as const) {
       writeFileSync(join(daemon.folder, "signatures", "known.hsb"), bySha(Buffer.from("x"), "None"));
       await daemon.kill();
       await daemon.start();
+      // Or else it is known to be another clamd when the first scan by it ends, and nothing of that one is kept.
+      await engine.health(never);
     });
 
     test("answers without an engine, with everything it said before", async () => {
@@ -136,6 +138,15 @@ for (const variant of ["Q", "P"] as const) {
       await daemon.kill();
       await daemon.start();
       assert.equal(word(await scan(engine, file)), "clean");
+    });
+
+    test("keeps nothing of a scan by a clamd that was started since the last look at it", async () => {
+      const content = noise(2000, "by another");
+      await scan(engine, noise(100, "a look"));
+      await daemon.kill();
+      await daemon.start();
+      assert.deepEqual([await scan(engine, content), await scan(engine, content)].map(word), ["clean", "clean"]);
+      assert.equal(word(await scan(engine, content)), "clean cached");
     });
 
     test("keeps nothing of a scan during which signatures have changed", async () => {

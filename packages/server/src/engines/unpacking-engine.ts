@@ -43,7 +43,18 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
   /** By what a file would be scanned now; nothing is looked up or kept without. */
   function editionNow(): Edition | undefined {
     const ours = cache && !closed ? threads.edition() : undefined;
-    return ours && { ours, other: clamd ? clamd.edition?.() : NO_OTHER };
+    return ours && { ours, other: clamd ? clamd.edition?.now() : NO_OTHER };
+  }
+
+  /**
+   * By what a content would be scanned. Only what is known already is worth a look at clamd's files: for the rest the last one will do, as
+   * whether all is still the same is asked when the verdict is to be kept.
+   */
+  function editionFor(content: Content): Edition | undefined {
+    const other = clamd?.edition?.last();
+    if (!other || cache?.knows(content)) return editionNow();
+    const ours = closed ? undefined : threads.edition();
+    return ours && { ours, other };
   }
 
   /** Kept only if nothing has changed since the scan began: otherwise nobody knows by what it was scanned. */
@@ -97,22 +108,20 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
 
   async function scanSmall(bytes: Uint8Array, signal: AbortSignal, onContent?: OnContent): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
-    const recall: Recall = { began: editionNow() };
-    const seen = recall.began?.other && lookUp(recall, contentOf(bytes), recall.began);
-    if (seen) {
-      onContent?.(hexOf(recall.content ?? contentOf(bytes)));
-      return seen;
-    }
+    const content = cache || onContent ? contentOf(bytes) : undefined;
+    if (content) onContent?.(hexOf(content));
+    const recall: Recall = { began: content && editionFor(content) };
+    const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
+    if (seen) return seen;
     const file: Spooled = { kind: "memory", bytes };
     const plain = !mayHoldMembers(memoryBlob(bytes));
-    const verdict = await scanUnknown(file, { plain, recall }, signal);
-    onContent?.(hexOf(recall.content ?? contentOf(bytes)));
+    const verdict = await scanUnknown(file, { plain, recall, content }, signal);
     return finished(verdict, recall, () => sampleOf(bytes));
   }
 
   async function scanUnknown(
     file: Spooled & { kind: "memory" },
-    { plain, recall }: { plain: boolean; recall: Recall },
+    { plain, recall, content }: { plain: boolean; recall: Recall; content: Content | undefined },
     signal: AbortSignal,
   ): Promise<Verdict> {
     const whole = wholeBytes(file.bytes);
@@ -122,7 +131,7 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
       return isBeyondLimits(said) ? showApart(file, "members", signal) : said;
     }
     // clamd has to be asked; our part may be known all the same.
-    if (recall.began && !recall.content) lookUp(recall, contentOf(file.bytes), recall.began);
+    if (content && recall.began && !recall.content) lookUp(recall, content, recall.began);
     const ready = openEnd();
     if (plain) ready.resolve();
     const byClamd = clamd && wholeFile(clamd, heldOpen(whole, ready.promise), signal);

@@ -36,25 +36,26 @@ interface UrlCard {
   headersGone?: true;
 }
 
+/** One is made for every job that is done, which is why it is put together step by step. */
 export function jobCard(job: Job): JobCard {
   const { tenant, key, traceId, customData, callback, report, action } = job;
-  const { failedDownloads, failedScans, failedActions, failedCallbacks, failedRuns, failedTrials } = job;
-  return {
+  const card: JobCard = {
     tenant,
-    ...(key !== "" && { key }),
-    ...(traceId !== undefined && { traceId }),
     source: sourceCard(job.source),
-    ...(callback && { callback: callbackCard(callback) }),
-    ...(customData !== undefined && { customDataLength: customData.length }),
-    ...(report && { report }),
-    ...(action && { action }),
-    failedDownloads,
-    failedScans,
-    failedActions,
-    failedCallbacks,
-    failedRuns,
-    failedTrials,
+    failedDownloads: job.failedDownloads,
+    failedScans: job.failedScans,
+    failedActions: job.failedActions,
+    failedCallbacks: job.failedCallbacks,
+    failedRuns: job.failedRuns,
+    failedTrials: job.failedTrials,
   };
+  if (key !== "") card.key = key;
+  if (traceId !== undefined) card.traceId = traceId;
+  if (callback) card.callback = callbackCard(callback);
+  if (customData !== undefined) card.customDataLength = customData.length;
+  if (report) card.report = report;
+  if (action) card.action = action;
+  return card;
 }
 
 /** A job's source in one word, for the log. */
@@ -62,13 +63,10 @@ export function sourceWord(source: JobSource): string {
   return source.kind === "object" ? `${source.bucket}/${source.key}` : withoutQuery(source.url);
 }
 
-/** Job after job is called back at the same URL. */
-let lastCallback = { url: "", shown: "" };
-
 function callbackCard({ url, headers, tenantId }: Callback): NonNullable<JobCard["callback"]> {
-  const names = Object.keys(headers);
-  if (lastCallback.url !== url) lastCallback = { url, shown: linkForPeople(url) };
-  return { url: lastCallback.shown, headerNames: names, ...(tenantId !== undefined && { tenantId }) };
+  const card: NonNullable<JobCard["callback"]> = { url: linkForPeople(url), headerNames: Object.keys(headers) };
+  if (tenantId !== undefined) card.tenantId = tenantId;
+  return card;
 }
 
 function sourceCard(source: JobSource): SourceCard {
@@ -76,7 +74,8 @@ function sourceCard(source: JobSource): SourceCard {
     const { kind, bucket, key, version } = source;
     return { kind, bucket, key, ...(version !== undefined && { version }) };
   }
-  const { kind, url, headers, deletedHeaders = [] } = source;
-  const headerNames = [...Object.keys(headers), ...deletedHeaders];
-  return { kind, url: linkForPeople(url), headerNames, ...(deletedHeaders.length > 0 && { headersGone: true }) };
+  const { kind, url, headers, deletedHeaders } = source;
+  const card: UrlCard = { kind, url: linkForPeople(url), headerNames: Object.keys(headers) };
+  if (!deletedHeaders || deletedHeaders.length === 0) return card;
+  return { ...card, headerNames: [...card.headerNames, ...deletedHeaders], headersGone: true };
 }

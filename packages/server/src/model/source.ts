@@ -75,14 +75,27 @@ export class SourceFailed extends Error {
 
 /** The same, with a sign that there was a query. */
 export function linkForPeople(url: string): string {
+  if (PLAIN_LINK.test(url)) return url;
   const parsed = URL.parse(url);
   return `${originAndPath(parsed)}${parsed?.search ? "?…" : ""}`;
 }
 
 /** A URL for people's eyes: what follows the path may be a secret, and so may a user name, password or fragment. */
 export function withoutQuery(url: string): string {
-  return originAndPath(URL.parse(url));
+  return PLAIN_LINK.test(url) ? url : originAndPath(URL.parse(url));
 }
+
+/** Nothing in it is to be hidden, and `URL` would write it the same way: most links, for which there is no need to make one. */
+const PLAIN_LINK = (() => {
+  const octet = "(?:\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])";
+  const address = `(?:${octet}\\.){3}${octet}`;
+  // Two dashes may begin what is no name, and a number at the end an address.
+  const name = "(?:[a-z0-9]+(?:-[a-z0-9]+)*\\.)*[a-z][a-z0-9]*";
+  const port = "(?::[1-9]\\d{3}|:[1-5]\\d{4})?";
+  // No part of it begins with a dot, which may mean another folder.
+  const path = "(?:/(?:[\\w~=+-][\\w.~=+-]*)?)+";
+  return new RegExp(`^https?://(?:${address}|${name})${port}${path}$`);
+})();
 
 function originAndPath(parsed: URL | null): string {
   return parsed ? `${parsed.protocol}//${parsed.host}${parsed.pathname}` : "(not a URL)";

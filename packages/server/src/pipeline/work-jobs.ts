@@ -46,6 +46,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     engineDown = false;
   }
 
+  const jobStages: JobStages = { ...stages, onEngineAway: () => void waitForEngine() };
   const worker = startWorker({
     queue,
     jobsAtOnce,
@@ -62,7 +63,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     ...(now && { now }),
     async run(run, signal) {
       try {
-        return await runJob(run, { ...stages, onEngineAway: () => void waitForEngine() }, signal);
+        return await runJob(run, jobStages, signal);
       } catch (error) {
         // Thrown while the source was slow, before a trial or before the first POST.
         if (!(error instanceof Busy)) throw error;

@@ -18,16 +18,17 @@ export type NewStep = Omit<LifeStep, "at"> & { at?: number };
 const LONGEST_DETAIL = 200;
 
 export function runLife({ job, attempt }: Pick<Lease, "job" | "attempt">, now: () => number): RunLife {
-  let life = job.life ?? BEGUN;
+  const before = job.life ?? BEGUN;
+  const steps: LifeStep[] = [];
 
-  function record({ detail, ...step }: NewStep): void {
-    const words = detail !== undefined && { detail: detail.slice(0, LONGEST_DETAIL) };
-    life = lived(life, { at: now(), ...step, ...words });
+  function record(step: NewStep): void {
+    const { at = now(), detail = "" } = step;
+    steps.push(detail.length > LONGEST_DETAIL ? { ...step, at, detail: detail.slice(0, LONGEST_DETAIL) } : { ...step, at });
   }
 
-  const of = <Written extends Job>(written: Written): Written => ({ ...written, life });
+  const of = <Written extends Job>(written: Written): Written => ({ ...written, life: lived(before, ...steps) });
 
-  record({ what: "taken", ms: waitedMs(life, job, now()), attempt });
+  record({ what: "taken", ms: waitedMs(before, job, now()), attempt });
   return {
     record,
     of,

@@ -7,6 +7,8 @@ import type { Verdict } from "../model/verdict.ts";
  * depends on is the same: see `Edition`. What an engine could not say for certain is never kept.
  */
 export interface VerdictCache {
+  /** Whether anything is known of a content, by whatever edition. Counts as nothing. */
+  knows(content: Content): boolean;
   /** What is known of a content by this edition. */
   find(content: Content, edition: Edition): Known | undefined;
   keep(content: Content, edition: Edition, known: Known): void;
@@ -82,6 +84,8 @@ export function verdictCache(maxEntries: number): VerdictCache {
   }
 
   return {
+    knows: ({ digest }) => entries.has(digest),
+
     find({ digest, sizeBytes }, { ours, other }) {
       const entry = entries.get(digest);
       if (!entry || entry.sizeBytes !== sizeBytes || entry.ours !== ours) {

@@ -17,6 +17,8 @@ import { readClamdConf } from "./clamd-conf.ts";
 export interface ClamdEdition {
   /** The same object for as long as nothing has changed, looked at anew by each call; undefined where nothing is certain. */
   now(): object | undefined;
+  /** What the last call of `now` said. None ever comes back: who finds the same afterwards, by `now`, had it all the while. */
+  last(): object | undefined;
 }
 
 interface Process {
@@ -60,7 +62,7 @@ const LOOKS_AT_CLOCKS = 5;
 const LOCAL_DISKS: readonly number[] = [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1];
 
 export function clamdEdition(address: ClamdAddress): ClamdEdition {
-  if (address.kind !== "unix") return { now: () => undefined };
+  if (address.kind !== "unix") return { now: () => undefined, last: () => undefined };
   const socketPath = address.path;
   let settled: Settled | undefined;
   let found: Process | undefined;
@@ -95,6 +97,7 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
       if (!settled && performance.now() >= notBefore) settled = settle();
       return settled?.edition;
     },
+    last: () => settled?.edition,
   };
 }
 

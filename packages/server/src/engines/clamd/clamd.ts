@@ -6,7 +6,7 @@ import { type ClamdAddress, describeAddress } from "./address.ts";
 import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
 import { findClamdConf } from "./clamd-conf.ts";
-import { clamdEdition } from "./clamd-edition.ts";
+import { type ClamdEdition, clamdEdition } from "./clamd-edition.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
 import { databasesIn } from "./databases.ts";
 import type { SessionOptions } from "./session.ts";
@@ -37,7 +37,7 @@ export interface Clamd extends Engine {
   /** Shows members of one file. Waits for no whole file that is being sent. */
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
   /** Its signatures and settings, where it is certain what they are: see `ClamdEdition`. Never where this is missing. */
-  edition?(): object | undefined;
+  edition?: ClamdEdition;
 }
 
 /** MaxScanTime is 30 s and checked between layers only, so clamd may need longer than that for its reply. */
@@ -136,8 +136,10 @@ export function clamd(options: ClamdOptions): Clamd {
     };
   }
 
+  const edition = clamdEdition(address);
+
   return {
-    edition: clamdEdition(address).now,
+    edition,
 
     opens() {
       const ways: ReadonlySet<string> = shown.opens();
@@ -185,6 +187,8 @@ export function clamd(options: ClamdOptions): Clamd {
       try {
         if (asked !== version) distrust();
         version = asked;
+        // A clamd that was started anew is known from here on, and not only from the end of the first scan by it.
+        edition.now();
         begin();
         await witness().believe(signal);
         return { ready: true, checks: [check] };
