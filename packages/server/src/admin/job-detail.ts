@@ -91,12 +91,14 @@ export function whyNoRescan({ shown, card }: Pick<FoundJob, "shown" | "card">): 
 function ofReport(card: JobCard | undefined): Partial<AdminJobDetail> {
   const { report, action } = card ?? {};
   if (!report) return {};
-  const { verdict, sha256, downloadSeconds, scanSeconds } = report;
+  const { verdict, sha256, downloadSeconds, scanSeconds, scannedBy } = report;
   return {
     ...(verdict.kind === "infected" && verdict.member !== undefined && { member: verdict.member }),
     ...(verdict.kind === "unscannable" && verdict.detail !== undefined && { detail: verdict.detail }),
     ...(verdict.kind !== "unscannable" && verdict.cached && { cached: true }),
     ...(sha256 !== undefined && { sha256 }),
+    ...(scannedBy && { engine: scannedBy.engine }),
+    ...(scannedBy?.signatures !== undefined && { signatures: scannedBy.signatures }),
     download_seconds: downloadSeconds,
     scan_seconds: scanSeconds,
     ...(action && { action }),

@@ -1,5 +1,6 @@
 import type { JobCard } from "../model/job-card.ts";
 import type { Life, LifeStep } from "../model/life.ts";
+import type { Report } from "../model/report.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
 import { statusOf } from "../model/verdict.ts";
 import type { FinishedJob } from "../queue/job-history.ts";
@@ -97,11 +98,18 @@ function factsOf({ report, source, traceId, tenant, key, callback, action }: Job
     ["size", report && inBytes(report.sizeBytes)],
     ["type", report?.verdict.fileType],
     ["sha256", report?.sha256],
+    ["engine", engineOf(report)],
     ["trace id", traceId],
     ["tenant", key === undefined ? tenant : `${tenant}/${key}`],
     ["callback", callback?.url],
     ["action", action],
   ];
+}
+
+function engineOf({ scannedBy }: Partial<Report> = {}): string | undefined {
+  return scannedBy?.signatures === undefined
+    ? scannedBy?.engine
+    : `${scannedBy.engine}, signatures ${scannedBy.signatures}`;
 }
 
 function lifeInWords({ steps, leftOut }: Life): string {

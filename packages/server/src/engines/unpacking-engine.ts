@@ -2,6 +2,7 @@ import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
+import type { ScannedBy } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { Engine, EngineCheck, OnContent } from "../scan/engine.ts";
@@ -10,6 +11,7 @@ import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
+import type { ClamdVersion } from "./clamd/version.ts";
 import { type Sample, sampleOf, sampler } from "./file-type/sample.ts";
 import { fileRoom, gathered, seenBy } from "./gathered-file.ts";
 import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
@@ -17,6 +19,8 @@ import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
 
 export interface EngineParts {
+  /** The variant, for people. */
+  name?: string;
   /** Unpacks every file; with rules, if it has any. */
   threads: ScanThreads;
   clamd?: Clamd;
@@ -34,10 +38,11 @@ export interface EngineParts {
  * the file is unpacked, and what clamd has not come across by itself is shown to it. Only then clamd is told that the file has
  * ended, which is when it begins to scan: a bomb never gets that far.
  */
-export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }: EngineParts): Engine {
+export function unpackingEngine({ name = "", threads, clamd, fileType, cache, notes = [] }: EngineParts): Engine {
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
+  let by: { version: ClamdVersion | undefined; scannedBy: ScannedBy } | undefined;
   const rooms = fileRoom(SMALL_FILE_BYTES, ROOMS_KEPT);
 
   /** By what a file would be scanned now; nothing is looked up or kept without. */
@@ -231,6 +236,12 @@ export function unpackingEngine({ threads, clamd, fileType, cache, notes = [] }:
       return verdict;
     },
 
+    scannedBy() {
+      const version = clamd?.version?.();
+      if (!by || by.version !== version) by = { version, scannedBy: scannedBy(name, version) };
+      return by.scannedBy;
+    },
+
     ...(cache && { cacheCounts: cache.counts }),
 
     async health(signal) {
@@ -318,6 +329,11 @@ function together(outcomes: readonly PromiseSettledResult<Verdict>[]): Verdict {
   const infected = verdicts.find((verdict) => verdict.kind === "infected");
   if (!infected) throw fault.reason;
   return infected;
+}
+
+function scannedBy(name: string, version: ClamdVersion | undefined): ScannedBy {
+  const engine = version ? `${name} with ${version.product}` : name;
+  return version?.signatures ? { engine, signatures: version.signatures.number } : { engine };
 }
 
 function contentOf(bytes: Uint8Array): Content {

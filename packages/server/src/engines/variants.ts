@@ -36,7 +36,7 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
   const open = (address: ClamdAddress): Clamd =>
     clamd({ address, concurrency, ...(temporaryDir !== undefined && { temporaryDir }) });
   const cache = parts.verdictCache ? verdictCache(parts.verdictCache) : undefined;
-  const others = { ...(await partsBesideClamd(parts)), ...(cache && { cache }) };
+  const others = { name: parts.variant, ...(await partsBesideClamd(parts)), ...(cache && { cache }) };
   if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });
   if (parts.clamd.kind !== "search") return unpackingEngine({ ...others, clamd: open(parts.clamd) });
 
@@ -79,6 +79,7 @@ function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAd
 
   return {
     ...(before.cacheCounts && { cacheCounts: before.cacheCounts }),
+    scannedBy: () => current.scannedBy?.(),
     scan(bytes, signal, onContent) {
       joinIfFound();
       return current.scan(bytes, signal, onContent);

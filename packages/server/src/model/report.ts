@@ -17,8 +17,18 @@ export interface Report {
   object?: SeenObject;
   /** In hex, of the whole content; undefined where it was not read to its end, or nobody had to know it. */
   sha256?: string;
+  /** Set when an engine had its say. */
+  scannedBy?: ScannedBy;
   /** Set when the source could not be read to its end. */
   failure?: SourceFailure;
+}
+
+/** What scanned a file, as it was known by the last look at the engine's health: signatures may be a little newer than that. */
+export interface ScannedBy {
+  /** The variant, and the product of the engine beside it, if there is one. */
+  engine: string;
+  /** The number of that engine's official signatures. */
+  signatures?: string;
 }
 
 /** A report as fields of a log line. */

@@ -5,7 +5,7 @@ import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, EngineUnavailable } from "../model/faults.ts";
-import type { Report } from "../model/report.ts";
+import type { Report, ScannedBy } from "../model/report.ts";
 import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
 import type { Verdict } from "../model/verdict.ts";
@@ -72,6 +72,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
   let openedAt: number | undefined;
   let bytes: MeasuredBytes | undefined;
   let sha256: string | undefined;
+  let by: ScannedBy | undefined;
 
   const open = (until: AbortSignal): Promise<OpenedSource> => stages.open(source, until);
   const report = (verdict: Verdict): Report => {
@@ -86,6 +87,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
       scanSeconds: Math.max(0, ended - started - downloadMs) / 1000,
       // What an engine saw of bytes that did not all arrive is not the file.
       ...(sha256 !== undefined && bytes?.complete && { sha256 }),
+      ...(by && { scannedBy: by }),
     };
   };
 
@@ -100,6 +102,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     const verdict = await stages.engine.scan(shown.bytes, signal, (digest) => {
       sha256 = digest;
     });
+    by = stages.engine.scannedBy?.();
     // All of them have arrived, and it has seen all that arrived.
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });

@@ -23,7 +23,9 @@ export function runLife({ job, attempt }: Pick<Lease, "job" | "attempt">, now: (
 
   function record(step: NewStep): void {
     const { at = now(), detail = "" } = step;
-    steps.push(detail.length > LONGEST_DETAIL ? { ...step, at, detail: detail.slice(0, LONGEST_DETAIL) } : { ...step, at });
+    steps.push(
+      detail.length > LONGEST_DETAIL ? { ...step, at, detail: detail.slice(0, LONGEST_DETAIL) } : { ...step, at },
+    );
   }
 
   const of = <Written extends Job>(written: Written): Written => ({ ...written, life: lived(before, ...steps) });

@@ -1,3 +1,4 @@
+import type { ScannedBy } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { CacheCounts } from "./verdict-cache.ts";
 
@@ -16,6 +17,8 @@ export interface Engine {
   health(signal: AbortSignal): Promise<EngineHealth>;
   /** Frees connections, threads and child processes. Scans under way fail. */
   close(): Promise<void>;
+  /** By what it scans: the same object until that changes. */
+  scannedBy?(): ScannedBy | undefined;
   /** For the metrics. Missing where it remembers nothing. */
   cacheCounts?(): CacheCounts;
 }

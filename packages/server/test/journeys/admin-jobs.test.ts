@@ -27,6 +27,7 @@ describe("jobs by /admin/v1", async () => {
     assert.equal(job.verdict, "infected");
     assert.equal(job.tenant, "default");
     assert.equal(job.key, "key-1");
+    assert.match(job.engine ?? "", /^Q with ClamAV \d/);
     assert.deepEqual(job.source, {
       kind: "url",
       url: `${files.origin}/eicar?…`,

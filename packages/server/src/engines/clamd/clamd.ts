@@ -12,7 +12,7 @@ import { databasesIn } from "./databases.ts";
 import type { SessionOptions } from "./session.ts";
 import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
-import { askVersion, type ClamdVersion, signatureWords } from "./version.ts";
+import { askVersion, type ClamdVersion, isSameVersion, signatureWords } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
   address: ClamdAddress;
@@ -38,6 +38,8 @@ export interface Clamd extends Engine {
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
   /** Its signatures and settings, where it is certain what they are: see `ClamdEdition`. Never where this is missing. */
   edition?: ClamdEdition;
+  /** As it was at the last look at its health. Undefined before the first. */
+  version?(): ClamdVersion | undefined;
 }
 
 /** MaxScanTime is 30 s and checked between layers only, so clamd may need longer than that for its reply. */
@@ -59,7 +61,7 @@ export function clamd(options: ClamdOptions): Clamd {
   const databases = remembered(DATABASES_MS, () => databasesOf(address));
   const closing = new AbortController();
   let learning: NodeJS.Timeout | undefined;
-  let version: string | undefined;
+  let version: ClamdVersion | undefined;
   /** When the ways were last given out that clamd is silent about in a full folder. */
   let gaveSilentWays = Number.NEGATIVE_INFINITY;
 
@@ -140,6 +142,7 @@ export function clamd(options: ClamdOptions): Clamd {
 
   return {
     edition,
+    version: () => version,
 
     opens() {
       const ways: ReadonlySet<string> = shown.opens();
@@ -185,8 +188,10 @@ export function clamd(options: ClamdOptions): Clamd {
       const check = { ...found, databases: await databases() };
       if (!check.ok) return { ready: false, checks: [check] };
       try {
-        if (asked !== version) distrust();
-        version = asked;
+        if (!isSameVersion(asked, version)) {
+          distrust();
+          version = asked;
+        }
         // A clamd that was started anew is known from here on, and not only from the end of the first scan by it.
         edition.now();
         begin();
@@ -220,7 +225,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 async function checkClamd(
   address: ClamdAddress,
   options: { signal: AbortSignal; now: number },
-): Promise<{ check: EngineCheck; version?: string }> {
+): Promise<{ check: EngineCheck; version?: ClamdVersion }> {
   try {
     const version: ClamdVersion = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
     const { signatures } = version;
@@ -231,7 +236,7 @@ async function checkClamd(
       detail: `${version.product} at ${describeAddress(address)}, ${words}`,
       ...(signatures && { signatureAgeSeconds: Math.max(0, (options.now - signatures.builtAt) / 1000) }),
     };
-    return { check, version: `${version.product} ${signatures?.number} ${signatures?.builtAt}` };
+    return { check, version };
   } catch (error) {
     return { check: { name: "clamd", ok: false, detail: wordsOf(error) } };
   }

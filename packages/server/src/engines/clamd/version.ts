@@ -9,6 +9,11 @@ export interface ClamdVersion {
   signatures?: { number: string; builtAt: number };
 }
 
+export function isSameVersion(one: ClamdVersion | undefined, other: ClamdVersion | undefined): boolean {
+  const [ones, others] = [one?.signatures, other?.signatures];
+  return one?.product === other?.product && ones?.number === others?.number && ones?.builtAt === others?.builtAt;
+}
+
 const DAY_MS = 86_400_000;
 const LONGEST_REPLY = 1024;
 
