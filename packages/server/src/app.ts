@@ -14,19 +14,29 @@ import { startServers } from "./compose/servers.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
-import { cacheGauges, metrics, processGauge, queueGauges, receiverGauges } from "./metrics.ts";
-import { addUp, parted } from "./metrics-sum.ts";
+import { addUp, type Counts, metricsText } from "./metrics/add-up.ts";
+import {
+  buildGauge,
+  cacheGauges,
+  healthGauges,
+  lineGauges,
+  processGauge,
+  queueGauges,
+  receiverGauges,
+} from "./metrics/gauges.ts";
+import { metrics } from "./metrics/metrics.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
-import { type SynchronousScan, synchronousScan } from "./pipeline/synchronous-scan.ts";
+import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import type { AdminHandlers } from "./receive/console/endpoints.ts";
 import { relay, relayedHandlers, relayedRoutes } from "./receive/console/relay.ts";
 import type { HttpTimings } from "./receive/http/http-server.ts";
 import { renderSyncResult, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
+import { type Admission, admission } from "./scan/admission.ts";
 import type { Engine } from "./scan/engine.ts";
 import { type SettingsFacts, settingsFacts } from "./settings/settings-facts.ts";
 import type { Settings } from "./settings.ts";
@@ -50,8 +60,8 @@ export interface ServiceOptions {
   among?: OneOf;
   /** Of the settings of the whole service, when these are a share of them. */
   facts?: SettingsFacts;
-  /** What the other processes count, as text; they hear of what this one counts. */
-  metricsOfOthers?: (own: string) => Promise<readonly string[]>;
+  /** What the other processes count; they hear of what this one counts. */
+  metricsOfOthers?: (own: Counts) => Promise<readonly Counts[]>;
   /** The socket on which the first of several processes answers calls of the console that came to another. */
   consoleSocket?: string;
   /** What sessions of the console are sealed with where no keys are set for it: the same for all processes. */
@@ -72,7 +82,7 @@ export interface RunningService {
   /** Accepts these keys from now on; API keys in a secret of AWS as they are there now. Answers how many API keys. */
   changeKeys(keys: KeysOfSettings): Promise<number>;
   /** What this process counts. */
-  metrics(): Promise<string>;
+  metrics(): Promise<Counts>;
   /**
    * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
    * may finish until `graceMs` are over. Then everything is closed.
@@ -88,7 +98,7 @@ export async function startService(
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now } = options;
   checkConsoleKeys(settings, options.allowShortKeys);
-  const measured = metrics();
+  const measured = metrics({ engine: settings.engine, process: options.among?.number });
   const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings), consoleSocket } = options;
   const elsewhere = among !== undefined && among.number !== 1;
   /** Where the process is that answers for the console, if that is another. */
@@ -107,6 +117,7 @@ export async function startService(
     await startScanning(settings, log, {
       ...options,
       now,
+      meter: measured.meter,
       ownUrl: () => ownUrl(settings, listening.port),
       openPlatform: watching ? watching.opened(open) : open,
     }),
@@ -140,7 +151,9 @@ export async function startService(
   undo.defer(() => jobs.stop(0));
   if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log, settings));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
-  measured.watch([processGauge, ...queueGauges(queueCounts)]);
+  const { engine: variant, platform: store, role } = settings;
+  const build = buildGauge({ version, node: process.version, engine: variant, platform: store, role });
+  measured.watch([build, processGauge, ...queueGauges(queueCounts)]);
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
   measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
   if (scanning.engine.cacheCounts) measured.watch(cacheGauges(scanning.engine.cacheCounts));
@@ -151,13 +164,17 @@ export async function startService(
   let stopping = false;
   const { engine } = scanning;
   const state = health({ engine, counts: queueCounts, tryToWrite: platform.tryToWrite, policy: settings });
+  measured.watch(healthGauges({ running: () => !stopping, state, now }));
   const readiness: RouteParts["readiness"] = async () => {
     const { ready, checks } = await state();
     const running = { name: "service", ok: !stopping, detail: stopping ? "stopping" : `lazaret ${version}` };
     return { ready: !stopping && ready, checks: [running, ...checks] };
   };
   const inTime = { timeoutMs: timings.scanMs ?? SYNC_TIMEOUT_MS, ...(options.timer && { timer: options.timer }) };
-  const unwatched = scanOf(settings, scanning, (tenant) => keys.weights().get(tenant) ?? 1);
+  const line = lineOf(settings, scanning, (tenant) => keys.weights().get(tenant) ?? 1);
+  measured.watch(lineGauges(scanning.concurrency, line.counts));
+  const { stages, objectSteps: objects, keepFinding } = scanning;
+  const unwatched = synchronousScan({ line, stages, objects, keepFinding });
   const scan = watching ? watching.watch.scan(unwatched) : unwatched;
   let settingsKeys: KeysOfSettings = settings;
   const shown = watching?.shown;
@@ -197,8 +214,8 @@ export async function startService(
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(COUNTS_MS, async () => {
-      const others = metricsOfOthers(await measured.text("own"));
-      return parted(addUp([await measured.text(), ...(await others)]));
+      const others = metricsOfOthers(await measured.families("own"));
+      return metricsText(addUp([await measured.families(), ...(await others)]));
     }),
     readiness,
   });
@@ -229,7 +246,7 @@ export async function startService(
       if (!elsewhere) void record("api-keys.read", { keys: count });
       return count;
     },
-    metrics: () => measured.text("own"),
+    metrics: () => measured.families("own"),
     async stop(graceMs = GRACE_MS, drainMs = 0) {
       stopping = true;
       servers.drain();
@@ -244,9 +261,7 @@ function ownUrl(settings: Settings, port: number): string {
   return settings.publicUrl || `${settings.tlsCert === "" ? "http" : "https"}://127.0.0.1:${port}`;
 }
 
-/** The scans whose results somebody waits for. What comes slowly is held until it is here. */
-function scanOf(settings: Settings, scanning: Scanning, weightOf: WeightOf): SynchronousScan {
-  const { concurrency: slots, stages, objectSteps: objects, keepFinding, trials } = scanning;
-  const admitted = { slots, longestLine: longestLine(settings, slots), hold: trials.hold, weightOf };
-  return synchronousScan({ ...admitted, stages, objects, keepFinding });
+/** Of scans whose results somebody waits for. What comes slowly is held until it is here. */
+function lineOf(settings: Settings, { concurrency: slots, trials }: Scanning, weightOf: WeightOf): Admission {
+  return admission({ slots, longestLine: longestLine(settings, slots), hold: trials.hold, weightOf });
 }

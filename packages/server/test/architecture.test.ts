@@ -89,10 +89,9 @@ const mayImport: Record<string, readonly string[]> = {
     "platforms/postgres/database/postgres-url.ts",
   ],
   "log.ts": [],
-  "metrics.ts": ["log.ts", "model"],
-  "metrics-sum.ts": ["metrics.ts", "model"],
+  metrics: ["log.ts", "model"],
   "version.ts": [],
-  pipeline: ["model", "flow", ...stages, "log.ts", "metrics.ts"],
+  pipeline: ["model", "flow", ...stages, "log.ts", "metrics"],
   guard: ["model", "flow", "fetch", "pipeline"],
   admin: ["access", "model", "net", "flow", ...stages, "guard", "log.ts"],
   compose: [
@@ -105,6 +104,7 @@ const mayImport: Record<string, readonly string[]> = {
     "guard",
     "engines",
     ...platforms,
+    "metrics",
     "pipeline",
     "settings/console-settings.ts",
     "settings/settings-facts.ts",
@@ -123,8 +123,7 @@ const mayImport: Record<string, readonly string[]> = {
     "settings",
     "settings.ts",
     "log.ts",
-    "metrics.ts",
-    "metrics-sum.ts",
+    "metrics",
     "version.ts",
   ],
   cli: [
@@ -145,7 +144,7 @@ const mayImport: Record<string, readonly string[]> = {
     "settings",
     "settings.ts",
     "log.ts",
-    "metrics-sum.ts",
+    "metrics",
     "version.ts",
   ],
   "main.ts": ["cli"],
@@ -195,6 +194,7 @@ const packages: Record<string, readonly string[]> = {
   "ipaddr.js": ["net"],
   "@virustotal/yara-x": ["engines"],
   "7z-wasm": ["unpack"],
+  "prom-client": ["metrics"],
 };
 
 interface Import {

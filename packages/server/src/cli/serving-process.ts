@@ -2,6 +2,7 @@
 import cluster from "node:cluster";
 import type { RunningService } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
+import type { Counts } from "../metrics/add-up.ts";
 import type { OneOf } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { SettingsFacts } from "../settings/settings-facts.ts";
@@ -82,11 +83,11 @@ const supervisor = channel(
   },
 );
 
-let others: readonly string[] = [];
+let others: readonly Counts[] = [];
 /** What the others counted; what they had counted before when the supervisor does not answer. */
-async function metricsOfOthers(own: string): Promise<readonly string[]> {
+async function metricsOfOthers(own: Counts): Promise<readonly Counts[]> {
   others = await supervisor.ask("others", own, OTHERS_MS * 2).then(
-    (texts) => texts as readonly string[],
+    (counts) => counts as readonly Counts[],
     () => others,
   );
   return others;

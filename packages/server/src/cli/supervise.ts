@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { LONGEST_SOCKET_PATH, runFolder } from "../engines/run-folder.ts";
-import { addUp, countersOf } from "../metrics-sum.ts";
+import { addUp, type Counts, countersOf } from "../metrics/add-up.ts";
 import { concurrencyOf, GRACE_MS } from "../pipeline/limits.ts";
 import {
   ANSWER_MS,
@@ -71,7 +71,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   /** Where clients know it to be. */
   let announced: number | undefined;
   /** What processes counted that are gone. */
-  let counted = "";
+  let counted: Counts = [];
   let signal: string | undefined;
   let stopping = false;
   const failed = Promise.withResolvers<never>();
@@ -92,12 +92,12 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     return { asked: port, announced };
   }
 
-  async function othersOf(number: number): Promise<string[]> {
+  async function othersOf(number: number): Promise<Counts[]> {
     const others = members.filter((each) => each.number !== number);
     return [counted, ...(await Promise.all(others.map((each) => each.metrics())))];
   }
 
-  function ended(counts: string): boolean {
+  function ended(counts: Counts): boolean {
     counted = addUp([counted, counts]);
     return !stopping;
   }
@@ -167,7 +167,7 @@ interface Member {
   start(): Promise<Up>;
   changeKeys(keys: KeysOfSettings): Promise<number>;
   /** Never throws; without an answer only what it had counted before. */
-  metrics(): Promise<string>;
+  metrics(): Promise<Counts>;
   /** Answers whether it ended well. */
   stop(drainMs: number): Promise<boolean>;
   kill(): void;
@@ -179,9 +179,9 @@ interface MemberOptions extends SuperviseOptions {
   same: Pick<StartOrder, "sessionSecret" | "consoleSocket">;
   /** To listen on, and the one that it must be. */
   port(): { asked: number; announced: number | undefined };
-  othersOf(number: number): Promise<string[]>;
+  othersOf(number: number): Promise<Counts[]>;
   /** With what it had counted. Answers whether it should be started again. */
-  ended(counts: string): boolean;
+  ended(counts: Counts): boolean;
   gaveUp(error: unknown): void;
 }
 
@@ -194,7 +194,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
   let life: { worker: Worker; ask: Channel["ask"]; gone: Promise<boolean> } | undefined;
   let up = false;
   /** What it said last of what it counts. */
-  let last = "";
+  let last: Counts = [];
   let earlyDeaths = 0;
   let again: Promise<void> | undefined;
 
@@ -202,12 +202,12 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
   async function start(): Promise<Up> {
     const worker = cluster.fork();
     const line = channel(worker, {
-      async others(own: string) {
+      async others(own: Counts) {
         last = own;
         return options.othersOf(number);
       },
       link: async (token: string) => (await options.useLink?.(token)) ?? false,
-      async last(own: string) {
+      async last(own: Counts) {
         last = own;
       },
     });
@@ -246,7 +246,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
   function died(how: string | number, startedAt: number): void {
     up = false;
     const wanted = options.ended(countersOf(last));
-    last = "";
+    last = [];
     if (!wanted) return;
     earlyDeaths = performance.now() - startedAt < LONG_LIFE_MS ? earlyDeaths + 1 : 1;
     (how === 0 ? log : log.error)("process", { process: number, state: "ended", ended_with: how });
@@ -281,12 +281,12 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
       return Number(await life?.ask("keys", keys, ANSWER_MS));
     },
     async metrics() {
-      if (!up || !life) return "";
+      if (!up || !life) return [];
       try {
-        last = String(await life.ask("metrics", undefined, OTHERS_MS));
+        last = (await life.ask("metrics", undefined, OTHERS_MS)) as Counts;
         return last;
       } catch {
-        return up ? countersOf(last) : "";
+        return up ? countersOf(last) : [];
       }
     },
     async stop(drainMs) {

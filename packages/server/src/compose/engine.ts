@@ -18,6 +18,7 @@ export interface EnginePartsOptions {
   clamdSockets?: readonly string[] | undefined;
   /** Scan threads, if not one for each core. */
   threads?: number | undefined;
+  onPart?: VariantParts["onPart"];
 }
 
 /** The engine that the settings ask for, with a folder of this process for its temporary files. */
@@ -35,7 +36,7 @@ export async function startEngineOf(
   await using undo = new AsyncDisposableStack();
   const parts = engineParts(settings, concurrency, options);
   const { path } = undo.use(await runFolder());
-  const engine = await startEngine(withRunFolder(parts, path)).catch((error: Error) => {
+  const engine = await startEngine({ ...withRunFolder(parts, path), onPart: options.onPart }).catch((error: Error) => {
     throw cannotStartEngine(settings, error);
   });
   undo.defer(() => engine.close());

@@ -55,6 +55,7 @@ export function guardingOn(scanning: Scanning, settings: Settings, log: Log): Gu
   const onQueueAway = (error: Error): void => log.error("queue", { error: error.message });
   const scan = scanObject({
     inspect: (source, signal) => inspect(source, stages, { ...limits, account: nobodysAccount, signal }),
+    onVerdict: (verdict) => stages.meter?.verdict("bucket", "object", verdict.kind),
     objects: scanning.objectSteps,
     findingKeeper(source) {
       const id = newJobId();

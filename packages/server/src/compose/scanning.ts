@@ -3,6 +3,7 @@ import { contentOf, release, spool } from "../engines/threads/spool.ts";
 import { fetchSource } from "../fetch/fetch-source.ts";
 import { httpDownload } from "../fetch/http-download.ts";
 import type { Log } from "../log.ts";
+import type { ScanMeter } from "../metrics/scan-meter.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-guard.ts";
@@ -55,17 +56,18 @@ export interface ScanningOptions {
   openPlatform?: typeof openPlatform | undefined;
   /** When it is one of several processes. */
   among?: OneOf | undefined;
+  meter?: ScanMeter | undefined;
 }
 
 /** Settings → platform, engine and stages. */
 export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
-  const { now, ownUrl, clamdSockets, among } = options;
+  const { now, ownUrl, clamdSockets, among, meter } = options;
   await using undo = new AsyncDisposableStack();
   const atOnce = scansAtOnce(settings, concurrencyOf(settings.engine));
   const all = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
   const threads = among && threadsOf(among);
   const { engine, temporaryFolder } = undo.use(
-    await startEngineOf(settings, all, { log, stays: true, clamdSockets, threads }),
+    await startEngineOf(settings, all, { log, stays: true, clamdSockets, threads, onPart: meter?.part }),
   );
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version });
@@ -94,6 +96,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     now: () => performance.now(),
     minRate: settings.downloadMinRate,
     onScanned: usage.scanned,
+    ...(meter && { meter }),
   };
   const disposing = undo.move();
   return {

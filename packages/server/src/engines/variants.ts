@@ -4,7 +4,13 @@ import { verdictCache } from "../scan/verdict-cache.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { fileTypeOf } from "./file-type/file-type.ts";
-import { type RulesOptions, ruleThreads, type ScanThreadsOptions, unpackThreads } from "./threads/scan-threads.ts";
+import {
+  type RulesOptions,
+  ruleThreads,
+  type ScanThreads,
+  type ScanThreadsOptions,
+  unpackThreads,
+} from "./threads/scan-threads.ts";
 import { type EngineParts, unpackingEngine } from "./unpacking-engine.ts";
 
 /** What the spec's two engine variants are made of. */
@@ -15,6 +21,8 @@ export type VariantParts = {
   /** So many contents are remembered with their verdicts; none unless told. */
   verdictCache?: number;
   unpacking?: ScanThreadsOptions;
+  /** How long clamd took for a file, and scan threads. */
+  onPart?: ((part: "clamd" | "threads", seconds: number) => void) | undefined;
 } & (
   | { variant: "Q"; clamd: ClamdAddress | (ClamdSearch & { required: string }) }
   | { variant: "P"; clamd: ClamdAddress | ClamdSearch | undefined; rules: ScanThreadsOptions & RulesOptions }
@@ -32,9 +40,10 @@ export interface ClamdSearch {
 }
 
 export async function startEngine(parts: VariantParts): Promise<Engine> {
-  const { concurrency, clamdTemporaryDir: temporaryDir } = parts;
+  const { concurrency, clamdTemporaryDir: temporaryDir, onPart } = parts;
+  const onReply = onPart && ((seconds: number): void => onPart("clamd", seconds));
   const open = (address: ClamdAddress): Clamd =>
-    clamd({ address, concurrency, ...(temporaryDir !== undefined && { temporaryDir }) });
+    clamd({ address, concurrency, onReply, ...(temporaryDir !== undefined && { temporaryDir }) });
   const cache = parts.verdictCache ? verdictCache(parts.verdictCache) : undefined;
   const others = { name: parts.variant, ...(await partsBesideClamd(parts)), ...(cache && { cache }) };
   if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });
@@ -51,8 +60,19 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
 }
 
 async function partsBesideClamd(parts: VariantParts): Promise<EngineParts> {
-  if (parts.variant === "Q") return { threads: unpackThreads(parts.unpacking) };
-  return { threads: await ruleThreads(parts.rules), fileType: fileTypeOf };
+  if (parts.variant === "Q") return { threads: timed(unpackThreads(parts.unpacking), parts) };
+  return { threads: timed(await ruleThreads(parts.rules), parts), fileType: fileTypeOf };
+}
+
+function timed(threads: ScanThreads, { onPart }: VariantParts): ScanThreads {
+  if (!onPart) return threads;
+  const run: ScanThreads["run"] = async (file, options) => {
+    const began = performance.now();
+    const outcome = await threads.run(file, options);
+    onPart("threads", (performance.now() - began) / 1000);
+    return outcome;
+  };
+  return { ...threads, run };
 }
 
 /** Scans search as well; this is for services that nobody asks anything. */

@@ -4,6 +4,7 @@ import type { EngineUnavailable, QueueUnavailable } from "../model/faults.ts";
 import { noFailures } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectSource } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
 import { finishGuardedObject, type NowManner, type ObjectSteps } from "../pipeline/finish-object.ts";
 import { tryToInspect } from "../pipeline/inspect.ts";
 import type { ScanCounts } from "../pipeline/retry-policy.ts";
@@ -11,6 +12,8 @@ import type { GuardResult } from "./guard-bucket.ts";
 
 export interface ScanObjectOptions {
   inspect(source: ObjectSource, signal: AbortSignal): Promise<Report>;
+  /** Called with the verdict that stands. */
+  onVerdict?(verdict: Verdict): void;
   objects: ObjectSteps;
   /** Answers what keeps the finding of an object, also twice. */
   findingKeeper(object: ObjectSource): NowManner["keep"];
@@ -41,6 +44,7 @@ export function scanObject(
         signal,
       });
       if (tried.kind === "scanned") {
+        options.onVerdict?.(tried.report.verdict);
         const manner = { steps: objects, keep: findingKeeper(source), onQueueAway, sleep };
         const { report, action } = await finishGuardedObject(source, tried.report, manner, signal);
         return { object, report, action };

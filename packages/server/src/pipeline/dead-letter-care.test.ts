@@ -4,7 +4,8 @@ import { sampleJob } from "../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { until } from "../../test/support/until.ts";
 import { log } from "../log.ts";
-import { metrics } from "../metrics.ts";
+import { metricsText } from "../metrics/add-up.ts";
+import { metrics } from "../metrics/metrics.ts";
 import { openJobStore } from "../platforms/embedded/job-store.ts";
 import { startDeadLetterCare } from "./dead-letter-care.ts";
 
@@ -28,7 +29,8 @@ test("dead letters are warned of two days before, then deleted and counted, and 
   const young = await bury();
 
   const lines: Record<string, unknown>[] = [];
-  const measured = metrics();
+  const measured = metrics({ engine: "P" });
+  const text = async (): Promise<string> => (await metricsText(await measured.families())).open;
   const say = measured.counted(log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) }));
   const start = (): ReturnType<typeof startDeadLetterCare> =>
     startDeadLetterCare({ deadLetters: store.deadLetters, days: 14, log: say, now, checkEveryMs: 5 });
@@ -37,11 +39,11 @@ test("dead letters are warned of two days before, then deleted and counted, and 
   {
     await using care = start();
     measured.watch(care.gauges);
-    assert.match(await measured.text(), /^lazaret_dead_letters_expiring 0$/m);
+    assert.match(await text(), /^lazaret_dead_letters_expiring 0$/m);
     clock.now += 2 * DAY_MS;
     await until("it is warned of", () => lines.length === 1);
     assert.deepEqual([lines[0]?.event, lines[0]?.level, lines[0]?.expiring], ["dead_letters", "error", 1]);
-    assert.match(await measured.text(), /^lazaret_dead_letters_expiring 1$/m);
+    assert.match(await text(), /^lazaret_dead_letters_expiring 1$/m);
   }
   clock.now += DAY_MS;
   assert.ok(await store.deadLetters.show(old), "until it was checked twice");
@@ -52,7 +54,7 @@ test("dead letters are warned of two days before, then deleted and counted, and 
   assert.deepEqual([expired?.job_id, expired?.level], [old, "error"]);
   assert.equal(await store.deadLetters.show(old), undefined);
   assert.ok(await store.deadLetters.show(young));
-  assert.match(await measured.text(), /^lazaret_dead_letters_expired_total 1$/m);
+  assert.match(await text(), /^lazaret_dead_letters_expired_total 1$/m);
 });
 
 test("where the platform deletes them by itself there is nothing to do", async () => {

@@ -1,5 +1,5 @@
 import type { Log } from "../log.ts";
-import type { Gauge } from "../metrics.ts";
+import type { Gauge } from "../metrics/gauges.ts";
 import type { DeadLetters } from "../queue/job-queue.ts";
 
 export interface DeadLetterCare extends AsyncDisposable {
@@ -54,8 +54,6 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
   const gauges: Gauge[] = [
     {
       name: "lazaret_dead_letters_expiring",
-      help: "Dead letters that are deleted within two days.",
-      type: "gauge",
       read: async () => [{ value: await expiring() }],
     },
   ];

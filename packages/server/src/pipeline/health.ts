@@ -9,7 +9,7 @@ import { ageProblem, type SignaturePolicy, signatureAgeOf, signatureChecks } fro
 
 export interface Health {
   ready: boolean;
-  checks: readonly ReadinessCheck[];
+  checks: readonly EngineCheck[];
 }
 
 export interface HealthOptions {

@@ -4,6 +4,7 @@ import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
 import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
+import type { ScanMeter } from "../metrics/scan-meter.ts";
 import { Busy, EngineUnavailable } from "../model/faults.ts";
 import type { Report, ScannedBy } from "../model/report.ts";
 import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts";
@@ -23,6 +24,7 @@ export interface Stages {
   minRate?: number;
   /** Called for every scan that came to a report in time, on somebody's account. */
   onScanned?(account: Account, bytes: number): void;
+  meter?: ScanMeter;
 }
 
 export interface InspectOptions {
@@ -66,6 +68,7 @@ async function inspectInTime(
 
 async function inspectBytes(source: Source, stages: Stages, options: InspectOptions): Promise<Report> {
   const { maxBytes, place, signal } = options;
+  const { meter } = stages;
   let admitted: Admitted | undefined;
   const started = stages.now();
   let opened: OpenedSource | undefined;
@@ -98,6 +101,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     admitted = await options.admit?.(bytes, signal);
+    if (admitted?.waitedMs !== undefined) meter?.admitted(admitted.waitedMs / 1000);
     const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes);
     const verdict = await stages.engine.scan(shown.bytes, signal, (digest) => {
       sha256 = digest;
@@ -107,11 +111,16 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });
     }
-    return report(verdict);
+    const scanned = report(verdict);
+    meter?.downloaded(source.kind, scanned);
+    meter?.scanned(scanned.sizeBytes, Math.max(0, scanned.scanSeconds - (admitted?.waitedMs ?? 0) / 1000));
+    return scanned;
   } catch (error) {
+    if (error instanceof EngineUnavailable && !signal.aborted) meter?.engineFailed();
     if (!(error instanceof SourceFailed)) throw error;
     const { failure } = error;
     const failed = report({ kind: "unscannable", finding: failure.finding });
+    meter?.downloaded(source.kind, { ...failed, failure });
     return { ...failed, sizeBytes: failure.announcedBytes ?? failed.sizeBytes, failure };
   } finally {
     admitted?.leave();

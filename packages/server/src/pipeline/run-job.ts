@@ -88,6 +88,7 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
     signal: scanSignal,
   });
   if (tried.kind === "again") return settled(tried);
+  stages.scan.meter?.verdict("async", job.source.kind, tried.report.verdict.kind);
 
   // An object may be deleted next, and could not be scanned again: its report must be safe before that.
   const scanned: ScannedJob = { ...job, source: withoutSecrets(job.source), report: tried.report };

@@ -2,12 +2,14 @@ import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
 import { newJobId } from "../queue/job-queue.ts";
-import { type AdmissionOptions, admission } from "../scan/admission.ts";
+import type { Admission } from "../scan/admission.ts";
 import { finishScanNow, type ObjectSteps, onAccountOf } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
 import type { KeepFinding } from "./keep-finding.ts";
 
-export interface SynchronousScanOptions extends Pick<AdmissionOptions, "slots" | "longestLine" | "hold" | "weightOf"> {
+export interface SynchronousScanOptions {
+  /** So many at once, the next ones in a line. */
+  line: Admission;
   stages: Stages;
   objects: ObjectSteps;
   keepFinding: KeepFinding;
@@ -23,10 +25,9 @@ interface Asked {
   maxBytes: number;
 }
 
-/** Scans whose results somebody waits for: so many at once, the next ones in a line. */
+/** Scans whose results somebody waits for. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
-  const { stages, objects, keepFinding, ...admitted } = options;
-  const line = admission(admitted);
+  const { line, stages, objects, keepFinding } = options;
   return async (source, { account, requestId, maxBytes }, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
@@ -38,10 +39,11 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
         signal,
         admit: (bytes) => place.admit(bytes, signal),
       });
+      // An upload that is too big, or was cut off, is refused: it was not scanned.
+      const refused = source.kind === "upload" && report.failure !== undefined;
+      if (!refused) stages.meter?.verdict("sync", source.kind, report.verdict.kind);
       if (source.kind !== "object") {
-        // An upload that is too big, or was cut off, is refused: it was not scanned.
-        if (source.kind === "url" || !report.failure)
-          await keepFinding({ id: newJobId(), account, source, report, requestId });
+        if (!refused) await keepFinding({ id: newJobId(), account, source, report, requestId });
         return report;
       }
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });

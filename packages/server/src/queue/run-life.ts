@@ -5,6 +5,8 @@ import type { DeadLetter, Lease } from "./job-queue.ts";
 
 /** What happens to a job in one run. It is written with whatever else is written of the job, and never by itself. */
 export interface RunLife {
+  /** Since the job was due. */
+  readonly waitedMs: number;
   record(step: NewStep): void;
   /** The job as it is to be written. */
   of<Written extends Job>(job: Written): Written;
@@ -30,8 +32,10 @@ export function runLife({ job, attempt }: Pick<Lease, "job" | "attempt">, now: (
 
   const of = <Written extends Job>(written: Written): Written => ({ ...written, life: lived(before, ...steps) });
 
-  record({ what: "taken", ms: waitedMs(before, job, now()), attempt });
+  const waited = waitedMs(before, job, now());
+  record({ what: "taken", ms: waited, attempt });
   return {
+    waitedMs: waited,
     record,
     of,
     settled(settlement) {

@@ -300,6 +300,7 @@ export function startWorker(options: WorkerOptions): Worker {
       source: sourceWord(lease.job.source),
       attempt: lease.attempt,
       ...outcome,
+      waited_ms: life.waitedMs,
       ms: Math.round(performance.now() - started),
       ...notes,
     });

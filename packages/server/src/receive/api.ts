@@ -144,6 +144,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
   return async (request) => {
     let extraHeaders: Readonly<Record<string, string>> = {};
     let storeAway = STORE_AWAY;
+    let endpoint: string | undefined;
     try {
       if (!request.headers.host)
         throw new Problem(400, "invalid_http", {
@@ -153,16 +154,17 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
         });
       if (home && request.path === "/" && isBrowser(request)) return { status: 302, headers: { Location: home } };
       const route = routeOf(request);
+      endpoint = route.name;
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
       const answer = await answerOf(request, route);
       const headers = answer.headers ? { ...extraHeaders, ...answer.headers } : extraHeaders;
-      return { ...answer, headers, routine: route.routine === true && answer.status < 400 };
+      return { ...answer, headers, endpoint, routine: route.routine === true && answer.status < 400 };
     } catch (error) {
       const problem = problemFrom(error, { request, storeAway });
       if (!request.signal.aborted) request.note({ code: problem.code });
       const answer = problemAnswer(problem, request.id);
-      return { ...answer, headers: { ...extraHeaders, ...answer.headers } };
+      return { ...answer, endpoint, headers: { ...extraHeaders, ...answer.headers } };
     }
   };
 }

@@ -21,6 +21,7 @@ export function lambdaHandler({ handle, log }: LambdaHandlerOptions): (event: La
       request_id: request.id,
       method: request.method,
       path: request.path,
+      endpoint: answer.endpoint,
       status: answer.status,
       ms: Math.round((performance.now() - started) * 10) / 10,
       remote: incoming.remote,

@@ -40,6 +40,8 @@ export interface Answer {
   status: number;
   /** Asked for so often, by machines, that the log is better without it. */
   routine?: boolean;
+  /** The name of the endpoint that answered; none where there is nothing. */
+  endpoint?: string | undefined;
   headers?: Readonly<Record<string, string>>;
   /** Sent as application/json. */
   json?: unknown;

@@ -151,8 +151,8 @@ export function routes(serving: Serving, handlers: Handlers, { version }: { vers
     docs: async () => page,
     docsFiles: async ({ path }) => files.answer(path),
   };
-  return placed.map(({ name, ...endpoint }) => {
-    const handle = all[name];
+  return placed.map((endpoint) => {
+    const handle = all[endpoint.name];
     if (!handle) throw new Error(`nothing answers ${endpoint.method} ${endpoint.path}`);
     return { ...endpoint, handle };
   });

@@ -17,6 +17,8 @@ import { Busy, TooSlow } from "../model/faults.ts";
 export interface Admission {
   /** Takes a place; `stop` is called with the reason when it is lost. Throws `Busy` when there is none. */
   join(key: string, stop: (reason: Error) => void): Place;
+  /** How many have a slot, and how many have a place and none. */
+  counts(): { scanning: number; waiting: number };
 }
 
 export interface Place {
@@ -28,6 +30,8 @@ export interface Place {
 /** Bytes in a slot. */
 export interface Admitted {
   bytes: AsyncIterable<Uint8Array>;
+  /** How long they waited for it, since they were here or flowed. */
+  waitedMs?: number;
   /** Gives the slot back. */
   leave(): void;
 }
@@ -129,8 +133,10 @@ export function admission(options: AdmissionOptions): Admission {
       places.add(place);
 
       async function enter(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, release = (): void => {}) {
+        const freeSlot = signal.aborted ? undefined : door.tryEnter(key);
+        const began = freeSlot ? 0 : now();
         const leaveSlot =
-          (signal.aborted ? undefined : door.tryEnter(key)) ??
+          freeSlot ??
           (await door.enter(signal, key).catch((error) => {
             release();
             throw error;
@@ -138,6 +144,7 @@ export function admission(options: AdmissionOptions): Admission {
         place.inSlot = true;
         return {
           bytes,
+          waitedMs: freeSlot ? 0 : now() - began,
           leave() {
             release();
             leaveSlot();
@@ -158,6 +165,11 @@ export function admission(options: AdmissionOptions): Admission {
         },
         leave: () => void places.delete(place),
       };
+    },
+
+    counts() {
+      const scanning = slots - door.free;
+      return { scanning, waiting: Math.max(0, places.size - scanning) };
     },
   };
 }

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { EVENT_SOURCE, findings } from "@lazaret/contract";
 import { publicKeyParameters } from "../../src/deliver/signing-keys.ts";
 import { logEvents } from "../../src/log.ts";
+import { catalog, type MetricSpec } from "../../src/metrics/catalog.ts";
 import { noteOf } from "../../src/model/report.ts";
 import { envName, settingNames } from "../../src/settings/read-settings.ts";
 import { settingsPage } from "../../src/settings/settings-page.ts";
@@ -98,21 +99,30 @@ test("every event of the log that a page names is one", async () => {
   assert.deepEqual(wrong, []);
 });
 
-test("docs/logs.md has every metric, and no other", async () => {
-  const sources = (await readdir(join(root, "packages/server/src"), { recursive: true }))
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .map((name) => read(join("packages/server/src", name)));
-  const made = new Set(sources.flatMap((text) => text.match(/(?<=")lazaret_(?!at\b)\w+(?=")/g) ?? []));
-  assert.ok(made.size > 10, `only ${made.size} metrics`);
-  const rows = read("docs/logs.md")
-    .split("\n")
-    .filter((line) => line.startsWith("| `lazaret_"));
-  const named = rows.flatMap((row) => {
-    const [first = "", ...others] = [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name = ""]) => name);
-    const family = first.match(/^lazaret_(?:queue|dead_letters|outbox)/)?.[0] ?? "";
-    return [first, ...others.map((name) => `${family}${name}`)];
+test("docs/monitoring.md has the table of metrics, as the code has it", () => {
+  const rows = Object.entries<MetricSpec>(catalog).map(([name, { type, help, labels = [] }]) => {
+    const shown = labels.map((label) => `\`${label}\``).join(", ");
+    return `| \`${name}\` | ${type} | ${shown} | ${help} |`;
   });
-  assert.deepEqual(named.toSorted(), [...made].toSorted());
+  assert.ok(rows.length > 40, `only ${rows.length} metrics`);
+  const shown = read("docs/monitoring.md")
+    .split("\n")
+    .filter((line) => /^\| `lazaret_\w+` \| (?:counter|gauge|histogram) /.test(line));
+  assert.deepEqual(shown, rows);
+});
+
+test("every metric that a page names is one", async () => {
+  const wrong: string[] = [];
+  for (const page of await markdown()) {
+    for (const [, name = "", rest] of read(page).matchAll(/`(lazaret_[a-z_]+)(\*?)/g)) {
+      const base = name.replace(/_(?:bucket|sum|count)$/, "");
+      const known = Object.keys(catalog).some((each) =>
+        rest ? each.startsWith(name) : each === name || each === base,
+      );
+      if (!known && /^lazaret_(?!at$)/.test(name)) wrong.push(`${page}: ${name}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
 });
 
 test("every setting that the docs name is one", async () => {

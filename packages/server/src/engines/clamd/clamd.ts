@@ -24,6 +24,8 @@ export interface ClamdOptions extends Partial<SessionOptions> {
   idleMs?: number;
   /** How often clamd has to show what it can do. */
   learnEveryMs?: number;
+  /** How long a whole file took, from its last byte to the reply. */
+  onReply?: ((seconds: number) => void) | undefined;
   now?: () => number;
 }
 
@@ -154,8 +156,14 @@ export function clamd(options: ClamdOptions): Clamd {
     async scan(bytes, signal) {
       begin();
       const { beforeEnd, believe, end } = witness();
+      let sentAt: number | undefined;
+      const sent = (count: number): Promise<void> | undefined => {
+        sentAt = performance.now();
+        return beforeEnd(count);
+      };
       try {
-        const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd }), signal);
+        const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd: sent }), signal);
+        if (sentAt !== undefined) options.onReply?.((performance.now() - sentAt) / 1000);
         if (reply.kind === "failure") {
           distrust();
           throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileScanning: true });

@@ -122,6 +122,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       request_id: request.id,
       method: request.method,
       path: request.path,
+      endpoint: answer.endpoint,
       status,
       ms: Math.round((performance.now() - started) * 10) / 10,
       remote,

@@ -1,0 +1,23 @@
+import { collectDefaultMetrics, Registry } from "prom-client";
+import type { Family } from "./cells.ts";
+
+/** Of the event loop: finer would wake an idle process more often. */
+const LAG_EVERY_MS = 100;
+
+/** Made once: what prom-client watches of a process it watches until the end. */
+let ofThisProcess: Registry | undefined;
+
+/** What prom-client tells of Node and its process: processor time, memory, event loop, garbage collection, open files. */
+export async function processFamilies(process: number): Promise<Family[]> {
+  if (!ofThisProcess) {
+    ofThisProcess = new Registry();
+    collectDefaultMetrics({ register: ofThisProcess, eventLoopMonitoringPrecision: LAG_EVERY_MS });
+  }
+  const families = (await ofThisProcess.getMetricsAsJSON()) as unknown as Family[];
+  return families.map(({ name, help, type, values }) => ({
+    name,
+    help,
+    type: String(type) as Family["type"],
+    values: values.map((value) => ({ ...value, labels: { ...value.labels, process } })),
+  }));
+}

@@ -1,0 +1,80 @@
+import type { Report } from "../model/report.ts";
+import type { Source } from "../model/source.ts";
+import type { Verdict } from "../model/verdict.ts";
+import { type Counter, counter, type Histogram, histogram } from "./cells.ts";
+
+/** Hears of the steps of every scan, at the place where they are made. Nothing here throws. */
+export interface ScanMeter {
+  /** A source was read to its end, or could not be. */
+  downloaded(source: Source["kind"], report: Pick<Report, "downloadSeconds" | "failure">): void;
+  /** A request whose bytes are there waited so long for its slot. */
+  admitted(seconds: number): void;
+  /** The engine has looked at so many bytes. */
+  scanned(bytes: number, seconds: number): void;
+  /** It gave no verdict. */
+  engineFailed(): void;
+  /** One part of the engine did its work. */
+  part(part: EnginePart, seconds: number): void;
+  /** The verdict that stands. */
+  verdict(way: Way, source: Source["kind"], verdict: Verdict["kind"]): void;
+  readonly parts: readonly (Counter | Histogram)[];
+}
+
+/** How a file came here: by one of the two APIs, or in a bucket that is scanned as a whole. */
+export type Way = "sync" | "async" | "bucket";
+export type EnginePart = "clamd" | "threads";
+
+const KNOWN_WAYS: readonly (readonly [Way, Source["kind"]])[] = [
+  ["sync", "upload"],
+  ["sync", "url"],
+  ["sync", "object"],
+  ["async", "url"],
+  ["async", "object"],
+  ["bucket", "object"],
+];
+const VERDICTS: readonly Verdict["kind"][] = ["clean", "infected", "unscannable"];
+
+const KIB = 1024;
+/** A file belongs to the first that is no smaller. */
+const SIZES: readonly (readonly [label: string, bytes: number])[] = [
+  ["64KiB", 64 * KIB],
+  ["1MiB", 1024 * KIB],
+  ["16MiB", 16 * 1024 * KIB],
+  ["256MiB", 256 * 1024 * KIB],
+  ["larger", Number.POSITIVE_INFINITY],
+];
+
+export function scanMeter(engine: string, waitSeconds: Histogram): ScanMeter {
+  const scans = counter(
+    "lazaret_scans_total",
+    KNOWN_WAYS.flatMap((way) => VERDICTS.map((verdict) => [...way, verdict])),
+  );
+  const bytesScanned = counter("lazaret_scanned_bytes_total", [[]]);
+  const failures = counter("lazaret_engine_failures_total", [[]]);
+  const downloadSeconds = histogram(
+    "lazaret_download_duration_seconds",
+    ["upload", "url", "object"].map((source) => [source, "ok"]),
+  );
+  const scanSeconds = histogram(
+    "lazaret_scan_duration_seconds",
+    SIZES.map(([size]) => [engine, size]),
+  );
+  const partSeconds = histogram("lazaret_engine_part_duration_seconds", [["clamd"], ["threads"]]);
+  return {
+    downloaded: (source, report) =>
+      downloadSeconds.observe([source, report.failure ? "failed" : "ok"], report.downloadSeconds),
+    admitted: (seconds) => waitSeconds.observe(["sync"], seconds),
+    scanned(bytes, seconds) {
+      bytesScanned.add([], bytes);
+      scanSeconds.observe([engine, sizeLabel(bytes)], seconds);
+    },
+    engineFailed: () => failures.add([]),
+    part: (part, seconds) => partSeconds.observe([part], seconds),
+    verdict: (way, source, verdict) => scans.add([way, source, verdict]),
+    parts: [scans, bytesScanned, downloadSeconds, scanSeconds, partSeconds, failures],
+  };
+}
+
+function sizeLabel(bytes: number): string {
+  return SIZES.find(([, most]) => bytes <= most)?.[0] ?? "larger";
+}
