@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Family } from "./cells.ts";
 
 /** Of the event loop: finer would wake an idle process more often. */
-const LAG_EVERY_MS = 100;
+const LAG_EVERY_MS = 20;
 
 /** Made once: what prom-client watches of a process it watches until the end. */
 let ofThisProcess: Registry | undefined;
