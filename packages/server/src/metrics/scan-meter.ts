@@ -21,8 +21,8 @@ export interface ScanMeter {
 }
 
 /** How a file came here: by one of the two APIs, or in a bucket that is scanned as a whole. */
-export type Way = "sync" | "async" | "bucket";
-export type EnginePart = "clamd" | "threads";
+type Way = "sync" | "async" | "bucket";
+type EnginePart = "clamd" | "threads";
 
 const KNOWN_WAYS: readonly (readonly [Way, Source["kind"]])[] = [
   ["sync", "upload"],

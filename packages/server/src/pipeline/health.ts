@@ -3,7 +3,7 @@ import { timeLimit } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 import type { ReadinessCheck } from "../receive/service-routes.ts";
-import type { Engine } from "../scan/engine.ts";
+import type { Engine, EngineCheck } from "../scan/engine.ts";
 import { HEALTH_TIMEOUT_MS, QUEUE_ANSWER_MS, READINESS_MS, SIGNATURE_AGE_EVERY_MS } from "./limits.ts";
 import { ageProblem, type SignaturePolicy, signatureAgeOf, signatureChecks } from "./signature-age.ts";
 
