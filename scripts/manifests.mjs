@@ -56,19 +56,27 @@ made["deploy/kubernetes/made-from.sha256"] = sums
   .map(([path, text = ""]) => `${createHash("sha256").update(text).digest("hex")}  ${path}\n`)
   .join("");
 
-const changed = Object.keys(made).filter((path) => !existsSync(at(path)) || readFileSync(at(path), "utf8") !== made[path]);
+const changed = Object.keys(made).filter(
+  (path) => !existsSync(at(path)) || readFileSync(at(path), "utf8") !== made[path],
+);
 if (!check) {
   for (const path of changed) {
     mkdirSync(dirname(at(path)), { recursive: true });
     writeFileSync(at(path), made[path] ?? "");
   }
 }
-say(changed.length === 0 ? "the manifests are what the chart makes" : `${check ? "would change" : "wrote"} ${changed.join(", ")}`);
+say(
+  changed.length === 0
+    ? "the manifests are what the chart makes"
+    : `${check ? "would change" : "wrote"} ${changed.join(", ")}`,
+);
 process.exit(check && changed.length > 0 ? 1 : 0);
 
 function filesIn(folder) {
   const names = readdirSync(at(folder), { recursive: true, withFileTypes: true });
-  const files = names.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(root.length));
+  const files = names
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length));
   return files.sort();
 }
 
