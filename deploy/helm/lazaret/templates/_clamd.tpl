@@ -14,7 +14,7 @@
       {{- if .Values.clamd.signatures.update }}
       freshclam --config-file=/etc/clamav/freshclam.conf --datadir=/signatures --stdout --no-warnings || echo 'no new signatures' >&2
       {{- end }}
-      ls -l /signatures
+      if ! ls -l /signatures/*.c[lv]d; then echo 'no signatures: neither the image nor a server has any' >&2; exit 1; fi
   env:
     - name: TMPDIR
       value: /scratch
