@@ -25,6 +25,7 @@ export const logEvents = [
   "stopping",
   "stopped",
   "process",
+  "service_manager",
   "request",
   "job",
   "callback",

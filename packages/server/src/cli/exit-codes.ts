@@ -1,8 +1,12 @@
+import { say } from "./terminal/output.ts";
+
 /** What the exit code of every command says. Also 128 and a signal's number when one ended it. */
 export const exitCodes = {
   /** Everything is clean; for commands that scan nothing: done. */
   clean: 0,
   infected: 1,
+  /** Of `lazaret health`: the number that those who watch containers expect. */
+  unhealthy: 1,
   /** Something could not be scanned, or there is no result. */
   notScanned: 2,
   unreachable: 3,
@@ -30,6 +34,16 @@ export class CommandFailed extends Error {
 /** For what commander cannot see in the arguments. */
 export function wrongUsage(message: string, hint: string): CommandFailed {
   return new CommandFailed(exitCodes.usage, message, { hint });
+}
+
+/**
+ * For `catch`: says what an operator can mend, which comes with a hint, and answers the exit code. The rest is a bug, and is thrown with
+ * its stack.
+ */
+export function reported(error: unknown): number {
+  if (!(error instanceof Error && "hint" in error)) throw error;
+  say(`lazaret: ${error.message}\nhint: ${error.hint}\n`);
+  return error instanceof CommandFailed ? error.exitCode : exitCodes.settings;
 }
 
 /** The message of the error's cause, where there is one: fetch puts the reason there. */

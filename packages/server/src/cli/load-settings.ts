@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { flagName, type Origin, readSettings, type SettingsSources, settingNames } from "../settings/read-settings.ts";
 import { type SettingName, type Settings, settingsTable } from "../settings.ts";
@@ -55,7 +55,8 @@ export const SETTINGS_GROUP = "Settings (also as LAZARET_… variables or in laz
 export function addSettingFlags(command: Command, names: readonly SettingName[] = settingNames): Command {
   for (const name of names) {
     const row = settingsTable[name];
-    if (!row.secret) command.addOption(new Option(`${flagName(name)} <value>`, row.doc).helpGroup(SETTINGS_GROUP));
+    if (!row.secret)
+      command.addOption(command.createOption(`${flagName(name)} <value>`, row.doc).helpGroup(SETTINGS_GROUP));
   }
   return command;
 }

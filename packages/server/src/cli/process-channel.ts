@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Readable } from "node:stream";
 
 /** Questions and answers between a process and the one that supervises it. */
 export interface Channel {
@@ -70,4 +71,14 @@ export function channel(wire: Wire, answers: Answers): Channel {
 
 function thrownThere({ message, stack, hint }: NonNullable<Message["error"]>): Error {
   return Object.assign(new Error(message), { ...(stack && { stack }), ...(hint !== undefined && { hint }) });
+}
+
+/** The log of a process, to where that of all goes. Whole lines only: what is left of one when its process is killed is dropped. */
+export function forwardLines(stream: Readable, write: (lines: Uint8Array) => unknown): void {
+  let rest: Buffer = Buffer.alloc(0);
+  stream.on("data", (part: Buffer) => {
+    const end = part.lastIndexOf("\n") + 1;
+    if (end > 0) write(Buffer.concat([rest, part.subarray(0, end)]));
+    rest = end > 0 ? part.subarray(end) : Buffer.concat([rest, part]);
+  });
 }

@@ -1,14 +1,14 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
-import { CommandFailed, exitCodes } from "./exit-codes.ts";
-import { say } from "./terminal/output.ts";
+import { exitCodes, reported } from "./exit-codes.ts";
 
 /** In the order of the help. Each is loaded when it is meant: what one needs, most of the others do not. */
 const groups: Record<string, Record<string, () => Promise<Command>>> = {
   "Run the service:": {
     dev: async () => (await import("./dev.ts")).devCommand(),
     serve: async () => (await import("./serve.ts")).serveCommand(),
+    health: async () => (await import("./health.ts")).healthCommand(),
     doctor: async () => (await import("./doctor.ts")).doctorCommand(),
     signatures: async () => (await import("./signatures.ts")).signaturesCommand(),
     config: async () => (await import("./config.ts")).configCommand(),
@@ -86,10 +86,7 @@ export async function runProgram(program: Command, args: readonly string[]): Pro
   } catch (error) {
     // Commander has said what is wrong; for help and version nothing is.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.clean : exitCodes.usage;
-    // What an operator can mend comes with a hint; the rest is a bug, and keeps its stack.
-    if (!(error instanceof Error && "hint" in error)) throw error;
-    say(`lazaret: ${error.message}\nhint: ${error.hint}\n`);
-    return error instanceof CommandFailed ? error.exitCode : exitCodes.settings;
+    return reported(error);
   }
 }
 

@@ -2,6 +2,7 @@ import type { RunningService } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import type { Log } from "../log.ts";
 import { KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
+import type { ServiceManager } from "./service-manager.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
 export const SAME_SIGNAL_MS = 1000;
@@ -77,6 +78,8 @@ export interface RunOptions {
   /** After SIGTERM only: after SIGINT somebody waits at a terminal. */
   drainSeconds: number;
   alsoStop?: () => Promise<void>;
+  /** Undefined where somebody watches it at a terminal. */
+  manager?: ServiceManager;
 }
 
 export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): KeysOfSettings {
@@ -85,7 +88,8 @@ export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): Keys
 
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
-  const { until, log, alsoStop } = options;
+  const { until, log, alsoStop, manager } = options;
+  manager?.watch(async () => true);
   using _following = followKeys(options, () => void reload(service, options));
   // Keep running when stdout or stderr is closed.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -98,16 +102,19 @@ export async function runUntilSignal(service: RunningService, options: RunOption
   }
   const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
   log("stopping", { signal, drain_seconds: drainSeconds });
+  manager?.stopping();
   await service.stop(undefined, drainSeconds * 1000);
   await alsoStop?.();
   log("stopped");
 }
 
 /** Reads the keys again. The folder of rules is checked every two seconds anyway. */
-async function reload(service: RunningService, { readKeys, log }: RunOptions): Promise<void> {
+async function reload(service: RunningService, { readKeys, log, manager }: RunOptions): Promise<void> {
+  manager?.reloading();
   try {
     log("reloaded", { api_keys: await service.changeKeys(readKeys()) });
   } catch (error) {
     log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
   }
+  manager?.reloaded();
 }

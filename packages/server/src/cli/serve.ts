@@ -10,6 +10,7 @@ import { withExamples } from "./examples.ts";
 import { addSettingFlags, type LoadedSettings, loadSettings } from "./load-settings.ts";
 import { checkedProcesses } from "./processes.ts";
 import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
+import { type ServiceManager, serviceManager } from "./service-manager.ts";
 import type { Up } from "./serving-process.ts";
 
 export function serveCommand(): Command {
@@ -29,6 +30,7 @@ export function serveCommand(): Command {
         format: "json",
         write: buffered(process.stdout),
       });
+      const manager = serviceManager(logger);
       const until = stopSignal();
       const signals = hangUps();
       const { drainSeconds } = settings;
@@ -38,11 +40,11 @@ export function serveCommand(): Command {
         if (keys.apiKeys.length > 0 || startKeys.apiKeys.length === 0) return keys;
         throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
       };
-      const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds };
+      const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds, manager };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
-        const onUp = (up: Up): void => announce(logger, { ...up, settings, processes });
+        const onUp = (up: Up): void => announce(running, { ...up, settings, processes });
         const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
         return superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
       }
@@ -53,7 +55,7 @@ export function serveCommand(): Command {
       });
       const { checks } = await engineHealth(service.engine);
       const { port, adminPort } = service;
-      announce(logger, { settings, port, adminPort, checks });
+      announce(running, { settings, port, adminPort, checks });
       await runUntilSignal(service, running);
     });
 }
@@ -64,9 +66,12 @@ interface Listening extends Up {
   processes?: number;
 }
 
-function announce(log: Log, { settings, port, adminPort, checks, processes }: Listening): void {
+function announce({ log, manager }: { log: Log; manager: ServiceManager }, listening: Listening): void {
+  const { settings, port, adminPort, checks, processes } = listening;
   const { role, host, tlsCert } = settings;
   log("listening", { version, role, host, port, admin_port: adminPort, tls: tlsCert !== "", processes });
+  // Also where the engine is not ready yet: clamd takes minutes, and clients are told what is missing.
+  manager.ready(`listening on ${host}:${port}${processes === undefined ? "" : `, ${processes} processes`}`);
   for (const check of checks) (check.ok ? log : log.error)("engine", { name: check.name, detail: check.detail });
 }
 

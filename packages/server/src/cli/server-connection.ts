@@ -10,10 +10,11 @@ import {
 import type { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import { timeLimit } from "../flow/time-limit.ts";
-import { type Settings, settingsTable } from "../settings.ts";
+import type { Settings } from "../settings.ts";
 import { knownDevKey } from "./data-folder.ts";
 import { CommandFailed, type ExitCode, exitCodes, reasonOf } from "./exit-codes.ts";
 import { loadSettings } from "./load-settings.ts";
+import { ownUrl } from "./own-url.ts";
 
 const KEY_PATH = "/.well-known/lazaret/callback-key.pem";
 const KEY_TIMEOUT_MS = 10_000;
@@ -31,13 +32,6 @@ export function serverUrl({ url }: ServerFlags, settings?: Settings): string {
   const given = url ?? (process.env.LAZARET_URL || undefined);
   if (given === undefined) return ownUrl(settings ?? loadSettings({}, {}).settings);
   return given.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
-}
-
-/** Where a server with these settings listens, from this machine. */
-function ownUrl({ host, port, tlsCert }: Settings): string {
-  const every = host === "0.0.0.0" || host === "::";
-  const name = every ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-  return `${tlsCert === "" ? "http" : "https"}://${name}:${port || settingsTable.port.default}`;
 }
 
 /** The server that flags and environment name. Its key has no flag: command lines are seen by the whole machine. */

@@ -77,6 +77,7 @@ const supervisor = channel(
     },
     keys: async (keys: KeysOfSettings) => (await started.promise).changeKeys(keys),
     metrics: async () => (await started.promise).metrics(),
+    alive: async () => true,
     async stop(drain: number) {
       void stop(drain);
     },

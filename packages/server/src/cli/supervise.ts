@@ -1,7 +1,6 @@
 import cluster, { type Worker } from "node:cluster";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KeysOfSettings } from "../compose/console.ts";
@@ -20,7 +19,7 @@ import {
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import type { LoadedSettings } from "./load-settings.ts";
-import { type Channel, channel } from "./process-channel.ts";
+import { type Channel, channel, forwardLines } from "./process-channel.ts";
 import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
 import type { StartOrder, Up } from "./serving-process.ts";
 
@@ -55,7 +54,7 @@ export interface SuperviseOptions extends RunOptions {
  * The first is started alone: what keeps a service from starting is said once, and it makes what all of them need.
  */
 export async function superviseProcesses(options: SuperviseOptions): Promise<void> {
-  const { settings, processes, log, until, alsoStop } = options;
+  const { settings, processes, log, until, alsoStop, manager } = options;
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   // In turn, and not as the kernel likes: it is even, a process that dies takes no waiting connection with it, and the port is free when this one ends.
   cluster.schedulingPolicy = cluster.SCHED_RR;
@@ -103,6 +102,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   }
 
   async function reload(): Promise<void> {
+    manager?.reloading();
     try {
       const read = options.readKeys();
       const up = members.filter((each) => each.up);
@@ -121,6 +121,12 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     } catch (error) {
       log.error("not_reloaded", { error: error instanceof Error ? error.message : String(error) });
     }
+    manager?.reloaded();
+  }
+
+  async function allAlive(limitMs: number): Promise<boolean> {
+    const answers = await Promise.all(members.map((each) => each.alive(limitMs)));
+    return answers.every((alive) => alive);
   }
 
   async function stopAll(drainMs: number): Promise<boolean> {
@@ -136,6 +142,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     announced = up?.port;
     await Promise.all(others.map((each) => each.start()));
     if (up) options.onUp(up);
+    manager?.watch(allAlive);
     following.use(followKeys(options, () => void reload()));
     await Promise.race([until, failed.promise]);
   } catch (error) {
@@ -155,6 +162,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   }
   const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
   log("stopping", { signal, drain_seconds: drainSeconds });
+  manager?.stopping();
   if (!(await stopAll(drainSeconds * 1000))) process.exitCode = 1;
   await alsoStop?.();
   log("stopped");
@@ -166,6 +174,8 @@ interface Member {
   /** The first time. Throws what kept it from starting. */
   start(): Promise<Up>;
   changeKeys(keys: KeysOfSettings): Promise<number>;
+  /** Whether it answers, if it is up. Killed otherwise: it comes back, and the others need not be restarted with it. */
+  alive(limitMs: number): Promise<boolean>;
   /** Never throws; without an answer only what it had counted before. */
   metrics(): Promise<Counts>;
   /** Answers whether it ended well. */
@@ -280,6 +290,19 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
     async changeKeys(keys) {
       return Number(await life?.ask("keys", keys, ANSWER_MS));
     },
+    async alive(limitMs) {
+      const asked = life;
+      if (!up || !asked) return true;
+      try {
+        await asked.ask("alive", undefined, limitMs);
+        return true;
+      } catch {
+        if (life !== asked || stopped.signal.aborted) return true;
+        log.error("process", { process: number, state: "silent", after_seconds: limitMs / 1000 });
+        asked.worker.process.kill("SIGKILL");
+        return false;
+      }
+    },
     async metrics() {
       if (!up || !life) return [];
       try {
@@ -317,14 +340,4 @@ function socketIn(folder: string): Pick<StartOrder, "consoleSocket"> {
 function cutAfter(ms: number, cut: () => void): Disposable {
   const timer = setTimeout(cut, ms);
   return { [Symbol.dispose]: () => clearTimeout(timer) };
-}
-
-/** Whole lines only: what is left of one when its process is killed is dropped. */
-function forwardLines(stream: Readable, write: (lines: Uint8Array) => unknown): void {
-  let rest: Buffer = Buffer.alloc(0);
-  stream.on("data", (part: Buffer) => {
-    const end = part.lastIndexOf("\n") + 1;
-    if (end > 0) write(Buffer.concat([rest, part.subarray(0, end)]));
-    rest = end > 0 ? part.subarray(end) : Buffer.concat([rest, part]);
-  });
 }
