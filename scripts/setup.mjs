@@ -15,14 +15,20 @@ export const ownNode = join(modules, "node", "bin", process.platform === "win32"
 /** What tests need besides npm packages. */
 export const testPrograms = {
   "clamav-daemon": ["clamd"],
+  "clamav-freshclam": ["freshclam"],
   "clamav-testfiles": ["/usr/share/clamav-testfiles/clam.exe"],
   chromium: ["chromium"],
   curl: ["curl"],
+  // For docs/run-on-one-machine.md, which is followed under a systemd of its own.
+  dbus: ["dbus-daemon"],
+  iproute2: ["ip"],
+  "nginx-light": ["nginx"],
   openssl: ["openssl"],
   "p7zip-full": ["7z"],
   // Its programs are on nobody's path.
   pgbouncer: ["/usr/sbin/pgbouncer"],
   postgresql: [13, 14, 15, 16, 17, 18].map((version) => `/usr/lib/postgresql/${version}/bin/postgres`),
+  systemd: ["/lib/systemd/systemd"],
 };
 
 /**
