@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { timeLimit } from "../flow/time-limit.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { loadSettings } from "./load-settings.ts";
 import { ownUrl } from "./own-url.ts";
@@ -50,7 +51,8 @@ async function get(url: string): Promise<{ status: number; text: string }> {
   // Not by import, which asks node:http for all that it exports, and so loads fetch and WebSocket too: half of the time that this takes.
   const { request } = process.getBuiltinModule(url.startsWith("https:") ? "node:https" : "node:http");
   // Not verified: it is this machine that is asked, under a name that no certificate has, and nothing secret is sent.
-  const options = { agent: false, rejectUnauthorized: false, signal: AbortSignal.timeout(ANSWER_MS) };
+  using limit = timeLimit(ANSWER_MS);
+  const options = { agent: false, rejectUnauthorized: false, signal: limit.signal };
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request(url, options, resolve).once("error", reject).end();
@@ -62,7 +64,7 @@ async function get(url: string): Promise<{ status: number; text: string }> {
     }
     return { status: response.statusCode ?? 0, text };
   } catch (error) {
-    if (!options.signal.aborted) throw error;
+    if (!limit.signal.aborted) throw error;
     throw new Error(`nothing within ${ANSWER_MS / 1000} s`, { cause: error });
   }
 }

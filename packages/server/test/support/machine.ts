@@ -39,7 +39,7 @@ export async function machine(): Promise<Machine> {
 
   async function run(script: string): Promise<string> {
     const [command = "", ...words] = [...enter, "env", "-i", `PATH=${PATH}`, "HOME=/root", "bash", "-ec"];
-    const options = { maxBuffer: 2 ** 24, timeout: 120_000 };
+    const options = { maxBuffer: 2 ** 24, timeout: 170_000 };
     try {
       return (await promisify(execFile)(command, [...words, `cd /\nexec 2>&1\n${script}`], options)).stdout;
     } catch (error) {
