@@ -12,7 +12,7 @@ const LONGEST_ANSWER = 64 * 1024;
 
 /**
  * Asks the service that these settings describe whether it can scan, or only whether it is alive, and answers the exit code. Run every
- * few seconds by those who watch a container: this file imports no more than it needs, and main.ts goes straight to it.
+ * few seconds by those who watch a container, so this file imports no more than it needs.
  */
 export async function checkHealth({ live }: { live: boolean }): Promise<number> {
   const url = ownUrl(loadSettings({}, {}).settings);
