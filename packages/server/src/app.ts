@@ -11,6 +11,7 @@ import { openPlatform } from "./compose/platform.ts";
 import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
 import { startServers } from "./compose/servers.ts";
+import { startTraces } from "./compose/traces.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -109,6 +110,8 @@ export async function startService(
   const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };
   await using undo = new AsyncDisposableStack();
+  // Ends after all whose spans it sends.
+  const spans = undo.use(await startTraces(settings, log))?.spans;
   const keys = undo.use(
     await startKeys(settings, log, { reloadEveryMs: timings.keysMs, allowShort: options.allowShortKeys, now }),
   );
@@ -144,6 +147,7 @@ export async function startService(
     scanning,
     weights: keys.weights,
     log,
+    spans,
     now,
     sleep: options.sleep,
     keysMs: timings.keysMs,
@@ -226,6 +230,7 @@ export async function startService(
     wrongKeys: wrongKeys(),
     limiter: limits.limiter,
     entrance: console?.entrance,
+    spans,
     log,
     timings,
     others:

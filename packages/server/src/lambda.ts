@@ -2,6 +2,7 @@ import { startKeys } from "./compose/api-keys.ts";
 import { startLimits } from "./compose/limits.ts";
 import { objectStore, openPlatform } from "./compose/platform.ts";
 import { routesOf } from "./compose/routes.ts";
+import { startTraces } from "./compose/traces.ts";
 import type { PublicKeys } from "./deliver/signing-keys.ts";
 import { type Log, log } from "./log.ts";
 import { outboundGuards } from "./net/address-guard.ts";
@@ -50,6 +51,7 @@ export async function startAsyncApi(
 ): Promise<{ handle(request: ApiRequest): Promise<Answer> } & AsyncDisposable> {
   const settings = { ...given, role: "api" } as const;
   await using undo = new AsyncDisposableStack();
+  const traces = undo.use(await startTraces(settings, log));
   const { guard, callbackGuard } = outboundGuards(settings);
   const objects = await objectStore(settings, { now, ownUrl: () => settings.publicUrl });
   undo.defer(() => objects.close());
@@ -71,7 +73,7 @@ export async function startAsyncApi(
     readiness: async () => ({ ready: true, checks: [{ name: "service", ok: true, detail: `lazaret ${version}` }] }),
   });
   const limits = undo.use(startLimits({ platform, usage, now }));
-  const handle = api({ routes, auth: keys.auth, limiter: limits.limiter });
+  const handle = api({ routes, auth: keys.auth, limiter: limits.limiter, spans: traces?.spans });
   const disposing = undo.move();
   return {
     async handle(request) {
@@ -80,6 +82,7 @@ export async function startAsyncApi(
       const answer = await handle(request);
       // For the same reason. Where nobody is limited nothing is written.
       if (limits.limiter.own() !== undefined) await Promise.all([limits.exchange(), usage.write()]);
+      await traces?.flush();
       return answer;
     },
     [Symbol.asyncDispose]: () => disposing.disposeAsync(),

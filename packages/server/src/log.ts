@@ -53,6 +53,7 @@ export const logEvents = [
   "audit",
   "console",
   "signing_key",
+  "traces",
 ] as const;
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -13,6 +13,7 @@ import { consoleSettings } from "./settings/console-settings.ts";
 import { retentionSettings } from "./settings/retention-settings.ts";
 import { choice, httpAddress, keyList, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
 import { signatureSettings } from "./settings/signature-settings.ts";
+import { traceSettings } from "./settings/trace-settings.ts";
 
 /**
  * Every setting, once: validation, documentation, masking and `lazaret config` read this table. The environment
@@ -218,6 +219,7 @@ export const settingsTable = {
     default: "14",
   }),
   ...retentionSettings,
+  ...traceSettings,
   allowHttpCallbacks: setting({
     doc: "Allow a callback_url that is plain http. `dev` does.",
     parse: yesOrNo,

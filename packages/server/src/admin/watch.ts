@@ -10,6 +10,7 @@ import type { Account } from "../model/tenant.ts";
 import { statusOf } from "../model/verdict.ts";
 import { type JobQueue, type Lease, newJobId } from "../queue/job-queue.ts";
 import type { Engine } from "../scan/engine.ts";
+import type { Span } from "../traces/spans.ts";
 import type { Counting } from "./activity.ts";
 import type { Telling } from "./events.ts";
 import { shownFinding, shownJob, shownScan } from "./shown.ts";
@@ -34,7 +35,7 @@ export interface Watch {
 type ScanOf<Asked> = (source: Source, asked: Asked, stop: AbortController) => Promise<Report>;
 
 interface WatchedStages {
-  open(source: Source, signal: AbortSignal): Promise<OpenedSource>;
+  open(source: Source, signal: AbortSignal, span?: Span): Promise<OpenedSource>;
   engine: Engine;
 }
 
@@ -146,8 +147,8 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
 
     stages: (stages) => ({
       ...stages,
-      async open(source: Source, signal: AbortSignal) {
-        const opened = await stages.open(source, signal);
+      async open(source: Source, signal: AbortSignal, span?: Span) {
+        const opened = await stages.open(source, signal, span);
         jobs.get(source)?.();
         return opened;
       },

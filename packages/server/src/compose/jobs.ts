@@ -4,11 +4,13 @@ import { type Signing, startSigning } from "../deliver/signature.ts";
 import type { PublicKeys } from "../deliver/signing-keys.ts";
 import type { Log } from "../log.ts";
 import { guardedConnector } from "../net/guarded-connector.ts";
+import { originList } from "../net/origin-list.ts";
 import { jobLimits, KEYS_EVERY_MS, LONGEST_LINE } from "../pipeline/limits.ts";
 import { workJobs } from "../pipeline/work-jobs.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import { type SubmitJob, submitJob } from "../receive/async-routes.ts";
 import type { Settings } from "../settings.ts";
+import type { Spans } from "../traces/spans.ts";
 import { version } from "../version.ts";
 import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
@@ -19,6 +21,7 @@ export interface JobsOptions {
   /** Of the tenants that have another weight than 1. */
   weights(): ReadonlyMap<string, number>;
   log: Log;
+  spans?: Spans | undefined;
   now: () => number;
   sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
   /** How often it is checked whether the signing key was exchanged. */
@@ -35,7 +38,7 @@ export interface Jobs {
 
 /** The asynchronous half of the service: what takes jobs in, and what works them off. */
 export async function startJobs(options: JobsOptions): Promise<Jobs> {
-  const { settings, scanning, weights, log, now } = options;
+  const { settings, scanning, weights, log, spans, now } = options;
   const { platform, callbackGuard: guard, announcer } = scanning;
   const installation = installationOf(settings);
   const signing = settings.signCallbackInvocations
@@ -48,6 +51,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
     log,
     now,
     longestLine: LONGEST_LINE,
+    traced: originList(settings.traceCallbacks),
     ...(signing && { sign: signing.sign }),
     ...(options.sleep && { sleep: options.sleep }),
   });
@@ -69,7 +73,7 @@ export async function startJobs(options: JobsOptions): Promise<Jobs> {
   const work =
     settings.role === "api"
       ? undefined
-      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, now });
+      : workJobs({ queue: platform.queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, spans, now });
 
   return {
     submit: submitJob({ add: platform.queue.add, newId: newJobId, now }),

@@ -7,6 +7,7 @@ import type { ScanMeter } from "../metrics/scan-meter.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import { type AddressGuard, addressGuard, outboundGuards } from "../net/address-guard.ts";
+import { originList } from "../net/origin-list.ts";
 import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
@@ -70,7 +71,7 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
     await startEngineOf(settings, all, { log, stays: true, clamdSockets, threads, onPart: meter?.part }),
   );
   const { guard, callbackGuard } = outboundGuards(settings);
-  const download = httpDownload({ guard, version });
+  const download = httpDownload({ guard, version, traced: originList(settings.traceDownloads) });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());

@@ -14,8 +14,10 @@ import type { Report } from "../model/report.ts";
 import type { ConnectorFactory } from "../net/exchange.ts";
 import { failureCode, failureWords } from "../net/failures.ts";
 import { keptConnections } from "../net/kept-connections.ts";
+import type { OriginList } from "../net/origin-list.ts";
+import { linkFields, type Span } from "../traces/spans.ts";
 import type { CallbackFailure } from "./callback-failures.ts";
-import { mergeHeaders } from "./callback-headers.ts";
+import { mergeHeaders, unlessNamed } from "./callback-headers.ts";
 import { type Receivers, receivers } from "./receivers.ts";
 import { callbackPayload } from "./render.ts";
 import type { SignCallback } from "./signature.ts";
@@ -29,9 +31,16 @@ export interface CallbackSender {
    * Throws `signal.reason` when the signal aborts, `Busy` before the first POST when too many wait for the receiver
    * already or it is in trouble, and when the callback cannot be signed.
    */
-  send(job: Job, report: Report, signal: AbortSignal, onPost?: (post: Post) => void): Promise<Delivery>;
+  send(job: Job, report: Report, signal: AbortSignal, watching?: Watching): Promise<Delivery>;
   /** Drops every connection. Invocations under way throw. */
   close(): Promise<void>;
+}
+
+/** Who wants to know of each POST. */
+interface Watching {
+  onPost?(post: Post): void;
+  /** Of the run; each POST has one below it. */
+  span?: Span | undefined;
 }
 
 /** One POST that ended, for people. */
@@ -52,6 +61,8 @@ export interface CallbackSenderOptions {
   shape?: (payload: CallbackPayload) => CallbackPayload;
   /** Callbacks are signed when it is given. */
   sign?: SignCallback;
+  /** Who is sent the place of a POST in its trace. Nobody by default. */
+  traced?: OriginList;
   /** One line for each POST. */
   log(event: LogEvent, fields: LogFields): void;
   /** For one POST, from the dial to the last of the answer's headers. */
@@ -88,7 +99,7 @@ type Visit = ReturnType<Receivers["visit"]>;
 export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   const { version, sign, log, now = Date.now, sleep = pauseFor, random = Math.random } = options;
   const { timeoutMs = CALLBACK_TIMEOUT_SECONDS * 1000, perOrigin = CALLBACKS_PER_ORIGIN } = options;
-  const { longestLine = Number.POSITIVE_INFINITY, shape = (payload) => payload } = options;
+  const { longestLine = Number.POSITIVE_INFINITY, shape = (payload) => payload, traced = () => false } = options;
   const places = receivers({
     posts: perOrigin,
     longestLine,
@@ -101,11 +112,11 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   async function headersOf(
     job: Job,
     callback: Callback,
-    post: { attempt: number; body: Uint8Array; startedAt: number },
+    post: { attempt: number; body: Uint8Array; startedAt: number; trace: Readonly<Record<string, string>> },
   ): Promise<string[]> {
     const timestamp = String(post.startedAt);
     return mergeHeaders({
-      defaults: { Accept: "*/*", "User-Agent": `lazaret/${version}` },
+      defaults: { Accept: "*/*", "User-Agent": `lazaret/${version}`, ...unlessNamed(post.trace, callback.headers) },
       client: callback.headers,
       service: {
         "Content-Type": "application/json",
@@ -129,16 +140,18 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   async function post(
     job: Job,
     callback: Callback,
-    options: { url: URL; visit: Visit; retry: number; body: Uint8Array; signal: AbortSignal },
+    options: { url: URL; visit: Visit; retry: number; body: Uint8Array; signal: AbortSignal; span: Span | undefined },
   ): Promise<{ outcome: PostOutcome; attempt: number; startedAt: number }> {
     const { url, visit, retry, body, signal } = options;
     const attempt = attemptNumber(job, retry);
     const queuedAt = now();
     const place = await visit.enter(signal);
     let ended = Promise.resolve();
+    const span = options.span?.child("callback", { ...linkFields(url.href), attempt, retry: retry || undefined });
     try {
       const startedAt = now();
-      const headers = await headersOf(job, callback, { attempt, body, startedAt });
+      const trace = span && traced(url) ? span.headers : {};
+      const headers = await headersOf(job, callback, { attempt, body, startedAt, trace });
       using limit = timeLimit(timeoutMs, signal);
       const outcome = await connections.post(url, { headers, body, mayReuse: retry === 0 }, limit.signal).then(
         (posted) => {
@@ -148,6 +161,7 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
         (error) => failed(error),
       );
       if (!signal.aborted) place.ended(outcome.kind === "delivered");
+      span?.end({ status: outcome.statusCode, code: codeOf(outcome, signal) });
       log("callback", {
         job_id: job.id,
         trace_id: job.traceId,
@@ -163,12 +177,13 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       });
       return { outcome, attempt, startedAt };
     } finally {
+      span?.end({ error: "the POST was not made" });
       void ended.then(place.leave);
     }
   }
 
   return {
-    async send(job, report, given, onPost = () => {}) {
+    async send(job, report, given, { onPost, span } = {}) {
       const { callback } = job;
       if (!callback) throw new Error(`cannot call back for job ${job.id}: it has no callback_url`);
       const url = new URL(callback.url);
@@ -178,8 +193,8 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
       const body = Buffer.from(JSON.stringify(shape(callbackPayload(job, report))));
 
       for (let retry = 0; ; retry += 1) {
-        const { outcome, attempt, startedAt } = await post(job, callback, { url, visit, retry, body, signal });
-        onPost(postOf(outcome, { attempt, ms: now() - startedAt }));
+        const { outcome, attempt, startedAt } = await post(job, callback, { url, visit, retry, body, signal, span });
+        onPost?.(postOf(outcome, { attempt, ms: now() - startedAt }));
         if (outcome.kind === "delivered") return { delivered: true };
         signal.throwIfAborted();
         if (retry === CALLBACK_RETRIES) {

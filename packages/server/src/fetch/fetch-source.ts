@@ -1,17 +1,18 @@
 import { hash, randomUUID } from "node:crypto";
 import { findings } from "@lazaret/contract";
 import { type ObjectRef, type OpenedSource, type Source, SourceFailed, type UrlSource } from "../model/source.ts";
+import type { Span } from "../traces/spans.ts";
 import type { ObjectReader } from "./object-reader.ts";
 
 export interface Download {
-  open(source: UrlSource, signal: AbortSignal): Promise<OpenedSource>;
+  open(source: UrlSource, signal: AbortSignal, span?: Span): Promise<OpenedSource>;
 }
 
 /** Opens any source. Throws `SourceFailed` when it cannot be read, also later, while its bytes are read. */
 export function fetchSource(
   download: Download,
   objects: Pick<ObjectReader, "open">,
-): (source: Source, signal: AbortSignal) => Promise<OpenedSource> {
+): (source: Source, signal: AbortSignal, span?: Span) => Promise<OpenedSource> {
   const unguessable = randomUUID();
 
   /**
@@ -30,10 +31,10 @@ export function fetchSource(
     });
   }
 
-  return async (source, signal) => {
+  return async (source, signal, span) => {
     switch (source.kind) {
       case "url":
-        return download.open(source, signal);
+        return download.open(source, signal, span);
       case "object":
         if (source.closed) return openMissing(source, signal);
         return objects.open(source, signal);

@@ -3,6 +3,8 @@ import { firstOf } from "../flow/time-limit.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { ConnectorOptions } from "../net/guarded-connector.ts";
+import type { OriginList } from "../net/origin-list.ts";
+import type { Span } from "../traces/spans.ts";
 import { decoderFor } from "./decode-body.ts";
 import { downloadConnections, type Got } from "./download-connections.ts";
 import { failed, failedBy, failedStatus } from "./download-failure.ts";
@@ -13,6 +15,8 @@ export interface DownloadOptions extends Omit<ConnectorOptions, "guard"> {
   version: string;
   headersTimeoutMs?: number;
   idleTimeoutMs?: number;
+  /** Who is sent the place of a download in its trace. Nobody by default. */
+  traced?: OriginList;
 }
 
 export interface HttpDownload {
@@ -21,7 +25,7 @@ export interface HttpDownload {
    * middle of the bytes, when they are not or will not be the whole file; throws `signal.reason` when the signal
    * aborts. The connection is held until the bytes have been read, reading is stopped (`return()`), or the signal aborts.
    */
-  open(source: UrlSource, signal: AbortSignal): Promise<OpenedSource>;
+  open(source: UrlSource, signal: AbortSignal, span?: Span): Promise<OpenedSource>;
   /** Drops every connection. Downloads under way fail. */
   close(): Promise<void>;
 }
@@ -49,7 +53,7 @@ interface GetAnswer {
 }
 
 export function httpDownload(options: DownloadOptions): HttpDownload {
-  const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS } = options;
+  const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS, traced } = options;
   const connections = downloadConnections({ ...options, headersTimeoutMs, idleTimeoutMs });
   const underWay = new Set<{ abort(reason: Error): void }>();
   let closed: Error | undefined;
@@ -79,11 +83,11 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
   }
 
   /** Follows redirects by hand: each hop is checked. */
-  async function follow(source: UrlSource, signal: AbortSignal): Promise<GetAnswer> {
+  async function follow(source: UrlSource, signal: AbortSignal, span: Span | undefined): Promise<GetAnswer> {
     let url = permitted(guard, source.url);
     let clientHeaders = source.headers;
     for (let followed = 0; ; followed += 1) {
-      const headers = requestHeaders(clientHeaders, version);
+      const headers = requestHeaders(clientHeaders, version, span && traced?.(url) ? span.headers : {});
       const answer = await get(url, headers, signal);
       const location = answer.header("location");
       if (!redirects.has(answer.statusCode) || location === "") return answer;
@@ -98,7 +102,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
   }
 
   return {
-    async open(source, signal) {
+    async open(source, signal, span) {
       signal.throwIfAborted();
       if (closed) throw closed;
       const download = firstOf([signal]);
@@ -110,7 +114,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
         await answer?.release();
       };
       try {
-        answer = await follow(source, download.signal);
+        answer = await follow(source, download.signal, span);
         return { bytes: releasing(wholeFile(answer), release), ...announcedLength(answer) };
       } catch (error) {
         await release();
@@ -133,15 +137,19 @@ function permitted(guard: AddressGuard, link: string, base?: URL): URL {
 }
 
 /** Ours, overruled by the client's except for the encoding: the bytes should arrive as they are stored. */
-function requestHeaders(clientHeaders: Readonly<Record<string, string>>, version: string): Record<string, string> {
+function requestHeaders(clientHeaders: Headers, version: string, trace: Headers): Record<string, string> {
   const given = Object.entries(clientHeaders).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const hasOwnTrace = given.some(([name]) => name === "traceparent" || name === "tracestate");
   return Object.fromEntries([
     ["accept", "*/*"],
     ["user-agent", `lazaret/${version}`],
+    ...(hasOwnTrace ? [] : Object.entries(trace)),
     ...given,
     ["accept-encoding", "identity"],
   ]);
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 /** Header values come as latin1; servers that put raw letters into a Location mean UTF-8. */
 function asUtf8(location: string): string {

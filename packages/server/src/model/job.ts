@@ -2,6 +2,7 @@ import { BEGUN, type Life, lived } from "./life.ts";
 import type { Report } from "./report.ts";
 import type { ObjectSource, UrlSource } from "./source.ts";
 import { type Account, DEFAULT_TENANT, type Trace } from "./tenant.ts";
+import type { TraceContext } from "./trace-context.ts";
 
 /** Where the bytes of a queued file are. Unlike an upload it can be opened again. */
 export type JobSource = UrlSource | ObjectSource;
@@ -15,7 +16,10 @@ export interface Job extends Account {
   id: string;
   /** Milliseconds since 1970. */
   submittedAt: number;
+  /** The client's, to poll by. */
   traceId?: string;
+  /** Where its spans belong, if somebody traced when it was submitted. */
+  traceContext?: TraceContext;
   /** Passed through unchanged, lone surrogates and NUL included. */
   customData?: string;
   source: JobSource;
@@ -56,7 +60,7 @@ export type ScannedJob = Job & { report: Report };
 /** What was asked for, and by whom. */
 export type Submission = Pick<
   Job,
-  "source" | keyof Account | "traceId" | "customData" | "callback" | "maxBytes" | "counted"
+  "source" | keyof Account | "traceId" | "traceContext" | "customData" | "callback" | "maxBytes" | "counted"
 >;
 
 /** A job as it begins. */

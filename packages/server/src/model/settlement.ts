@@ -14,3 +14,10 @@ export type Settlement =
  * @internal
  */
 export const done: Settlement = { kind: "done" };
+
+/** A settlement as fields of a log line. */
+export function noteOfSettlement(settled: Settlement): { settlement: string; after_seconds?: number; reason?: string } {
+  if (settled.kind === "again") return { settlement: "again", after_seconds: settled.afterSeconds };
+  if (settled.kind === "buried") return { settlement: "buried", reason: settled.reason };
+  return { settlement: "done" };
+}

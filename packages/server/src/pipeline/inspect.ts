@@ -12,12 +12,14 @@ import type { Account } from "../model/tenant.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
 import type { Engine } from "../scan/engine.ts";
+import type { Span } from "../traces/spans.ts";
+import { fileSpans } from "./file-spans.ts";
 import { type Again, afterEngineFault, afterFailedDownload, type ScanCounts } from "./retry-policy.ts";
 
 /** What the middle of every scan needs. */
 export interface Stages {
   /** Opens a source. Throws `SourceFailed` when it cannot be read. */
-  open(source: Source, signal: AbortSignal): Promise<OpenedSource>;
+  open(source: Source, signal: AbortSignal, span?: Span): Promise<OpenedSource>;
   engine: Engine;
   now(): number;
   /** Bytes per second that a source must bring for a scan with a `place`; 0 for any. */
@@ -38,6 +40,8 @@ export interface InspectOptions {
   admit?(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Admitted>;
   /** Left to others while the source is slow. */
   place?: SteadyOptions["place"] | undefined;
+  /** Of the request or the run. */
+  span?: Span | undefined;
 }
 
 /**
@@ -76,8 +80,9 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
   let bytes: MeasuredBytes | undefined;
   let sha256: string | undefined;
   let by: ScannedBy | undefined;
+  const spans = options.span && fileSpans(options.span, source);
 
-  const open = (until: AbortSignal): Promise<OpenedSource> => stages.open(source, until);
+  const open = (until: AbortSignal): Promise<OpenedSource> => stages.open(source, until, spans?.fetching);
   const report = (verdict: Verdict): Report => {
     const ended = stages.now();
     const downloadMs = (openedAt ?? ended) - started + (bytes?.waitedMs ?? 0);
@@ -102,7 +107,8 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     admitted = await options.admit?.(bytes, signal);
     if (admitted?.waitedMs !== undefined) meter?.admitted(admitted.waitedMs / 1000);
-    const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes);
+    const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes, spans?.fetched);
+    spans?.scanning();
     const verdict = await stages.engine.scan(shown.bytes, signal, (digest) => {
       sha256 = digest;
     });
@@ -114,14 +120,20 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     const scanned = report(verdict);
     meter?.downloaded(source.kind, scanned);
     meter?.scanned(scanned.sizeBytes, Math.max(0, scanned.scanSeconds - (admitted?.waitedMs ?? 0) / 1000));
+    spans?.reported(scanned);
     return scanned;
   } catch (error) {
     if (error instanceof EngineUnavailable && !signal.aborted) meter?.engineFailed();
-    if (!(error instanceof SourceFailed)) throw error;
+    if (!(error instanceof SourceFailed)) {
+      spans?.failed(error);
+      throw error;
+    }
     const { failure } = error;
-    const failed = report({ kind: "unscannable", finding: failure.finding });
-    meter?.downloaded(source.kind, { ...failed, failure });
-    return { ...failed, sizeBytes: failure.announcedBytes ?? failed.sizeBytes, failure };
+    const unread = { ...report({ kind: "unscannable", finding: failure.finding }), failure };
+    meter?.downloaded(source.kind, unread);
+    const failed = { ...unread, sizeBytes: failure.announcedBytes ?? unread.sizeBytes };
+    spans?.reported(failed);
+    return failed;
   } finally {
     admitted?.leave();
     // An engine that fails before it reads leaves the source open. Not awaited: one that hangs would not come back.
@@ -138,10 +150,15 @@ interface Shown {
   complete: boolean;
 }
 
-function toTheEnd(bytes: AsyncIterable<Uint8Array>, announcedBytes: number | undefined): Shown {
+function toTheEnd(
+  bytes: AsyncIterable<Uint8Array>,
+  announcedBytes: number | undefined,
+  onEnd: (() => void) | undefined,
+): Shown {
   const shown: Shown = { bytes, complete: false };
   const atEnd = (): void => {
     shown.complete = true;
+    onEnd?.();
   };
   shown.bytes = isWhole(bytes)
     ? wholeBytes(bytes.takeAll(), atEnd)

@@ -236,9 +236,9 @@ describe("the life of a job", () => {
   test("has each step in its order, and the job that is done goes to the history", async () => {
     const { lived, run } = tried({
       callbacks: {
-        async send(_, __, ___, onPost) {
-          onPost?.({ attempt: 1, ms: 5, status: 503 });
-          onPost?.({ attempt: 2, ms: 5, code: "ECONNREFUSED" });
+        async send(_, __, ___, watching) {
+          watching?.onPost?.({ attempt: 1, ms: 5, status: 503 });
+          watching?.onPost?.({ attempt: 2, ms: 5, code: "ECONNREFUSED" });
           return { delivered: true };
         },
       },

@@ -9,6 +9,7 @@ import type { Settlement } from "../model/settlement.ts";
 import { statusOf } from "../model/verdict.ts";
 import type { NewStep } from "../queue/run-life.ts";
 import type { JobRun } from "../queue/worker.ts";
+import { inSpan } from "../traces/spans.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
 import { type InspectOptions, inspect, type Stages, tryToInspect } from "./inspect.ts";
 import type { KeepFinding } from "./keep-finding.ts";
@@ -29,7 +30,7 @@ import { admitAlone, type TrialParts } from "./trial.ts";
 export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   const scanned = await scan(run, stages);
   if (scanned.kind === "settled") return scanned.settlement;
-  const finished = await finish(run, scanned.job, stages);
+  const finished = await inSpan(run.span?.child("finish"), () => finish(run, scanned.job, stages));
   if (finished.kind === "settled") return finished.settlement;
   const { job } = finished;
   if (!job.callback) return { kind: "done", job };
@@ -70,7 +71,7 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => {
       const maxBytes = Math.min(job.maxBytes ?? Number.POSITIVE_INFINITY, stages.limits.maxBytes);
-      const options = { ...stages.limits, maxBytes, account: job, place, signal: scanSignal };
+      const options = { ...stages.limits, maxBytes, account: job, place, signal: scanSignal, span: run.span };
       if (!run.suspect) return inspect(job.source, stages.scan, options);
       const { engine } = stages.trials;
       const admit = admitAlone(run, stages.trials, turn);
@@ -158,9 +159,11 @@ async function keep({ record }: JobRun, job: ScannedJob, stages: JobStages): Pro
 /** One invocation, and what follows when it fails. */
 async function callBack(run: JobRun, job: ScannedJob, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   run.delivering();
-  const delivery = await stages.callbacks.send(job, job.report, signal, ({ code, ...post }) =>
-    run.record({ what: "callback", ...post, ...(code !== undefined && { detail: code }) }),
-  );
+  const delivery = await stages.callbacks.send(job, job.report, signal, {
+    onPost: ({ code, ...post }) =>
+      run.record({ what: "callback", ...post, ...(code !== undefined && { detail: code }) }),
+    span: run.span,
+  });
   run.note({ delivered: delivery.delivered });
   if (delivery.delivered) return { kind: "done", job };
   const next = afterFailedCallback(job, delivery.failure, stages);

@@ -3,6 +3,7 @@ import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import type { Admission } from "../scan/admission.ts";
+import type { Span } from "../traces/spans.ts";
 import { finishScanNow, type ObjectSteps, onAccountOf } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
 import type { KeepFinding } from "./keep-finding.ts";
@@ -23,12 +24,13 @@ interface Asked {
   account: Account;
   requestId: string;
   maxBytes: number;
+  span?: Span | undefined;
 }
 
 /** Scans whose results somebody waits for. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { line, stages, objects, keepFinding } = options;
-  return async (source, { account, requestId, maxBytes }, stop) => {
+  return async (source, { account, requestId, maxBytes, span }, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
     const place = line.join(account.tenant, (reason) => stop.abort(reason));
@@ -37,6 +39,7 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
         maxBytes,
         account,
         signal,
+        span,
         admit: (bytes) => place.admit(bytes, signal),
       });
       // An upload that is too big, or was cut off, is refused: it was not scanned.

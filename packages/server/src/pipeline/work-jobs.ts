@@ -3,6 +3,7 @@ import type { Log } from "../log.ts";
 import { Busy } from "../model/faults.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
 import { startWorker, type Worker } from "../queue/worker.ts";
+import type { Spans } from "../traces/spans.ts";
 import {
   BUSY_SECONDS,
   DELIVERIES_AT_ONCE,
@@ -24,6 +25,7 @@ export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs
   /** Never throws. */
   engineReady(): Promise<boolean>;
   log: Log;
+  spans?: Spans | undefined;
   /** Milliseconds since 1970. */
   now?: () => number;
 }
@@ -33,7 +35,7 @@ export interface WorkOptions extends Pick<ScansAtOnce, "jobsAtOnce" | "spareJobs
  * is no room is put back as far as it got, and no try is counted.
  */
 export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
-  const { queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, now } = options;
+  const { queue, stages, weights, engineReady, jobsAtOnce, spareJobs, log, spans, now } = options;
   const closing = new AbortController();
   let engineDown = false;
 
@@ -60,6 +62,7 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
     ...(weights && { weights }),
     mayTake: () => !engineDown,
     log,
+    spans,
     ...(now && { now }),
     async run(run, signal) {
       try {

@@ -61,7 +61,7 @@ export function buriedLife(life: Life = BEGUN, { buriedAt, reason }: Pick<DeadLe
 }
 
 /** Since it was due. What a run that died did was not written, and counts as waiting. */
-function waitedMs({ steps }: Life, { submittedAt }: Job, now: number): number {
+export function waitedMs({ steps }: Life = BEGUN, { submittedAt }: Job, now: number): number {
   const last = steps.at(-1);
   const dueAt = last ? last.at + (last.what === "put_back" ? (last.ms ?? 0) : 0) : submittedAt;
   return Math.max(0, now - dueAt);

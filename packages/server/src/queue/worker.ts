@@ -5,10 +5,12 @@ import type { Log, LogFields } from "../log.ts";
 import { Busy } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
-import type { Settlement } from "../model/settlement.ts";
+import { noteOfSettlement, type Settlement } from "../model/settlement.ts";
+import type { Span, Spans } from "../traces/spans.ts";
 import { afterFault } from "./after-fault.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
 import { type NewStep, runLife } from "./run-life.ts";
+import { runSpan } from "./run-span.ts";
 import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
 
 /**
@@ -65,6 +67,7 @@ export interface JobRun {
   record(step: NewStep): void;
   /** Adds to the run's one log line. */
   note(fields: LogFields): void;
+  readonly span?: Span | undefined;
 }
 
 interface ScanPlace {
@@ -95,6 +98,7 @@ export interface WorkerOptions {
   /** False while taking jobs would be in vain, such as with the engine down. */
   mayTake?: () => boolean;
   log: Log;
+  spans?: Spans | undefined;
   leaseSeconds?: number;
   /** Milliseconds since 1970. */
   now?: () => number;
@@ -215,7 +219,9 @@ export function startWorker(options: WorkerOptions): Worker {
       endScan.abort(end.signal.reason);
     };
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
-    const notes: Record<string, LogFields[string]> = { tenant: lease.job.tenant, key: lease.job.key || undefined };
+    const span = options.spans && runSpan(options.spans, lease, now());
+    const { tenant, key } = job;
+    const notes: Record<string, LogFields[string]> = { tenant, key: key || undefined, otel_trace_id: span?.traceId };
     const life = runLife({ ...lease, job }, now);
     let progress = job;
     let tried = false;
@@ -259,6 +265,7 @@ export function startWorker(options: WorkerOptions): Worker {
       },
       record: life.record,
       note: (fields) => void Object.assign(notes, fields),
+      span,
     };
     async function tryOrRun(): Promise<Settlement> {
       if (!suspect) return options.run(run, end.signal);
@@ -277,7 +284,8 @@ export function startWorker(options: WorkerOptions): Worker {
 
     const outcome = await tryOrRun()
       .then(
-        async (settlement) => ((await settle(settlement)) ? words(settlement) : { settlement: "lease lost" }),
+        async (settlement) =>
+          (await settle(settlement)) ? noteOfSettlement(settlement) : { settlement: "lease lost" },
         async (error) => {
           if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
           const stopped = stopScanning.signal.aborted;
@@ -293,6 +301,7 @@ export function startWorker(options: WorkerOptions): Worker {
     clearInterval(beat);
     leavePlace();
     wake();
+    span?.end({ ...outcome, ...notes });
     const say = "error" in outcome ? log.error : log;
     say("job", {
       job_id: lease.job.id,
@@ -335,10 +344,4 @@ function messageOf(error: unknown): string {
 
 function hintOf(error: unknown): { hint?: string } {
   return error instanceof Error && "hint" in error ? { hint: String(error.hint) } : {};
-}
-
-function words(settlement: Settlement): { settlement: string; after_seconds?: number; reason?: string } {
-  if (settlement.kind === "again") return { settlement: "again", after_seconds: settlement.afterSeconds };
-  if (settlement.kind === "buried") return { settlement: "buried", reason: settlement.reason };
-  return { settlement: "done" };
 }

@@ -1,12 +1,13 @@
 import type { Begun, Limiter } from "../access/limiter.ts";
 import { Busy, EngineUnavailable, QueueUnavailable, TooSlow } from "../model/faults.ts";
 import { DEFAULT_TENANT } from "../model/tenant.ts";
+import type { Spans } from "../traces/spans.ts";
 import { type BearerAuth, EndedKey, type WrongKeys } from "./bearer-auth.ts";
 import { beyondLimit } from "./beyond-limit.ts";
 import type { Entered, Entrance } from "./console/entrance.ts";
 import { whileIn } from "./console/while-in.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
-import type { Answer, ApiRequest } from "./request-answer.ts";
+import { type Answer, type ApiRequest, CLIENT_GONE } from "./request-answer.ts";
 import type { KeyHolder, Route } from "./route.ts";
 
 export interface ApiOptions {
@@ -17,6 +18,8 @@ export interface ApiOptions {
   limiter: Limiter;
   /** Who may use the console's routes; nobody where there is none. */
   entrance?: Pick<Entrance, "enter"> | undefined;
+  /** Where there are traces. */
+  spans?: Spans | undefined;
   /** Where a browser is sent that asks for `/`; relative, so that it holds under any path a proxy has put us. */
   home?: string;
 }
@@ -32,7 +35,7 @@ const STORE_AWAY = { message: "the store of this installation cannot be reached"
 
 /** Finds a request's route, checks its key, and turns whatever is thrown into an answer. Never throws. */
 export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answer> {
-  const { routes, auth, wrongKeys, limiter, entrance, home } = options;
+  const { routes, auth, wrongKeys, limiter, entrance, spans, home } = options;
   const byPath = Map.groupBy(routes, (route) => route.path);
   const prefixes = routes.filter((route) => route.prefix);
   const withNamedParts = routes.flatMap((route) => (route.path.includes("/:") ? { route, parts: partsOf(route) } : []));
@@ -141,7 +144,21 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     }
   }
 
-  return async (request) => {
+  /** Those that anybody may ask for, such as health checks, and those of the console have none. */
+  function beginSpan(request: ApiRequest, route: Route): void {
+    if (!spans || route.open || route.console || route.routine) return;
+    const { id, method, path, remote, headers } = request;
+    const span = spans.request(headers, { method, route: route.path, path, remote, request_id: id });
+    const note = request.note.bind(request);
+    request.span = span;
+    request.note = (fields) => {
+      note(fields);
+      span.note(fields);
+    };
+    request.note({ otel_trace_id: span.traceId });
+  }
+
+  async function answerTo(request: ApiRequest): Promise<Answer> {
     let extraHeaders: Readonly<Record<string, string>> = {};
     let storeAway = STORE_AWAY;
     let endpoint: string | undefined;
@@ -155,6 +172,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       if (home && request.path === "/" && isBrowser(request)) return { status: 302, headers: { Location: home } };
       const route = routeOf(request);
       endpoint = route.name;
+      if (spans) beginSpan(request, route);
       extraHeaders = route.headers ?? {};
       storeAway = route.storeAway ?? STORE_AWAY;
       const answer = await answerOf(request, route);
@@ -166,6 +184,13 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
       const answer = problemAnswer(problem, request.id);
       return { ...answer, endpoint, headers: { ...extraHeaders, ...answer.headers } };
     }
+  }
+
+  if (!spans) return answerTo;
+  return async (request) => {
+    const answer = await answerTo(request);
+    request.span?.end({ status: request.signal.aborted ? CLIENT_GONE : answer.status });
+    return answer;
   };
 }
 

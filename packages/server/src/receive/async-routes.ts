@@ -12,6 +12,7 @@ import { type Job, newJob, type Submission } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { ObjectRef } from "../model/source.ts";
 import type { Trace } from "../model/tenant.ts";
+import { inSpan, type Span } from "../traces/spans.ts";
 import { checkBody, readJsonObject } from "./body/json-body.ts";
 import { requireFeatures } from "./body/required-features.ts";
 import {
@@ -130,7 +131,8 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       requireFeatures({ endpoint: "download", body }, options.installation);
       const source = urlSource(body, options.checkDestination);
       const reply = replyOptions(body, options, caller);
-      const job = await options.submit({ source, ...caller.account, ...reply, ...limitsOf(caller) });
+      const submission = { source, ...caller.account, ...reply, ...limitsOf(caller) };
+      const job = await options.submit(submission, request.span);
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -140,7 +142,8 @@ export function asyncHandlers(options: AsyncHandlersOptions): Record<AsyncEndpoi
       const source = objectSource(body, options.checkObject, caller.tenant);
       const reply = replyOptions(body, options, caller);
       if (reply.callback) source.address = await options.objectAddress(source);
-      const job = await options.submit({ source, ...caller.account, ...reply, ...limitsOf(caller) });
+      const submission = { source, ...caller.account, ...reply, ...limitsOf(caller) };
+      const job = await options.submit(submission, request.span);
       request.note({ job_id: job.id });
       return accepted(reply, caller.dialect);
     },
@@ -185,13 +188,17 @@ export interface SubmitOptions {
   now(): number;
 }
 
-export type SubmitJob = (submission: Submission) => Promise<Job>;
+/** With the span of the request, if it has one. */
+export type SubmitJob = (submission: Submission, span?: Span) => Promise<Job>;
 
 /** From a checked request to a durable job. When this resolves, the job may be acknowledged: it is never lost. */
 export function submitJob({ add, newId, now }: SubmitOptions): SubmitJob {
-  return async (submission) => {
-    const job = newJob(submission, { id: newId(), submittedAt: now() });
-    await add(job);
+  return async (submission, requestSpan) => {
+    const id = newId();
+    const span = requestSpan?.child("send", { job_id: id });
+    const traced = span ? { ...submission, traceContext: span.context } : submission;
+    const job = newJob(traced, { id, submittedAt: now() });
+    await inSpan(span, () => add(job));
     return job;
   };
 }

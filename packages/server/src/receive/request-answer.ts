@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { LogFields } from "../log.ts";
+import type { Span } from "../traces/spans.ts";
 
 /** Which of the two dialects of the API a request is written in: see dialect.ts. */
 export type Dialect = "spec" | "family";
@@ -34,7 +35,12 @@ export interface ApiRequest {
   stopWhenGone(stop: AbortController): void;
   /** Adds to the request's one log line. */
   note(fields: LogFields): void;
+  /** Where there are traces; set when the route is found. */
+  span?: Span | undefined;
 }
+
+/** What the log says of a request whose client did not wait for the answer. */
+export const CLIENT_GONE = 499;
 
 export interface Answer {
   status: number;

@@ -12,6 +12,7 @@ import {
 import { noteOf, type Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
+import type { Span } from "../traces/spans.ts";
 import { checkBody, readJsonObject } from "./body/json-body.ts";
 import {
   type CheckDestination,
@@ -160,7 +161,11 @@ function askedBy(caller: Caller): Asked {
 
 export interface ScanNowOptions {
   /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
-  scan(source: Source, asked: Asked & { requestId: string }, stop: AbortController): Promise<Report>;
+  scan(
+    source: Source,
+    asked: Asked & { requestId: string; span?: Span | undefined },
+    stop: AbortController,
+  ): Promise<Report>;
   timeoutMs: number;
   /** Calls `fire` after so long, unless what it answers is called before. */
   timer?: (ms: number, fire: () => void) => () => void;
@@ -177,7 +182,7 @@ export function scanNow({ scan, timeoutMs, timer = realTimer, render }: ScanNowO
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, { ...asked, requestId: request.id }, stop);
+      const report = await scan(source, { ...asked, requestId: request.id, span: request.span }, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
       return { status: 200, json: render(report) };

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Log, LogFields } from "../../log.ts";
 import { createServer, STATUS_CODES } from "../../net/node-http.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
-import type { Answer, ApiRequest } from "../request-answer.ts";
+import { type Answer, type ApiRequest, CLIENT_GONE } from "../request-answer.ts";
 import { ASKED_FOR, clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { type SendOptions, sendAnswer } from "./send-answer.ts";
@@ -53,8 +53,6 @@ const MAX_HEADER_BYTES = 16 * 1024;
  */
 export const KEEP_ALIVE_MS = 75_000;
 
-/** What the log says of a request whose client did not wait for the answer. */
-const CLIENT_GONE = 499;
 /** The client hung up. Nobody is left to answer. */
 const clientGone = new Error("the client has gone");
 clientGone.name = "ClientGone";
