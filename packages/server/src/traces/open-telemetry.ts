@@ -1,4 +1,4 @@
-// The only file that imports OpenTelemetry. It is loaded where traces are asked for, and nowhere else.
+// This file and exporter.ts import OpenTelemetry. They are loaded where traces are asked for, and nowhere else.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import {
@@ -23,7 +23,6 @@ import {
   BatchSpanProcessor,
   ParentBasedSampler,
   type Sampler,
-  type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
@@ -31,6 +30,7 @@ import { saidLately } from "../flow/said-lately.ts";
 import { timeLimit, unlessAborted } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { type SpanPlace, spanPlace, traceContext } from "../model/trace-context.ts";
+import { cutExporter } from "./exporter.ts";
 import type { SamplerAsked, TracesAsked } from "./otel-environment.ts";
 import { type Span, type SpanName, type Spans, spanTable } from "./spans.ts";
 
@@ -77,7 +77,8 @@ export async function openTelemetry(options: TracesOptions): Promise<Traces> {
     },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
-  const processor = new BatchSpanProcessor({ exporter: await exporterOf(options.protocol), ...batch });
+  const { exporter, cut } = await cutExporter(options.protocol);
+  const processor = new BatchSpanProcessor({ exporter, ...batch });
   const provider = new TracerProvider({
     sampler: samplerOf(options.sampler),
     spanLimits: { attributeValueLengthLimit: options.mostLetters },
@@ -106,22 +107,16 @@ export async function openTelemetry(options: TracesOptions): Promise<Traces> {
     async flush() {
       if (performance.now() - failedAt > AWAY_MS) await within(FLUSH_MS, () => provider.forceFlush());
     },
-    [Symbol.asyncDispose]: () => within(LAST_FLUSH_MS, () => provider.shutdown()),
+    async [Symbol.asyncDispose]() {
+      await within(LAST_FLUSH_MS, () => provider.shutdown());
+      cut();
+    },
   };
 }
 
 function wordsOf(error: unknown): string {
   const { message = "", code } = (Array.isArray(error) ? error[0] : error) as { message?: string; code?: unknown };
   return [code, message].filter((word) => word !== undefined && word !== "").join(" ") || "no answer";
-}
-
-/** They read the endpoint, headers, certificates, time limit and compression from the environment themselves. */
-async function exporterOf(protocol: TracesAsked["protocol"]): Promise<SpanExporter> {
-  const { OTLPTraceExporter } =
-    protocol === "http/json"
-      ? await import("@opentelemetry/exporter-trace-otlp-http")
-      : await import("@opentelemetry/exporter-trace-otlp-proto");
-  return new OTLPTraceExporter();
 }
 
 function samplerOf({ parentBased, root, ratio }: SamplerAsked): Sampler {

@@ -41,9 +41,9 @@ async function packagesLoaded(env: Record<string, string>): Promise<string[]> {
 }
 
 const ofVendors = (names: readonly string[]): string[] =>
-  names.filter((name) => /^(@(aws-sdk|smithy)\/|pg)/.test(name));
+  names.filter((name) => /^(@(aws-sdk|smithy|opentelemetry)\/|pg)/.test(name));
 
-test("the embedded service loads no SDK of a vendor and no driver of a database", async () => {
+test("the embedded service loads no SDK of a vendor, no driver of a database and nothing of OpenTelemetry", async () => {
   const loaded = await packagesLoaded({ LAZARET_ENGINE: "P" });
   assert.ok(loaded.includes("undici"), `only ${loaded} were seen`);
   assert.deepEqual(ofVendors(loaded), []);

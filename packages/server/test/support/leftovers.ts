@@ -3,6 +3,8 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+// Opens stdin, as every import of it does, in packages too: so it is no leftover of theirs.
+import "node:process";
 import { after } from "node:test";
 import { until } from "./until.ts";
 

@@ -37,9 +37,9 @@ export function insideOf(run: CliRun, path: string): string {
   return `/proc/${run.child.pid}/root${path}`;
 }
 
-/** Runs the real `lazaret` with nothing of LAZARET_* in its environment but what is given. */
+/** Runs the real `lazaret` with nothing of LAZARET_* and OTEL_* in its environment but what is given. */
 export function runCli(args: readonly string[], options: CliOptions): CliRun {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("LAZARET_")));
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:LAZARET|OTEL)_/.test(name)));
   const [program = "", ...words] = [...onDisk(options.disk), process.execPath, binary, ...args];
   const child = spawn(program, words, { cwd: options.cwd, env: { ...env, ...options.env } });
   if (child.pid) watchChild(child.pid);
