@@ -147,7 +147,8 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
     const queuedAt = now();
     const place = await visit.enter(signal);
     let ended = Promise.resolve();
-    const span = options.span?.child("callback", { ...linkFields(url.href), attempt, retry: retry || undefined });
+    const where = { ...linkFields(url.href), attempt, retry: retry || undefined };
+    const span = options.span?.child("callback", where);
     try {
       const startedAt = now();
       const trace = span && traced(url) ? span.headers : {};

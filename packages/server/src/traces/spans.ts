@@ -51,7 +51,7 @@ const file = {
 const server = { url: "url.full", host: "server.address", port: "server.port", status: "http.response.status_code" };
 const jobs = { "messaging.destination.name": "jobs" };
 
-/** Every span and every attribute. @internal docs/traces.md is compared with it */
+/** Every span and every attribute; docs/traces.md is compared with it. */
 export const spanTable = {
   request: {
     name: "{http.request.method} {http.route}",

@@ -21,6 +21,7 @@ export function sampleJob(parts: Partial<Job> = {}): Job {
     tenant: DEFAULT_TENANT,
     key: "key-1",
     traceId: `trace ${randomUUID()}`,
+    traceContext: { traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", tracestate: "a=1" },
     customData: oddText,
     source: {
       kind: "url",

@@ -10,6 +10,8 @@ import { type AwsInstallation, awsInstallation } from "../support/aws/aws-servic
 import { type FaultyProxy, faultyProxy } from "../support/aws/faulty-proxy.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
+import { otelVariables } from "../support/otel-variables.ts";
+import { type OtlpReceiver, otlpReceiver } from "../support/otlp-receiver.ts";
 import { tenantKey } from "../support/tenant-key.ts";
 import { until } from "../support/until.ts";
 
@@ -19,6 +21,7 @@ let files: FileServer;
 let handler: (event: LambdaEvent) => Promise<LambdaResult>;
 let proxy: FaultyProxy;
 let settings: Settings;
+let collector: OtlpReceiver;
 const lines: Record<string, unknown>[] = [];
 const close = new AsyncDisposableStack();
 before(async () => {
@@ -36,8 +39,14 @@ before(async () => {
     signCallbackInvocations: true,
     monthlyQuota: 1000,
   };
+  collector = close.use(await otlpReceiver());
+  // The function sends its spans before it answers, not some time later.
+  const everyMs = (ms: string): Disposable =>
+    otelVariables({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin, OTEL_BSP_SCHEDULE_DELAY: ms });
   const say = log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) });
+  using _function = everyMs("600000");
   const api = close.use(await startAsyncApi(settings, say, installation.aws.sqs.now));
+  using _worker = everyMs("20");
   handler = lambdaHandler({ handle: api.handle, log: say });
   close.use(await installation.service({ role: "worker", apiKeys: [], signCallbackInvocations: true }));
 });
@@ -152,6 +161,20 @@ for (const [sender, event] of Object.entries(senders)) {
     assert.equal(lines.at(-1)?.remote, "203.0.113.7");
   });
 }
+
+test("a trace goes on from the function through the queue to the worker", async () => {
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const headers = { ...json, traceparent: `00-${traceId}-00f067aa0ba902b7-01`, tracestate: "vendor=opaque" };
+  const body = JSON.stringify({ download_url: `${files.origin}/clean`, trace_id: "traced" });
+  await handler(httpApi({ method: "POST", path: "/api/v1/scan/async/download", headers, body }));
+  const named = (name: string) => collector.spans.find((span) => span.traceId === traceId && span.name === name);
+  const [request, send] = [named("POST /api/v1/scan/async/download"), named("send jobs")];
+  assert.deepEqual([request?.parentSpanId, send?.parentSpanId], ["00f067aa0ba902b7", request?.spanId]);
+  await until("the worker has run it", () => named("process jobs") !== undefined, { limitMs: 60_000 });
+  const run = named("process jobs");
+  assert.deepEqual([run?.parentSpanId, run?.traceState], [send?.spanId, "vendor=opaque"]);
+  assert.equal(run?.attributes["messaging.system"], "aws_sqs");
+});
 
 test("the function tells who it is, what is left of the quota, failed callbacks and the public keys, as the service does", async () => {
   const get = async (path: string, headers?: Record<string, string>): Promise<LambdaResult> =>

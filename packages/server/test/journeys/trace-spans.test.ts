@@ -193,7 +193,8 @@ describe("a collector", () => {
     await using silent = await httpServer(() => asked.resolve());
     using _ = otelVariables({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${silent.port}`,
-      OTEL_EXPORTER_OTLP_TIMEOUT: "20000",
+      OTEL_EXPORTER_OTLP_TIMEOUT: "600000",
+      OTEL_BSP_EXPORT_TIMEOUT: "600000",
       OTEL_BSP_SCHEDULE_DELAY: "1",
       OTEL_BSP_MAX_QUEUE_SIZE: "2",
     });
