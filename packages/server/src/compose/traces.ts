@@ -8,7 +8,10 @@ import { version } from "../version.ts";
 const messagingSystems = { embedded: "sqlite", postgres: "postgresql", aws: "aws_sqs" };
 
 /** Undefined where nobody asked for them; then nothing of OpenTelemetry is loaded. What is wrong with them keeps no service from starting. */
-export async function startTraces(settings: Settings, log: Log): Promise<Traces | undefined> {
+export async function startTraces(
+  settings: Pick<Settings, "role" | "platform">,
+  log: Log,
+): Promise<Traces | undefined> {
   const asked = readTraces(process.env);
   if (asked.kind === "off") return undefined;
   if (asked.kind === "refused") {

@@ -37,14 +37,6 @@ export function mergeHeaders(headers: { defaults: Headers; client: Headers; serv
   return [...merged.values()].flat();
 }
 
-/** Not beside headers of the client's own by one of these names: half of the one and half of the other would be neither. */
-export function unlessNamed(headers: Headers, client: Headers): Headers {
-  const given = Object.keys(client).map((name) => name.toLowerCase());
-  return given.some((name) => TRACE_HEADERS.includes(name)) ? {} : headers;
-}
-
-const TRACE_HEADERS = ["traceparent", "tracestate"];
-
 function isReserved(name: string): boolean {
   return reserved.has(name) || reservedPrefixes.some((prefix) => name.startsWith(prefix));
 }

@@ -15,9 +15,9 @@ import type { ConnectorFactory } from "../net/exchange.ts";
 import { failureCode, failureWords } from "../net/failures.ts";
 import { keptConnections } from "../net/kept-connections.ts";
 import type { OriginList } from "../net/origin-list.ts";
-import { linkFields, type Span } from "../traces/spans.ts";
+import { linkFields, type Span, traceHeaders } from "../traces/spans.ts";
 import type { CallbackFailure } from "./callback-failures.ts";
-import { mergeHeaders, unlessNamed } from "./callback-headers.ts";
+import { mergeHeaders } from "./callback-headers.ts";
 import { type Receivers, receivers } from "./receivers.ts";
 import { callbackPayload } from "./render.ts";
 import type { SignCallback } from "./signature.ts";
@@ -112,11 +112,15 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
   async function headersOf(
     job: Job,
     callback: Callback,
-    post: { attempt: number; body: Uint8Array; startedAt: number; trace: Readonly<Record<string, string>> },
+    post: { attempt: number; body: Uint8Array; startedAt: number; span: Span | undefined },
   ): Promise<string[]> {
     const timestamp = String(post.startedAt);
     return mergeHeaders({
-      defaults: { Accept: "*/*", "User-Agent": `lazaret/${version}`, ...unlessNamed(post.trace, callback.headers) },
+      defaults: {
+        Accept: "*/*",
+        "User-Agent": `lazaret/${version}`,
+        ...(post.span && traceHeaders(post.span, callback.headers)),
+      },
       client: callback.headers,
       service: {
         "Content-Type": "application/json",
@@ -147,12 +151,15 @@ export function callbackSender(options: CallbackSenderOptions): CallbackSender {
     const queuedAt = now();
     const place = await visit.enter(signal);
     let ended = Promise.resolve();
-    const where = { ...linkFields(url.href), attempt, retry: retry || undefined };
-    const span = options.span?.child("callback", where);
+    const span = options.span && postSpan(options.span, url, { attempt, retry });
     try {
       const startedAt = now();
-      const trace = span && traced(url) ? span.headers : {};
-      const headers = await headersOf(job, callback, { attempt, body, startedAt, trace });
+      const headers = await headersOf(job, callback, {
+        attempt,
+        body,
+        startedAt,
+        span: span && traced(url) ? span : undefined,
+      });
       using limit = timeLimit(timeoutMs, signal);
       const outcome = await connections.post(url, { headers, body, mayReuse: retry === 0 }, limit.signal).then(
         (posted) => {
@@ -228,6 +235,11 @@ export function retryWaitMs(retry: number, random: () => number): number {
  */
 export function attemptNumber(job: Job, retry: number): number {
   return job.failedCallbacks * POSTS_PER_INVOCATION + retry + 1;
+}
+
+function postSpan(above: Span, url: URL, { attempt, retry }: { attempt: number; retry: number }): Span {
+  const fields = { ...linkFields(url.href), attempt, ...(retry > 0 && { retry }) };
+  return above.child("callback", fields);
 }
 
 function delivered(statusCode: number): PostOutcome {

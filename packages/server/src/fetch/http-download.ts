@@ -4,7 +4,7 @@ import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { ConnectorOptions } from "../net/guarded-connector.ts";
 import type { OriginList } from "../net/origin-list.ts";
-import type { Span } from "../traces/spans.ts";
+import { type Span, traceHeaders } from "../traces/spans.ts";
 import { decoderFor } from "./decode-body.ts";
 import { downloadConnections, type Got } from "./download-connections.ts";
 import { failed, failedBy, failedStatus } from "./download-failure.ts";
@@ -87,7 +87,8 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     let url = permitted(guard, source.url);
     let clientHeaders = source.headers;
     for (let followed = 0; ; followed += 1) {
-      const headers = requestHeaders(clientHeaders, version, span && traced?.(url) ? span.headers : {});
+      const trace = span && traced?.(url) ? traceHeaders(span, clientHeaders) : {};
+      const headers = requestHeaders(clientHeaders, version, trace);
       const answer = await get(url, headers, signal);
       const location = answer.header("location");
       if (!redirects.has(answer.statusCode) || location === "") return answer;
@@ -139,11 +140,10 @@ function permitted(guard: AddressGuard, link: string, base?: URL): URL {
 /** Ours, overruled by the client's except for the encoding: the bytes should arrive as they are stored. */
 function requestHeaders(clientHeaders: Headers, version: string, trace: Headers): Record<string, string> {
   const given = Object.entries(clientHeaders).map(([name, value]) => [name.toLowerCase(), value] as const);
-  const hasOwnTrace = given.some(([name]) => name === "traceparent" || name === "tracestate");
   return Object.fromEntries([
     ["accept", "*/*"],
     ["user-agent", `lazaret/${version}`],
-    ...(hasOwnTrace ? [] : Object.entries(trace)),
+    ...Object.entries(trace),
     ...given,
     ["accept-encoding", "identity"],
   ]);

@@ -143,9 +143,20 @@ export function linkFields(link: string): LogFields {
   return { url: `${url.origin}${url.pathname}`, host: url.hostname, port };
 }
 
-/** Runs something below a span, if there is one. */
-export async function inSpan<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
-  if (!span) return work();
+type Headers = Readonly<Record<string, string>>;
+
+/** What a request to others says of its span. Nothing where the client has such a header of its own: half of each would be neither. */
+export function traceHeaders({ headers }: Pick<Span, "headers">, client: Headers): Headers {
+  const hasOwn = Object.keys(client).some((name) => /^trace(?:parent|state)$/i.test(name));
+  return hasOwn ? {} : headers;
+}
+
+/** Runs something within a span, if there is one. */
+export function inSpan<T>(span: Span | undefined, work: () => Promise<T>): Promise<T> {
+  return span ? spanned(span, work) : work();
+}
+
+async function spanned<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     const done = await work();
     span.end();

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { startTraces } from "../../src/compose/traces.ts";
+import { log } from "../../src/log.ts";
 import { bucketsIn } from "../support/buckets.ts";
 import { answering, type CallbackReceiver, callbackReceiver, inTurn } from "../support/callback-receiver.ts";
 import { anyEngine } from "../support/clamd.ts";
@@ -167,6 +169,17 @@ describe("spans", () => {
 });
 
 describe("a collector", () => {
+  test("that cannot be spoken to is said in the log at the start, and nothing is loaded for it", async () => {
+    using _ = otelVariables({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" });
+    const lines: Record<string, unknown>[] = [];
+    const say = log({ level: "info", format: "json", write: (line) => lines.push(JSON.parse(line)) });
+    assert.equal(await startTraces({ role: "all", platform: "embedded" }, say), undefined);
+    const [{ event, level, error, hint } = {}, ...more] = lines;
+    assert.deepEqual([event, level, more], ["traces", "error", []]);
+    assert.equal(error, "no traces are sent: the OTLP protocol grpc is not spoken here");
+    assert.match(String(hint), /http\/protobuf/);
+  });
+
   test("that refuses what it is sent is complained of once, and files are scanned all the same", async () => {
     let refused = 0;
     await using strict = await httpServer((request, response) => {
