@@ -93,7 +93,7 @@ const mayImport: Record<string, readonly string[]> = {
   "log.ts": [],
   metrics: ["log.ts", "model"],
   "version.ts": [],
-  traces: ["model", "flow", "log.ts"],
+  traces: ["model", "net", "flow", "log.ts"],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics", spans],
   guard: ["model", "flow", "fetch", "pipeline"],
   admin: ["access", "model", "net", "flow", ...stages, "guard", "log.ts", spans],

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
+import { Agent as HttpAgent } from "../net/node-http.ts";
 import type { TracesAsked } from "./otel-environment.ts";
 
 /** Sends spans to a collector; what is under way when it is cut ends at once. */
@@ -19,7 +19,7 @@ export async function cutExporter(protocol: TracesAsked["protocol"]): Promise<Cu
     protocol === "http/json"
       ? await import("@opentelemetry/exporter-trace-otlp-http")
       : await import("@opentelemetry/exporter-trace-otlp-proto");
-  const agents: (HttpAgent | HttpsAgent)[] = [];
+  const agents: { destroy(): void }[] = [];
   let isCut = false;
   const exporter = new OTLPTraceExporter({
     httpAgentOptions: (scheme) => {
