@@ -17,10 +17,14 @@ import {
 
 const args = process.argv.slice(2);
 const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
-const files = args.length > 0 ? args : ["packages/**/*.test.ts", "bench/*.test.ts", "deploy/cdk/test/*.test.ts"];
+const files =
+  args.length > 0
+    ? args
+    : ["packages/**/*.test.ts", "bench/*.test.ts", "release/*.test.ts", "deploy/cdk/test/*.test.ts"];
 
 installPackages("all");
 installPackagesOf("deploy/cdk");
+installPackagesOf("release/oldest");
 const bin = (name) => join(root, "node_modules/.bin", name);
 /** @type {[name: string, program: string, args: string[]][]} */
 const checks = [

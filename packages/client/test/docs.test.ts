@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 import { encrypted, zip } from "../../server/test/fixtures/zip-writer.ts";
 import { type FileServer, fileServer } from "../../server/test/support/file-server.ts";
 import { atTheEnd, temporaryFolder, watchChild } from "../../server/test/support/leftovers.ts";

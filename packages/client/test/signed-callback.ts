@@ -1,6 +1,6 @@
 import { sign } from "node:crypto";
 import { createCallbackVerifier } from "@lazaret/client";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 
 /** The URL that the test's jobs were submitted with; receivers really listen elsewhere, as behind a proxy. */
 const callbackUrl = "https://app.example.com/scanned";

@@ -52,7 +52,5 @@ export * from "./limits.ts";
 export type { ScanResult, Status } from "./result.ts";
 export { scanResultSchema } from "./result.ts";
 export type { IntegerSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
-export type { SignatureVector, SignatureVectorKeys } from "./signature-vectors.ts";
-export { signatureVectorKeys, signatureVectors } from "./signature-vectors.ts";
 export type { VersionNumber } from "./version-number.ts";
 export { compareVersions, parseVersion } from "./version-number.ts";

@@ -1,12 +1,25 @@
 #!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=4 --heap-growing-percent=100 --no-memory-reducer
 // Plain JavaScript, so that an old Node can still read it and say what is wrong.
-const [major = 0] = process.versions.node.split(".").map(Number);
-if (major < 24) {
+import { readFileSync } from "node:fs";
+
+// The sources need a newer Node than the package that is built from them.
+const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+const oldest = engines.node.replace(">=", "");
+const [wantedMajor, wantedMinor = 0] = oldest.split(".").map(Number);
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < wantedMajor || (major === wantedMajor && minor < wantedMinor)) {
   process.stderr.write(
-    `lazaret: needs Node 24 or newer, and this is ${process.version}\n` +
-      "hint: run it by npm start or npx in the project, which bring their own Node, or install Node 24\n",
+    `lazaret: needs Node ${oldest} or newer, and this is ${process.version}\n` +
+      "hint: install Node 24; in a clone of the project npm start and npx bring it along\n",
   );
   process.exit(78);
+}
+// Node 22 warns of its SQLite whenever that is loaded. It is the same that Node 24 no longer warns of.
+if (major < 24) {
+  const emit = process.emitWarning.bind(process);
+  process.emitWarning = (warning, ...more) => {
+    if (!String(warning).startsWith("SQLite is an experimental feature")) emit(warning, ...more);
+  };
 }
 // Most of what a request leaves behind dies young: a small nursery keeps the process small. As a flag of the process, above, it
 // has its size from the start and takes a tenth less time than what can be set here, which is for those who run this file by node.

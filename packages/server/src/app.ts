@@ -1,3 +1,4 @@
+import "./disposable-stacks.ts";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AdminDoctor } from "@lazaret/contract/admin";

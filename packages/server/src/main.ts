@@ -1,3 +1,4 @@
+import "./disposable-stacks.ts";
 import { lazaret, runProgram } from "./cli/program.ts";
 
 const args = process.argv.slice(2);

@@ -93,6 +93,8 @@ const mayImport: Record<string, readonly string[]> = {
   "log.ts": [],
   metrics: ["log.ts", "model"],
   "version.ts": [],
+  "disposable-stacks.ts": [],
+  "index.ts": ["app.ts", "log.ts", "settings", "settings.ts", "version.ts"],
   traces: ["model", "net", "flow", "log.ts"],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics", spans],
   guard: ["model", "flow", "fetch", "pipeline"],
@@ -117,6 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
     "version.ts",
   ],
   "app.ts": [
+    "disposable-stacks.ts",
     "access",
     "compose",
     "flow",
@@ -151,8 +154,9 @@ const mayImport: Record<string, readonly string[]> = {
     "metrics",
     "version.ts",
   ],
-  "main.ts": ["cli"],
+  "main.ts": ["cli", "disposable-stacks.ts"],
   "lambda.ts": [
+    "disposable-stacks.ts",
     "compose",
     "net",
     "queue",

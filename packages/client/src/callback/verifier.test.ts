@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, sign } from "node:crypto";
 import { test } from "node:test";
-import { type SignatureVector, signatureVectorKeys, signatureVectors } from "@lazaret/contract";
+import { type SignatureVector, signatureVectorKeys, signatureVectors } from "@lazaret/contract/signature-vectors";
 import { CallbackRefusedError, type RefusalReason } from "./refused.ts";
 import { type CallbackVerifierOptions, createCallbackVerifier } from "./verifier.ts";
 

@@ -5,6 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { LONGEST_SOCKET_PATH, runFolder } from "../engines/run-folder.ts";
+import { QUIET } from "../flow/bare-thread.ts";
 import { addUp, type Counts, countersOf } from "../metrics/add-up.ts";
 import { concurrencyOf, GRACE_MS } from "../pipeline/limits.ts";
 import {
@@ -61,7 +62,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   cluster.setupPrimary({
     exec: ENTRY,
     args: [],
-    execArgv: [...process.execArgv, ...HEAP_FLAGS],
+    execArgv: [...process.execArgv, ...HEAP_FLAGS, ...QUIET],
     serialization: "advanced",
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });

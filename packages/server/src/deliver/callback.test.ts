@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey, verify } from "node:crypto";
 import { describe, it } from "node:test";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 import fc from "fast-check";
 import {
   answering,

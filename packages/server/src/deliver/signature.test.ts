@@ -4,7 +4,11 @@ import { createPrivateKey, createPublicKey, verify } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { signatureVectorKeys as keys, type SignatureVector, signatureVectors } from "@lazaret/contract";
+import {
+  signatureVectorKeys as keys,
+  type SignatureVector,
+  signatureVectors,
+} from "@lazaret/contract/signature-vectors";
 import fc from "fast-check";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { callbackSigner } from "./signature.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPublicKey, randomBytes, sign, verify } from "node:crypto";
 import { describe, test } from "node:test";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 import { makePrivatePem, publicKeyParameters, type SigningKeyPair } from "../../src/deliver/signing-keys.ts";
 import type { OutputsKind } from "./outputs.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, sign } from "node:crypto";
 import { test } from "node:test";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 import { type Diagnosis, diagnose, type KeptCallback } from "./diagnose.ts";
 
 const NOW = 1_767_225_600_000;

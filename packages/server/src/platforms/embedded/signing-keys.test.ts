@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
-import { signatureVectorKeys } from "@lazaret/contract";
+import { signatureVectorKeys } from "@lazaret/contract/signature-vectors";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { findKeys, keyFiles, rotateKeys } from "./signing-keys.ts";
 

@@ -22,16 +22,27 @@ import {
   usageOperations,
 } from "./result-operations.ts";
 import { type TraceDigest, traceDigests } from "./trace-digests.ts";
-import { type Durability, inTransaction, operation } from "./transaction.ts";
+import { type Durability, inTransaction, type Operation, operation } from "./transaction.ts";
 import { upkeepOperations } from "./upkeep-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
 
-/** Everything that can be asked of an open database. */
+/** Everything that can be asked of an open database. Named part by part, so that declarations can be made of it. */
+type Operations = ReturnType<typeof jobOperations> &
+  ReturnType<typeof browseOperations> &
+  ReturnType<typeof historyOperations> &
+  ReturnType<typeof findingOperations> &
+  ReturnType<typeof resultOperations> &
+  ReturnType<typeof callbackFailureOperations> &
+  ReturnType<typeof usageOperations> &
+  ReturnType<typeof outboxOperations> &
+  ReturnType<typeof accessOperations> &
+  ReturnType<typeof upkeepOperations> & { writeAgain: Operation<{ now: number }, void> };
+
 function operations(
   { db, sealer, clockCheckEveryMs }: OpenDatabase,
   parts: { traceDigest: TraceDigest; history: HistoryWriter },
-) {
+): Operations {
   const { traceDigest, history } = parts;
   const clock = clockCare(db, clockCheckEveryMs);
   const writeAgain = db.prepare("UPDATE seal SET key_check = key_check");
@@ -60,7 +71,6 @@ function operations(
   };
 }
 
-type Operations = ReturnType<typeof operations>;
 export type OperationName = keyof Operations;
 export type ArgsOf<Name extends OperationName> = Parameters<Operations[Name]["run"]>[0];
 export type ResultOf<Name extends OperationName> = ReturnType<Operations[Name]["run"]>;

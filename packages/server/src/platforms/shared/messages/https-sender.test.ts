@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey, verify } from "node:crypto";
 import { test } from "node:test";
-import { signatureVectorKeys as keys } from "@lazaret/contract";
+import { signatureVectorKeys as keys } from "@lazaret/contract/signature-vectors";
 import {
   answering,
   type CallbackAnswer,
