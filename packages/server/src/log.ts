@@ -41,6 +41,8 @@ export const logEvents = [
   "dead_letters",
   "dead_letter_expired",
   "signatures",
+  "signatures_refused",
+  "clamd",
   "clamd_found",
   "clamd_missing",
   "clamd_not_remembered",

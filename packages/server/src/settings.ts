@@ -135,10 +135,10 @@ export const settingsTable = {
     default: "3.4.1",
   }),
   clamd: setting({
-    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets, looked for until one is there) or `none`.",
+    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets, looked for until one is there), `own` (the service starts, watches and updates one itself, docs/signatures.md) or `none`.",
     parse: (value) => {
-      if (value === "auto" || value === "none" || parseClamdAddress(value)) return { value };
-      return { problem: "must be unix:/path, tcp://host:port, auto or none" };
+      if (["auto", "own", "none"].includes(value) || parseClamdAddress(value)) return { value };
+      return { problem: "must be unix:/path, tcp://host:port, auto, own or none" };
     },
     default: "auto",
   }),

@@ -1,10 +1,9 @@
-import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
+import { startKeeper } from "../compose/own-clamd.ts";
 import { findClamd } from "../engines/clamd/address.ts";
-import { clamdBinary, type OwnClamd, ownClamd } from "../engines/clamd/own-clamd.ts";
+import { databasesIn } from "../engines/clamd/databases.ts";
+import { clamdBinary } from "../engines/clamd/own-clamd.ts";
 import { log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import type { EngineCheck } from "../scan/engine.ts";
@@ -28,8 +27,6 @@ const DEFAULTS = {
   signCallbackInvocations: "true",
   processes: "1",
 };
-/** Where Debian's freshclam puts ClamAV's official signatures. */
-const OFFICIAL_SIGNATURES = "/var/lib/clamav";
 const TEST_SIGNATURES = fileURLToPath(new URL("../../signatures", import.meta.url));
 
 export function devCommand(): Command {
@@ -54,13 +51,14 @@ export function devCommand(): Command {
       const hasConsole = settings.console === "on" && settings.role !== "worker";
       const ownAdminKey = hasConsole && settings.adminKeys.length === 0 ? devKey(settings.dataDir, "admin") : undefined;
       const link = hasConsole ? loginLink() : undefined;
-      const clamd = needsOwnClamd(settings) ? await startOwnClamd(settings.dataDir) : undefined;
       const logger = log({ level: settings.logLevel, format: "text", write: (line) => process.stderr.write(line) });
+      const withOwn = needsOwnClamd(settings) ? { ...(await withSignatures(settings)), clamd: "own" } : undefined;
+      await using keeper = withOwn && startKeeper(withOwn, logger);
+      await keeper?.started;
       const started = {
-        ...settings,
+        ...(withOwn ?? settings),
         ...(ownKey && { apiKeys: [ownKey] }),
         ...(ownAdminKey && { adminKeys: [ownAdminKey] }),
-        ...(clamd && { clamd: `unix:${clamd.socketPath}` }),
       };
       const greet = ({ port, adminPort, checks }: Up): void =>
         void process.stdout.write(banner({ settings, port, adminPort, ownKey, link, checks }));
@@ -80,7 +78,7 @@ export function devCommand(): Command {
         startKeys: keysOf(started),
         log: logger,
         drainSeconds: settings.drainSeconds,
-        alsoStop: async () => clamd?.stop(),
+        alsoStop: async () => keeper?.[Symbol.asyncDispose](),
       };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
@@ -102,24 +100,21 @@ export function devCommand(): Command {
     });
 }
 
-/** Engine Q with no clamd running, on a machine that has one to run. */
-function needsOwnClamd(settings: Settings): boolean {
-  return settings.engine === "Q" && settings.clamd === "auto" && !findClamd() && clamdBinary() !== undefined;
+/** Where it is asked for, and for engine Q with no clamd running, on a machine that has one to run. */
+function needsOwnClamd({ engine, clamd }: Settings): boolean {
+  if (clamd === "own") return true;
+  return engine === "Q" && clamd === "auto" && !findClamd() && clamdBinary() !== undefined;
 }
 
-async function startOwnClamd(dataDir: string): Promise<OwnClamd> {
-  const official =
-    existsSync(OFFICIAL_SIGNATURES) && (await readdir(OFFICIAL_SIGNATURES)).some((name) => /\.c[vl]d$/.test(name));
-  if (!official) {
-    process.stderr.write(
-      "lazaret: no official ClamAV signatures on this machine: clamd will know test files only\n" +
-        "hint: run freshclam to fetch them\n",
-    );
-  }
-  return ownClamd({
-    folder: join(dataDir, "clamd"),
-    signaturesDir: official ? OFFICIAL_SIGNATURES : TEST_SIGNATURES,
-  });
+/** What clamd knows without freshclam is enough to try things out. */
+async function withSignatures(settings: Settings): Promise<Settings> {
+  const found = await databasesIn(settings.signaturesDir).catch(() => []);
+  if (found.length > 0) return settings;
+  process.stderr.write(
+    `lazaret: no ClamAV signatures in ${settings.signaturesDir}: clamd will know test files only\n` +
+      "hint: run freshclam to fetch them\n",
+  );
+  return { ...settings, signaturesDir: TEST_SIGNATURES };
 }
 
 interface BannerFacts {

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
+import { startKeeper } from "../compose/own-clamd.ts";
 import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
@@ -40,7 +41,9 @@ export function serveCommand(): Command {
         if (keys.apiKeys.length > 0 || startKeys.apiKeys.length === 0) return keys;
         throw new CannotStart("no API key is set", "a file of keys that is empty may be one that is being written");
       };
-      const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds, manager };
+      await using keeper = settings.clamd === "own" ? startKeeper(settings, logger) : undefined;
+      const alsoStop = async (): Promise<void> => keeper?.[Symbol.asyncDispose]();
+      const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds, manager, alsoStop };
       const processes = checkedProcesses(settings);
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");

@@ -1,4 +1,10 @@
-import { type ClamdAddress, describeAddress, findClamd, parseClamdAddress } from "../engines/clamd/address.ts";
+import {
+  type ClamdAddress,
+  describeAddress,
+  findClamd,
+  ownAddress,
+  parseClamdAddress,
+} from "../engines/clamd/address.ts";
 import { forgetClamd, rememberClamd, rememberedClamd } from "../engines/clamd/last-seen.ts";
 import { clamdBinary } from "../engines/clamd/own-clamd.ts";
 import { runFolder, withRunFolder } from "../engines/run-folder.ts";
@@ -61,20 +67,23 @@ function cannotStartEngine(settings: Settings, error: Error): Error {
 export function engineParts(settings: Settings, concurrency: number, options: EnginePartsOptions): VariantParts {
   const { engine: variant, rulesDir, packedPrograms } = settings;
   // What is scanned once and then ends has nothing to remember.
-  const cached = options.stays ? { verdictCache: settings.verdictCache } : {};
+  const common = {
+    ...(options.stays && { verdictCache: settings.verdictCache }),
+    ...(settings.clamd === "own" && { keptFor: settings.dataDir }),
+  };
   const onEvent = (event: ThreadsEvent): void => logThreads(options.log, event);
   const clamd = clamdPart(settings, options);
   const threads = options.threads === undefined ? {} : { threads: options.threads };
   if (variant === "P") {
     const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent, ...threads };
-    return { variant, clamd, concurrency, rules, ...cached };
+    return { variant, clamd, concurrency, rules, ...common };
   }
   // clamd undoes packers by itself, and there is nobody else to show the program to.
   const unpacking = { packedPrograms: "clean", onEvent, ...threads } as const;
   if (clamd?.kind === "search") {
     const required = clamd.required ?? (clamd.likely ? NO_SOCKET : undefined);
-    if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking, ...cached };
-  } else if (clamd) return { variant, clamd, concurrency, unpacking, ...cached };
+    if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking, ...common };
+  } else if (clamd) return { variant, clamd, concurrency, unpacking, ...common };
   throw new CannotStart(
     settings.clamd === "none" ? "engine Q needs clamd, and LAZARET_CLAMD is none" : NO_SOCKET,
     `${START_CLAMD}, say where it listens (LAZARET_CLAMD=unix:/path/clamd.ctl), or use LAZARET_ENGINE=P to scan with the built-in rules alone`,
@@ -92,6 +101,7 @@ function clamdPart(settings: Settings, options: EnginePartsOptions): ClamdAddres
     throw new CannotStart("LAZARET_REQUIRE_CLAMD is true, and LAZARET_CLAMD is none", "change one of them");
   }
   if (setting === "none" && stays) forgetClamd(dataDir, log);
+  if (setting === "own") return ownAddress(dataDir);
   if (setting !== "auto") return parseClamdAddress(setting);
 
   const find = (): ClamdAddress | undefined => findClamd(options.clamdSockets);

@@ -3,6 +3,7 @@ import type { Engine, EngineCheck } from "../scan/engine.ts";
 import { verdictCache } from "../scan/verdict-cache.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
+import { keptClamd } from "./clamd/keeper/kept-clamd.ts";
 import { fileTypeOf } from "./file-type/file-type.ts";
 import {
   type RulesOptions,
@@ -16,8 +17,8 @@ import { type EngineParts, unpackingEngine } from "./unpacking-engine.ts";
 /** What the spec's two engine variants are made of. */
 export type VariantParts = {
   concurrency: number;
-  /** clamd's temporary folder, where it is ours to see; looked for in clamd's configuration otherwise. */
-  clamdTemporaryDir?: string;
+  /** The data folder for which clamd is kept, if it is one of our own. */
+  keptFor?: string;
   /** So many contents are remembered with their verdicts; none unless told. */
   verdictCache?: number;
   unpacking?: ScanThreadsOptions;
@@ -40,10 +41,12 @@ export interface ClamdSearch {
 }
 
 export async function startEngine(parts: VariantParts): Promise<Engine> {
-  const { concurrency, clamdTemporaryDir: temporaryDir, onPart } = parts;
+  const { concurrency, keptFor, onPart } = parts;
   const onReply = onPart && ((seconds: number): void => onPart("clamd", seconds));
-  const open = (address: ClamdAddress): Clamd =>
-    clamd({ address, concurrency, onReply, ...(temporaryDir !== undefined && { temporaryDir }) });
+  const open = (address: ClamdAddress): Clamd => {
+    const options = { address, concurrency, onReply };
+    return keptFor === undefined ? clamd(options) : keptClamd(options, keptFor);
+  };
   const cache = parts.verdictCache ? verdictCache(parts.verdictCache) : undefined;
   const others = { name: parts.variant, ...(await partsBesideClamd(parts)), ...(cache && { cache }) };
   if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });

@@ -42,6 +42,24 @@ export function scansAtOnce(settings: { concurrency: number; workers: number }, 
   return { concurrency, jobsAtOnce, spareJobs: Math.ceil(jobsAtOnce * SPARE) };
 }
 
+/** Of deploy/clamd.conf. */
+const RECOMMENDED_CLAMD_THREADS = 36;
+/** A scan takes a whole vCPU: more threads than this make nothing faster. */
+const CLAMD_THREADS_PER_VCPU = 4;
+const RECOMMENDED_CLAMD_QUEUE = 448;
+/** Test files, readiness and commands, of each of some processes. */
+const FURTHER_CONNECTIONS = 64;
+
+/** The lines of clamd.conf that go with so many scans at once: none waits in clamd, and each may have two connections. */
+export function clamdLines(atOnce: ScansAtOnce, vcpus: number = availableParallelism()): Record<string, string> {
+  const scans = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
+  const threads = Math.min(scans, Math.max(RECOMMENDED_CLAMD_THREADS, CLAMD_THREADS_PER_VCPU * vcpus));
+  return {
+    MaxThreads: String(threads),
+    MaxQueue: String(Math.max(RECOMMENDED_CLAMD_QUEUE, 2 * scans + FURTHER_CONNECTIONS)),
+  };
+}
+
 /** Deliveries cost a socket and a timer each; far more of them than scans can be under way. */
 export const DELIVERIES_AT_ONCE = 750;
 export const DELIVERIES_PER_SHARE = 500;

@@ -38,6 +38,8 @@ export interface EngineCheck {
   detail: string;
   /** Of the official signatures that are loaded, where the part has some. */
   signatureAgeSeconds?: number;
+  /** When signatures were refused because they did not pass their self-test, if those that were in use before still are: for the metrics. */
+  refusedAt?: number;
   /** What is in the folder of its signatures, where that can be read: for the metrics. */
   databases?: readonly EngineDatabase[];
 }

@@ -12,6 +12,7 @@ import { ageKind } from "../../pipeline/signature-age.ts";
 import type { Settings } from "../../settings.ts";
 import { inBytes } from "../terminal/output.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
+import { keeperChecks } from "./keeper-checks.ts";
 
 export interface ClamdChecksOptions {
   settings: Settings;
@@ -36,6 +37,9 @@ const FURTHER_CONNECTIONS = 3;
 /** Is there a clamd, how old are its signatures, and do its limits go with ours? */
 export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]> {
   const { settings, confPath, now, clamdSockets } = options;
+  const { checks: kept, runs } =
+    settings.clamd === "own" ? await keeperChecks(settings, now) : { checks: [], runs: true };
+  if (!runs) return kept;
   const address = configuredClamd(settings, clamdSockets);
   if (!address) return [missing(settings)];
   const where = describeAddress(address);
@@ -44,6 +48,7 @@ export async function clamdChecks(options: ClamdChecksOptions): Promise<Check[]>
     const version = await askVersion(address, TIMEOUT_MS, limit.signal);
     const conf = confPath === undefined ? findClamdConf(address) : readClamdConf(confPath);
     return [
+      ...kept,
       ok("clamd", `${version.product} at ${where}`),
       ageCheck(version, settings, now),
       await canaryCheck(address),

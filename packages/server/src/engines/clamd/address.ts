@@ -37,7 +37,7 @@ export function configuredClamd(
 }
 
 /** A link to the socket of the clamd that a service with this data folder keeps. */
-function ownAddress(dataDir: string): ClamdAddress & { kind: "unix" } {
+export function ownAddress(dataDir: string): ClamdAddress & { kind: "unix" } {
   return { kind: "unix", path: join(dataDir, "clamd", "clamd.sock") };
 }
 

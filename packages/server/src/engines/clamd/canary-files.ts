@@ -132,7 +132,7 @@ function unmasked(base64: string): Buffer {
 }
 
 /** With an extra field of random bytes. */
-function gzip(content: Buffer, extraBytes = 8): Buffer {
+export function gzip(content: Buffer, extraBytes = 8): Buffer {
   const header = Buffer.from([0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, extraBytes & 255, extraBytes >> 8]);
   return Buffer.concat([
     header,
@@ -148,7 +148,7 @@ interface ZipEntry {
   deflated: boolean;
 }
 
-function zip(entries: readonly ZipEntry[]): Buffer {
+export function zip(entries: readonly ZipEntry[]): Buffer {
   const files: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;
@@ -173,7 +173,7 @@ function zip(entries: readonly ZipEntry[]): Buffer {
   return Buffer.concat([...files, listed, end]);
 }
 
-function mail(attachment: Buffer): Buffer {
+export function mail(attachment: Buffer): Buffer {
   const boundary = unique();
   const lines = [
     "From: canary@example.com",
@@ -195,7 +195,7 @@ function mail(attachment: Buffer): Buffer {
   return Buffer.from(lines.join("\r\n"));
 }
 
-function pdf(stream: Buffer): Buffer {
+export function pdf(stream: Buffer): Buffer {
   const head = `%PDF-1.4\n%${unique()}\n1 0 obj\n<</Type /Catalog>>\nendobj\n`;
   const begin = `2 0 obj\n<</Length ${stream.length} /Filter /FlateDecode>>\nstream\n`;
   const end = `\nendstream\nendobj\ntrailer\n<</Root 1 0 R /Size 3>>\nstartxref\n${head.length}\n%%EOF\n`;
@@ -203,7 +203,7 @@ function pdf(stream: Buffer): Buffer {
 }
 
 /** One stream in a compound file of version 3: sector 0 is the table of sectors, 1 the directory, the rest the stream. */
-function compoundFile(stream: Buffer): Buffer {
+export function compoundFile(stream: Buffer): Buffer {
   const sectors = Math.ceil(stream.length / SECTOR_BYTES);
   const [END, TABLE, NONE] = [0xfffffffe, 0xfffffffd, 0xffffffff] as const;
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ClamdAddress } from "./address.ts";
 
@@ -42,13 +42,25 @@ const USUAL_FILES = [
 ];
 
 /** The file of the clamd that listens at this address: beside its socket, or in one of the usual places. */
-export function findClamdConf(address: ClamdAddress, usual: readonly string[] = USUAL_FILES): ClamdConf | undefined {
+export function findClamdConf(given: ClamdAddress, usual: readonly string[] = USUAL_FILES): ClamdConf | undefined {
+  const address = withoutLink(given);
   const besideSocket = address.kind === "unix" ? [join(dirname(address.path), "clamd.conf")] : [];
   for (const path of [...besideSocket, ...usual]) {
     const lines = readLines(path);
     if (lines && listensAt(lines, address)) return clamdConf(path, lines);
   }
   return undefined;
+}
+
+/** A clamd of our own is behind a link, and has its configuration beside its own socket. */
+function withoutLink(address: ClamdAddress): ClamdAddress {
+  if (address.kind !== "unix") return address;
+  try {
+    readlinkSync(address.path);
+    return { kind: "unix", path: realpathSync(address.path) };
+  } catch {
+    return address;
+  }
 }
 
 /** Undefined when the file cannot be read. */

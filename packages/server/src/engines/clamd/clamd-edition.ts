@@ -172,10 +172,12 @@ const FOREGROUND = /^(?:-F|--foreground(?:=(?:yes|true))?)$/;
 /** The one clamd that listens there, if it can be seen: it is in our network and its files are ours to see. */
 function processAt(socketPath: string): Process | undefined {
   try {
+    // A clamd of our own is behind a link.
+    const paths = [socketPath, realpathSync(socketPath)];
     const listening = readFileSync("/proc/net/unix", "utf8")
       .split("\n")
       .map((line) => line.split(/ +/))
-      .filter(([, , , flags, , , , ...path]) => flags === "00010000" && path.join(" ") === socketPath);
+      .filter(([, , , flags, , , , ...path]) => flags === "00010000" && paths.includes(path.join(" ")));
     const inode = listening.length === 1 ? listening[0]?.[6] : undefined;
     if (inode === undefined) return undefined;
     const numbers = readdirSync("/proc").filter((name) => /^\d+$/.test(name));

@@ -1,3 +1,4 @@
+import { readlinkSync } from "node:fs";
 import { remembered } from "../../flow/remembered.ts";
 import { unlessAborted } from "../../flow/time-limit.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
@@ -20,6 +21,8 @@ export interface ClamdOptions extends Partial<SessionOptions> {
   concurrency: number;
   /** clamd's TemporaryDirectory. If not given it is looked for in clamd's configuration, and clamd at work in it. */
   temporaryDir?: string;
+  /** Its socket is a link, which leads to another clamd when there are new signatures. */
+  switches?: boolean;
   /** Idle sessions are dropped after this long, well before clamd's IdleTimeout does it. */
   idleMs?: number;
   /** How often clamd has to show what it can do. */
@@ -67,6 +70,7 @@ export function clamd(options: ClamdOptions): Clamd {
   /** When the ways were last given out that clamd is silent about in a full folder. */
   let gaveSilentWays = Number.NEGATIVE_INFINITY;
 
+  const place = address.kind === "unix" && options.switches ? () => linkAt(address.path) : undefined;
   const pool = (slots: number, events: Pick<SessionPoolOptions, "onOpened" | "onGone" | "onFault">): SessionPool =>
     sessionPool({
       address,
@@ -74,6 +78,7 @@ export function clamd(options: ClamdOptions): Clamd {
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
       replyTimeoutMs: options.replyTimeoutMs ?? REPLY_TIMEOUT_MS,
       idleMs: options.idleMs ?? IDLE_MS,
+      place,
       ...events,
     });
   const shown = canaries({
@@ -247,6 +252,14 @@ async function checkClamd(
     return { check, version };
   } catch (error) {
     return { check: { name: "clamd", ok: false, detail: wordsOf(error) } };
+  }
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants } from "node:fs";
 import { mkdir, open, readFile, writeFile } from "node:fs/promises";
@@ -34,6 +34,8 @@ export interface OwnClamdOptions {
   config?: Readonly<Record<string, string>>;
   /** The clamd to run, if not this machine's. */
   binary?: string;
+  /** Called when it runs, which is long before it answers. */
+  onSpawn?: (pid: number) => void;
 }
 
 export interface OwnClamd extends AsyncDisposable {
@@ -41,8 +43,10 @@ export interface OwnClamd extends AsyncDisposable {
   /** Where it writes streams and what it unpacks. */
   temporaryDir: string;
   pid: number;
-  /** Lets scans under way finish for a few seconds, then ends it. Resolves when the process is gone. */
-  stop(): Promise<void>;
+  /** Resolves when the process is gone, however that came, with its exit code or signal. */
+  ended: Promise<number | string>;
+  /** Lets scans under way finish for a while, then ends it. Resolves when the process is gone. */
+  stop(limitMs?: number): Promise<void>;
   /** Ends it at once, as a crash would. Resolves when the process is gone. */
   kill(): Promise<void>;
 }
@@ -83,7 +87,9 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
   await pause(YOUNGER_BY_MS);
 
   const output = await open(outputPath, "w");
-  const child = spawn(binary, [`--config-file=${configPath}`], { stdio: ["ignore", output.fd, output.fd] });
+  // In a session of its own: a Ctrl-C for us must not end it while we still answer requests.
+  const how = { stdio: ["ignore", output.fd, output.fd], detached: true } satisfies SpawnOptions;
+  const child = spawn(binary, [`--config-file=${configPath}`], how);
   const exited = once(child, "exit");
   exited.catch(() => undefined);
   child.unref();
@@ -91,15 +97,16 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
   if (child.pid === undefined) await exited;
   const pid = child.pid ?? 0;
   const watcher = endWithUs(pid);
+  options.onSpawn?.(pid);
   // By the promise, which also knows of an end that came while the output was closed.
   const unwatch = (): unknown => watcher.kill("SIGKILL");
   exited.then(unwatch, unwatch);
 
   const gone = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  async function end(by: NodeJS.Signals): Promise<void> {
+  async function end(by: NodeJS.Signals, limitMs = STOP_LIMIT_MS): Promise<void> {
     if (gone()) return;
     // A timer holds the event loop open: the child itself does not.
-    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+    const timer = setTimeout(() => child.kill("SIGKILL"), limitMs);
     child.kill(by);
     await exited;
     clearTimeout(timer);
@@ -117,8 +124,17 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
     );
   }
 
-  const stop = (): Promise<void> => end("SIGTERM");
-  return { socketPath, temporaryDir, pid, stop, kill: () => end("SIGKILL"), [Symbol.asyncDispose]: stop };
+  const stop = (limitMs?: number): Promise<void> => end("SIGTERM", limitMs);
+  const ended = exited.then(([code, signal]) => signal ?? code);
+  return {
+    socketPath,
+    temporaryDir,
+    pid,
+    ended,
+    stop,
+    kill: () => end("SIGKILL"),
+    [Symbol.asyncDispose]: () => stop(),
+  };
 }
 
 /** The same configuration with some lines replaced or added, and those left out that make no sense in a private clamd. */
@@ -158,7 +174,7 @@ async function answering(socketPath: string, gone: () => boolean, signal?: Abort
   }
 }
 
-function answersPing(socketPath: string): Promise<boolean> {
+export function answersPing(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection(socketPath, () => socket.write("zPING\0"));
     const settle = (answered: boolean): void => {

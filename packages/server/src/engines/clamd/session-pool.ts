@@ -16,6 +16,8 @@ export interface SessionPoolOptions extends SessionOptions {
   slots: number;
   /** Idle sessions are dropped after this long, well before clamd's IdleTimeout does it. */
   idleMs: number;
+  /** What the address leads to now. A session is kept only while that is the same. */
+  place?: (() => string | undefined) | undefined;
   onOpened(): void;
   /** An idle session was closed by the other side. */
   onGone(): void;
@@ -24,19 +26,21 @@ export interface SessionPoolOptions extends SessionOptions {
 }
 
 export function sessionPool(options: SessionPoolOptions): SessionPool {
-  const { address, idleMs, onOpened, onGone, onFault } = options;
+  const { address, idleMs, place = () => undefined, onOpened, onGone, onFault } = options;
   const slots = gate({ slots: options.slots });
   const open = new Set<Session>();
   /** Those that wait for work, the most recently used last. */
   const idle: Session[] = [];
   /** One timer for each session, which is begun again each time it is given back. */
   const timers = new Map<Session, NodeJS.Timeout>();
+  /** Where each leads to, or to one that came after: looked at before it was opened. */
+  const places = new WeakMap<Session, string | undefined>();
   let closed = false;
 
   /** The most recently used first, so that the others grow old and are dropped. */
   function takeIdle(): Session | undefined {
     for (let session = idle.pop(); session; session = idle.pop()) {
-      if (session.idle) return session;
+      if (session.idle && places.get(session) === place()) return session;
       drop(session);
       onGone();
     }
@@ -44,7 +48,9 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   }
 
   async function openAnother(signal: AbortSignal): Promise<Session> {
+    const at = place();
     const session = await openSession(address, options, signal);
+    places.set(session, at);
     open.add(session);
     if (closed) drop(session);
     onOpened();
@@ -52,7 +58,7 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   }
 
   function giveBack(session: Session): void {
-    if (!session.idle || closed) {
+    if (!session.idle || closed || places.get(session) !== place()) {
       drop(session);
       return;
     }
