@@ -85,7 +85,7 @@ export function devCommand(): Command {
         const { superviseProcesses } = await import("./supervise.ts");
         const write = (lines: Uint8Array): unknown => process.stderr.write(lines);
         const how = { format: "text", write, allowShortKeys: true, onUp: greet, ...useLink } as const;
-        return superviseProcesses({ ...running, ...how, settings: started, origins, processes });
+        return await superviseProcesses({ ...running, ...how, settings: started, origins, processes });
       }
       const { startService } = await import("../app.ts");
       const service = await startService(started, logger, {

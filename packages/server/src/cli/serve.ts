@@ -49,7 +49,7 @@ export function serveCommand(): Command {
         const { superviseProcesses } = await import("./supervise.ts");
         const onUp = (up: Up): void => announce(running, { ...up, settings, processes });
         const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
-        return superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
+        return await superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
       }
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger, {

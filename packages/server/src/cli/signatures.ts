@@ -22,21 +22,37 @@ interface Flags extends Record<string, unknown> {
 export function signaturesCommand(): Command {
   const command = new Command("signatures")
     .description("age, version and source of each database of signatures, and of the rules")
+    // A flag after `update` is its own.
+    .enablePositionalOptions()
     .option("--json", "as JSON")
     .option("--wait", "wait until clamd has loaded signatures that are young enough, for scripts")
     .addOption(timeOption("--timeout <time>", "with --wait: how long", "10m"))
     .option("--max-age <days>", "what is young enough; `any` takes any age, also an unknown one", days)
     .option("--folder <path>", "clamd's databases, if they are not where its configuration says");
   addSettingFlags(command, SETTINGS).action((flags: Flags) => show(flags));
+  const update = command
+    .command("update")
+    .description("bring signatures from a folder to where clamd takes them from, without a network")
+    .requiredOption("--from <folder>", "with daily.cvd and others, and SHA256SUMS if there is one")
+    .option(
+      "--to <folder>",
+      "clamd's DatabaseDirectory; by itself that of the settings' clamd, or signaturesDir of one of our own",
+    )
+    .option("--no-test", "without a clamd that tries them first")
+    .option("--allow-older", "also databases that are older than those that are there")
+    .option("--json", "as JSON");
+  addSettingFlags(update, ["clamd", "dataDir", "signaturesDir"]).action((flags: UpdateFlags) => bring(flags));
   return withExamples(
     command,
     [
       ["signatures", "what there is"],
       ["signatures --wait --timeout 15m && start-scanning", "after a boot, while freshclam and clamd still load"],
       ["signatures --json | jq .state", "young, old, unknown, unreachable or none"],
+      ["signatures update --from /media/usb/clamav", "where there is no way out to the internet"],
     ],
     [
       "Exit code: 0 clamd has loaded signatures that are young enough, 1 they are too old, 2 their age cannot be told, or there is no clamd, 3 clamd cannot be reached. With --wait the same, once 0 is reached or the time is up.",
+      "update ends with 4 when the signatures are refused: they failed their self-test, are older, or are not what SHA256SUMS says. Then nothing was changed.",
       "The age is that of the daily database, as clamd has loaded it: main and bytecode are made rarely, and are old for years.",
     ],
   );
@@ -53,6 +69,24 @@ async function show({ json = false, wait = false, timeout, maxAge, folder, ...fl
     out(`${coloured(isGood(report, maxAgeDays) ? "ok" : "warn", report.state)}: ${report.detail}\n`);
   }
   process.exitCode = exitCode(report, maxAgeDays);
+}
+
+interface UpdateFlags extends Record<string, unknown> {
+  from: string;
+  to?: string;
+  test: boolean;
+  allowOlder?: boolean;
+  json?: boolean;
+}
+
+async function bring({ from, to, test, allowOlder = false, json = false, ...flags }: UpdateFlags): Promise<void> {
+  const { settings } = loadSettings(flags as Record<string, string>, {});
+  const { tellClamd, updateSignatures } = await import("./signatures/update-signatures.ts");
+  const done = await updateSignatures(settings, { from, to, test, allowOlder });
+  const told = done.replaced.length > 0 && (await tellClamd(settings));
+  if (json) return print({ ...done, reloaded: told });
+  for (const name of done.replaced) out(`replaced   ${name}\n`);
+  for (const name of done.unchanged) out(`unchanged  ${name}\n`);
 }
 
 async function reportOf(settings: Settings, maxAgeDays: number, folder: string | undefined): Promise<SignatureReport> {

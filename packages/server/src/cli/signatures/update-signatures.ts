@@ -1,0 +1,196 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { chmod, copyFile, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ClamdAddress, configuredClamd, connectOptions, describeAddress } from "../../engines/clamd/address.ts";
+import { findClamdConf } from "../../engines/clamd/clamd-conf.ts";
+import { databasesIn, type SignatureDatabase, sha256Of } from "../../engines/clamd/databases.ts";
+import { selfTest } from "../../engines/clamd/keeper/self-test.ts";
+import { clamdBinary, ownClamd } from "../../engines/clamd/own-clamd.ts";
+import type { Settings } from "../../settings.ts";
+import { CommandFailed, exitCodes, wrongUsage } from "../exit-codes.ts";
+import { say } from "../terminal/output.ts";
+
+export interface UpdateOptions {
+  from: string;
+  /** Where clamd, or the service that keeps one, takes them from. */
+  to?: string | undefined;
+  /** Without the self-test, where there is no clamd to make it with. */
+  test: boolean;
+  allowOlder: boolean;
+}
+
+export interface Updated {
+  to: string;
+  /** Names. */
+  replaced: string[];
+  unchanged: string[];
+}
+
+const SUMS = "SHA256SUMS";
+const RELOAD_MS = 10_000;
+
+/**
+ * Brings the databases of a folder to where clamd takes them from, without a network. All are copied beside the old ones first, read back
+ * and tried by a clamd; only then each takes its place, in one step. What is there and not in `from` stays.
+ */
+export async function updateSignatures(settings: Settings, options: UpdateOptions): Promise<Updated> {
+  const { from, test } = options;
+  const to = options.to ?? placeOf(settings);
+  const [given, there] = [await found(from, "from"), await found(to, "to")];
+  if (given.length === 0)
+    throw wrongUsage(`there are no databases of signatures in ${from}`, "name the folder that has daily.cvd");
+  if (!options.allowOlder) refuseOlder(given, there);
+
+  // On the same disk, so that renaming is one step; clamd and freshclam overlook names with a dot.
+  const draft = join(to, `.lazaret-${randomBytes(6).toString("hex")}`);
+  await mkdir(draft);
+  try {
+    const sums = await sumsIn(from);
+    for (const { name, path } of given) await copyChecked(path, join(draft, name), sums.get(name));
+    if (test) await tryThem(draft, given, there);
+    const old = new Map(there.map(({ name, path }) => [name, path]));
+    const replaced: string[] = [];
+    for (const { name } of given) {
+      const before = old.get(name);
+      if (before !== undefined && (await sha256Of(before)) === (await sha256Of(join(draft, name)))) continue;
+      await rename(join(draft, name), join(to, name));
+      await Promise.all(twinsOf(name, there).map((path) => rm(path, { force: true })));
+      replaced.push(name);
+    }
+    await sync(to);
+    return { to, replaced, unchanged: given.map(({ name }) => name).filter((name) => !replaced.includes(name)) };
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Has a clamd that is not ours load them now; without, it does so within its SelfCheck. Answers whether it was told. */
+export async function tellClamd(settings: Settings): Promise<boolean> {
+  const address = settings.clamd === "own" ? undefined : configuredClamd(settings);
+  if (!address) return false;
+  const said = await reload(address).catch(() => "");
+  if (!said.startsWith("RELOADING"))
+    say(`lazaret: clamd at ${describeAddress(address)} was not told: it loads them within its SelfCheck\n`);
+  return said.startsWith("RELOADING");
+}
+
+function placeOf(settings: Settings): string {
+  if (settings.clamd === "own") return settings.signaturesDir;
+  const address = configuredClamd(settings);
+  const folder = address?.kind === "unix" ? findClamdConf(address)?.databaseDir : undefined;
+  if (folder !== undefined) return folder;
+  throw wrongUsage("nobody knows where clamd takes its signatures from", "name its DatabaseDirectory with --to");
+}
+
+async function found(folder: string, flag: string): Promise<SignatureDatabase[]> {
+  return databasesIn(folder).catch((cause: Error) => {
+    throw new CommandFailed(exitCodes.usage, `cannot read ${folder}: ${cause.message}`, {
+      hint: `see what --${flag} names`,
+      cause,
+    });
+  });
+}
+
+/** An old copy must not take the place of a newer one unseen. */
+function refuseOlder(given: readonly SignatureDatabase[], there: readonly SignatureDatabase[]): void {
+  for (const { name, header } of given) {
+    const newer = there.find(
+      (each) => stemOf(each.name) === stemOf(name) && (each.header?.version ?? 0) > (header?.version ?? Infinity),
+    );
+    if (!newer) continue;
+    throw new CommandFailed(
+      exitCodes.refused,
+      `${name} is version ${header?.version}, and ${newer.path} is ${newer.header?.version}: nothing was changed`,
+      { hint: "bring a newer one, or say --allow-older" },
+    );
+  }
+}
+
+/** `daily.cvd` and `daily.cld` are the same database: clamd loads one of them. */
+function twinsOf(name: string, there: readonly SignatureDatabase[]): string[] {
+  if (!/\.c[vlu]d$/.test(name)) return [];
+  return there.filter((each) => each.name !== name && stemOf(each.name) === stemOf(name)).map(({ path }) => path);
+}
+
+function stemOf(name: string): string {
+  return name.replace(/\.c[vlu]d$/, "");
+}
+
+/** What sha256sum wrote beside them; none if there is no such file. */
+async function sumsIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const text = await readFile(join(folder, SUMS), "utf8").catch(() => "");
+  const lines = [...text.matchAll(/^([0-9a-f]{64}) [ *](?:\.\/)?(.+)$/gm)];
+  return new Map(lines.map(([, sum = "", name = ""]) => [name, sum]));
+}
+
+async function copyChecked(from: string, to: string, expected: string | undefined): Promise<void> {
+  const sum = await sha256Of(from);
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  // Whoever runs clamd must be able to read it, whoever copied it here.
+  await chmod(to, 0o644);
+  await sync(to);
+  const copied = await sha256Of(to);
+  if (copied === sum && (expected ?? sum) === sum) return;
+  const what = copied === sum ? `is not what ${SUMS} says` : "changed while it was copied, or the disk fails";
+  throw new CommandFailed(exitCodes.refused, `${from} ${what}: nothing was changed`, { hint: "copy it again" });
+}
+
+/** As they will be: with what stays of those that are there. */
+async function tryThem(
+  draft: string,
+  given: readonly SignatureDatabase[],
+  there: readonly SignatureDatabase[],
+): Promise<void> {
+  const binary = clamdBinary();
+  if (!binary) {
+    throw new CommandFailed(
+      exitCodes.settings,
+      "there is no clamd on this machine to try them with: nothing was changed",
+      {
+        hint: "apt-get install clamav-daemon, or --no-test where clamd on another machine uses them",
+      },
+    );
+  }
+  const folder = await mkdtemp(join(tmpdir(), "lazaret-signatures-"));
+  const staying = there.filter(({ name }) => !given.some((each) => stemOf(each.name) === stemOf(name)));
+  try {
+    const all = join(folder, "db");
+    await mkdir(all);
+    for (const { name } of given) await copyFile(join(draft, name), join(all, name), constants.COPYFILE_FICLONE);
+    for (const { name, path } of staying) await copyFile(path, join(all, name), constants.COPYFILE_FICLONE);
+    await using clamd = await ownClamd({ folder, signaturesDir: all, binary });
+    await selfTest({ kind: "unix", path: clamd.socketPath }, [binary]);
+  } catch (cause) {
+    throw new CommandFailed(
+      exitCodes.refused,
+      `the signatures failed their self-test: ${(cause as Error).message}: nothing was changed`,
+      {
+        hint: "bring others; those that are there stay in use",
+        cause,
+      },
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function reload(address: ClamdAddress): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(connectOptions(address), () => socket.write("zRELOAD\0"));
+    socket.setTimeout(RELOAD_MS, () => socket.destroy(new Error("no answer")));
+    socket.once("data", (reply) => {
+      socket.destroy();
+      resolve(reply.toString());
+    });
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("closed")));
+  });
+}
+
+async function sync(path: string): Promise<void> {
+  await using file = await open(path);
+  await file.sync();
+}
