@@ -82,6 +82,10 @@ export const catalog = {
     help: "Age of each file of signatures, where clamd's folder can be read.",
     labels: ["database"],
   },
+  lazaret_signatures_refused: {
+    type: "gauge",
+    help: "1 while new signatures are not used because they failed their self-test, with LAZARET_CLAMD=own.",
+  },
   lazaret_verdict_cache_hits_total: {
     type: "counter",
     help: "Files whose verdict was known; of part `ours`, all but what clamd says to the file as it is.",

@@ -34,6 +34,7 @@ interface State {
   checks: readonly {
     signatureAgeSeconds?: number;
     databases?: readonly { name: string; builtAt?: number }[];
+    refusedAt?: number;
   }[];
 }
 
@@ -58,6 +59,10 @@ export function healthGauges({ running, state, now }: HealthGaugesOptions): Gaug
         const ages = (await state()).checks.flatMap(({ signatureAgeSeconds }) => signatureAgeSeconds ?? []);
         return ages.length === 0 ? [] : one(Math.max(...ages));
       },
+    },
+    {
+      name: "lazaret_signatures_refused",
+      read: async () => one((await state()).checks.some(({ refusedAt }) => refusedAt !== undefined) ? 1 : 0),
     },
     {
       name: "lazaret_signature_database_age_seconds",
