@@ -54,6 +54,12 @@ async function withPool(
   }
 }
 
+/** The second thread is started for a file that the first has no time for. */
+async function bothThere(pool: ScanPool): Promise<void> {
+  await Promise.all([1, 2].map(() => pool.run(inMemory("text"), { signal: never })));
+  await until("both threads are there", () => pool.census().alive === 2);
+}
+
 function saidWhy(outcome: Outcome): { detail: string } {
   assert.ok(outcome.kind === "unscannable");
   return outcome;
@@ -63,11 +69,58 @@ function inMemory(content: string | Uint8Array): Spooled {
   return { kind: "memory", bytes: Uint8Array.from(Buffer.from(content)) };
 }
 
+describe("threads", () => {
+  const sources = [slowRule];
+
+  test("are started when a file waits for one, up to as many as there may be", async () => {
+    await withPool({ sources, threads: 2, timeLimitMs: 150_000 }, async (pool) => {
+      for (const content of ["one", "after", "the other"])
+        assert.deepEqual(await pool.run(inMemory(content), { signal: never }), { kind: "clean" });
+      const { alive, most, started } = pool.census();
+      assert.deepEqual({ alive, most, started }, { alive: 1, most: 3, started: 1 });
+
+      const caller = new AbortController();
+      const slow = (file: Spooled): Promise<unknown> =>
+        pool.run(file, { signal: caller.signal }).catch(() => "given up");
+      const held = [slow(large(slowFile)), slow(large(slowFile)), slow(large(slowFile))];
+      // The third is for small files, and none of these is one.
+      await until("two threads have a file", () => pool.census().alive === 2);
+      assert.deepEqual(await pool.run(inMemory("small"), { signal: never }), { kind: "clean" });
+      assert.equal(pool.census().started, 3);
+      caller.abort(new Error("enough"));
+      assert.deepEqual(await Promise.all(held), ["given up", "given up", "given up"]);
+    });
+  });
+
+  test("that cannot be started leave the work to those that are there", async () => {
+    using folder = temporaryFolder();
+    let started = 0;
+    const setup = {
+      ...setupOf(folder.path),
+      get sevenZip() {
+        started += 1;
+        if (started > 1) throw new Error("no more threads");
+        return sevenZip;
+      },
+    };
+    await withPool({ setup }, async (pool, losses) => {
+      const outcomes = await Promise.all([1, 2, 3].map(() => pool.run(inMemory(eicar()), { signal: never })));
+      assert.deepEqual(outcomes, Array(3).fill({ kind: "infected", finding: "EICAR_Test_File", member: "" }));
+      const { alive, most, lastFailure } = pool.census();
+      assert.deepEqual(
+        { alive, most, lastFailure, losses },
+        { alive: 1, most: 2, lastFailure: "no more threads", losses: [] },
+      );
+    });
+  });
+});
+
 describe("a file that overruns the time limit", () => {
   const sources = [...someRules, slowRule];
 
   test("is unscannable, and the thread that looked at it is replaced", async () => {
     await withPool({ sources, timeLimitMs: 1500 }, async (pool, losses) => {
+      await bothThere(pool);
       const timeout = { kind: "unscannable", finding: "scanner:timeout", detail: "it took too long" };
       assert.deepEqual(await pool.run(inMemory(slowFile), { signal: never }), timeout);
       assert.deepEqual(await pool.run(inMemory(eicar()), { signal: never }), {
@@ -82,7 +135,7 @@ describe("a file that overruns the time limit", () => {
   });
 
   test("does not hold up small files", async () => {
-    await withPool({ sources }, async (pool) => {
+    await withPool({ sources, timeLimitMs: 150_000 }, async (pool) => {
       const caller = new AbortController();
       // More than the small ones that go to the thread of their own.
       const slow = [1, 2].map(() => pool.run(large(slowFile), { signal: caller.signal }).catch(() => "given up"));
@@ -113,7 +166,7 @@ describe("a thread that dies in the middle of a file", () => {
 
   test("has its file looked at again by a fresh one", async () => {
     using folder = temporaryFolder();
-    const setup = brokenAtFirst(folder.path, 2, () => setupOf(folder.path));
+    const setup = brokenAtFirst(folder.path, 1, () => setupOf(folder.path));
     await withPool({ setup }, async (pool, losses) => {
       const outcome = await pool.run(inMemory(packed), { signal: never });
       assert.deepEqual(outcome, { kind: "infected", finding: "EICAR_Test_File", member: "sample.txt" });
@@ -124,7 +177,7 @@ describe("a thread that dies in the middle of a file", () => {
 
   test("has its members shown again, and what is found in them counts", async () => {
     using folder = temporaryFolder();
-    const setup = brokenAtFirst(folder.path, 2, () => setupOf(folder.path));
+    const setup = brokenAtFirst(folder.path, 1, () => setupOf(folder.path));
     await withPool({ setup }, async (pool, losses) => {
       const harmless = packedBy7z(Buffer.alloc(2000, "text "), "7z");
       const file = zip([stored("shown.txt", Buffer.alloc(20_000, "text")), stored("deadly.7z", harmless)]);
@@ -150,8 +203,8 @@ describe("a thread that dies in the middle of a file", () => {
         ["again", "given up"],
       );
       assert.deepEqual(await pool.run(inMemory("no archive"), { signal: never }), { kind: "clean" });
-      await until("both threads are back", () => pool.census().alive === 2);
-      assert.equal(pool.census().started, 4);
+      await until("the thread is back", () => pool.census().alive === 1);
+      assert.equal(pool.census().started, 3);
     });
   });
 
@@ -174,6 +227,7 @@ describe("a thread that dies in the middle of a file", () => {
       throw new Error("no more threads");
     });
     await withPool({ setup }, async (pool, losses) => {
+      await bothThere(pool);
       const caller = new AbortController();
       const waiting = pool.run(inMemory(packed), { signal: caller.signal });
       const refused = assert.rejects(waiting, /enough/);
@@ -195,13 +249,13 @@ describe("a thread that has grown", () => {
     const growthLimits = { heapBytes: no, externalBytes: no, rulesBytes: 1024 * 1024 };
     await withPool({ growthLimits, sources }, async (pool, losses) => {
       assert.deepEqual(await pool.run(inMemory("small"), { signal: never }), { kind: "clean" });
-      assert.equal(pool.census().started, 2);
+      assert.equal(pool.census().started, 1);
       // The rules get it as a whole, in their own memory.
       assert.deepEqual(await pool.run(inMemory(Buffer.alloc(8_000_000)), { signal: never }), { kind: "clean" });
-      await until("a third thread has been started", () => {
+      await until("another thread has been started", () => {
         const { alive, started } = pool.census();
-        assert.equal(alive, 2);
-        return started === 3;
+        assert.equal(alive, 1);
+        return started === 2;
       });
       await until("it has taken its place", () => pool.census().memory.rulesBytes < 16_000_000);
       assert.deepEqual(losses, []);
@@ -241,6 +295,7 @@ describe("a thread that has grown", () => {
 
 test("a small file that needs much is looked at in full by another thread", async () => {
   await withPool({}, async (pool) => {
+    await bothThere(pool);
     // Beyond what the thread for small files unpacks, within what the others do; both threads get one of them.
     const packed = gzipSync(Buffer.concat([Buffer.alloc(40 * 1024 * 1024, "text"), eicar()]));
     const outcomes = await Promise.all([1, 2].map(() => pool.run(inMemory(packed), { signal: never })));
@@ -259,6 +314,7 @@ test("rules that do not compile are refused at the start, with the file and the 
 test("new rules are used as soon as they are accepted, and refused ones change nothing", async () => {
   await withPool({}, async (pool) => {
     const mine: RuleSource = { name: "mine.yar", text: 'rule Mine { strings: $a = "mine" condition: $a }' };
+    await bothThere(pool);
     await assert.rejects(pool.changeRules([{ ...mine, text: "rule Mine {" }]), { name: "RulesRefused" });
     assert.deepEqual(await pool.run(inMemory(eicar()), { signal: never }), {
       kind: "infected",

@@ -20,6 +20,9 @@ import { type ScanTask, waitingLine } from "./waiting-line.ts";
  * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
  * takes small files only, so that these never wait behind large ones. Each file has a thread for itself.
  *
+ * The first is there from the start, and shows that the rules compile; each of the others is started when a file waits for it, as it
+ * takes memory, and time at the start, that a service with little to do never gets back.
+ *
  * A thread is replaced when it overruns the time limit, dies, has grown too large, or the rules have changed. One that has
  * grown goes on with the next files until the new one is there. One that dies of itself is our fault: the file that it had
  * is looked at once more, by the thread that replaces it, and only if that dies too it is unscannable.
@@ -40,10 +43,10 @@ export interface ScanPool {
   close(): Promise<void>;
 }
 
-/** Threads that are there, of those that should be. */
+/** Threads that are there, of those that there may be. */
 export interface Census {
   alive: number;
-  wanted: number;
+  most: number;
   lastFailure: string | undefined;
   /** Threads started since the beginning. */
   started: number;
@@ -63,6 +66,8 @@ export interface PoolOptions {
 
 interface Slot {
   lane: "any" | "small";
+  /** A file has waited for it. Without a thread it is about to get one. */
+  wanted: boolean;
   worker: ScanWorker | undefined;
   busy: boolean;
   /** Which set of rules its thread has. */
@@ -75,7 +80,7 @@ interface Slot {
   again: ScanTask | undefined;
 }
 
-/** Resolves when all threads are there; throws `RulesRefused` when the rules do not compile. */
+/** Resolves when the first thread is there; throws `RulesRefused` when the rules do not compile. */
 export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   const { growthLimits = THREAD_GROWTH_LIMITS } = options;
   let { rules } = options.setup;
@@ -86,7 +91,8 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   let started = 0;
   const slots: Slot[] = Array.from({ length: options.threads + 1 }, (_, index) => {
     const lane = index < options.threads ? "any" : "small";
-    return { lane, worker: undefined, busy: false, edition: 0, filling: false, next: undefined, again: undefined };
+    const empty = { worker: undefined, busy: false, edition: 0, filling: false, next: undefined, again: undefined };
+    return { lane, wanted: index === 0, ...empty };
   });
   const line = waitingLine();
   const underway = new Set<Promise<void>>();
@@ -163,6 +169,17 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
       slot.again = undefined;
       if (task) void occupy(slot, worker, task);
     }
+    startMore();
+  }
+
+  /** A thread for each file that none takes and none is being started for. */
+  function startMore(): void {
+    for (const slot of slots.filter(({ wanted }) => !wanted)) {
+      const coming = slots.filter(({ wanted, worker }) => wanted && !worker).length;
+      if (closed || line.count(slot.lane) <= coming) continue;
+      slot.wanted = true;
+      inBackground(refill(slot));
+    }
   }
 
   /** Holds the slot for as long as the scan takes, and replaces its thread if that has become necessary. */
@@ -200,12 +217,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
     } else task.settle(outcomeOf(reply));
   }
 
-  const starts = await Promise.allSettled(slots.map(fill));
-  const failed = starts.find((one) => one.status === "rejected");
-  if (failed) {
-    await Promise.all(slots.map((slot) => slot.worker?.stop()));
-    throw failed.reason;
-  }
+  for (const slot of slots.filter(({ wanted }) => wanted)) await fill(slot);
   let filter = filterOf(slots[0]?.worker);
 
   return {
@@ -260,7 +272,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
         externalBytes: sum("externalBytes"),
         rulesBytes: sum("rulesBytes"),
       };
-      return { alive: workers.length, wanted: slots.length, lastFailure, started, memory };
+      return { alive: workers.length, most: slots.length, lastFailure, started, memory };
     },
 
     async close() {

@@ -60,7 +60,7 @@ export interface ScanThreads {
   close(): Promise<void>;
 }
 
-/** Threads that unpack and nothing else. They start with the first file that needs them. */
+/** Threads that unpack and nothing else. Not even the first starts before a file needs it. */
 export function unpackThreads(options: ScanThreadsOptions = {}): ScanThreads {
   const folder = privateFolder(options.temporaryFolder ?? tmpdir());
   let pool: Promise<ScanPool> | undefined;
@@ -177,9 +177,9 @@ function readOwn(folder: string): { folder: string; since: string; sources: Rule
   }
 }
 
-function threadsCheck({ alive, wanted, lastFailure }: Census): EngineCheck {
+function threadsCheck({ alive, most, lastFailure }: Census): EngineCheck {
   const failure = lastFailure === undefined ? "" : `; cannot start more: ${lastFailure}`;
-  return { name: "scan-threads", ok: alive > 0, detail: `${alive} of ${wanted} scan threads${failure}` };
+  return { name: "scan-threads", ok: alive > 0, detail: `${alive} of at most ${most} scan threads${failure}` };
 }
 
 function rulesCheck(state: { builtIn: RuleSource[]; own: RuleSource[]; refused: string | undefined }): EngineCheck {

@@ -17,6 +17,7 @@ test("files are taken in the order they came", () => {
 test("the thread for small files passes over large ones", () => {
   const line = waitingLine();
   const [large, small] = [arrive(line, SMALL_FILE_BYTES + 1), arrive(line, SMALL_FILE_BYTES)];
+  assert.deepEqual([line.count("any"), line.count("small")], [2, 1]);
   assert.deepEqual([line.take("small"), line.take("small")], [small, undefined]);
   assert.equal(line.take("any"), large);
 });

@@ -29,6 +29,8 @@ export interface WaitingLine {
   remove(task: ScanTask): boolean;
   /** The next one, or the next small one. */
   take(which: "any" | "small"): ScanTask | undefined;
+  /** How many there are that `take` would give. */
+  count(which: "any" | "small"): number;
   empty(): ScanTask[];
 }
 
@@ -56,6 +58,7 @@ export function waitingLine(): WaitingLine {
       if (next) remove(next);
       return next;
     },
+    count: (which) => (which === "any" ? line : line.filter(({ small }) => small)).length,
     empty: () => line.splice(0),
   };
 }
