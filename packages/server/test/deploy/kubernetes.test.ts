@@ -172,43 +172,52 @@ test("the service is asked whether it lives and whether it is ready, and has tim
 });
 
 test("the service starts with the settings that it gets, and secrets are only ever in files", () => {
-  for (const { container, what } of containers) {
+  for (const { container, pod, what } of containers) {
     const env: Record<string, string> = {};
     for (const { name, value, ...elsewhere } of container.env ?? []) {
       assert.deepEqual(elsewhere, {}, `${what}: ${name} is a value`);
       env[name] = value;
     }
     if (!Object.keys(env).some((name) => name.startsWith("LAZARET_"))) continue;
-    const secrets = {
-      "/etc/lazaret/secrets/postgres-url": "postgresql://lazaret:word@db:5432/lazaret",
-      "/etc/lazaret/secrets/secret-key": "0".repeat(64),
-      "/etc/lazaret/secrets/subscriptions": "[]",
-      "/etc/lazaret/secrets/event-targets": "[]",
-      "/etc/lazaret/secrets/smtp-url": "smtp://mail.example.com:587",
-    };
     const files: string[] = [];
     const readSecretFile = (path: string): string => {
-      files.push(path.slice("/etc/lazaret/secrets/".length));
-      return secrets[path as keyof typeof secrets] ?? "a-key-of-many-characters";
+      files.push(path);
+      return samples[path.replace(/^.*\//, "")] ?? "a-key-of-many-characters";
     };
     const read = readSettings({ flags: {}, env, file: {}, readSecretFile });
-    assert.equal(read.kind, "ok", `${what}: ${JSON.stringify(read)}`);
-    const { volumes } = pods.find(({ of }) => what.startsWith(`${of},`))?.spec ?? {};
-    const items = volumes.find(({ name }: { name: string }) => name === "secrets")?.secret.items ?? [];
-    const there = items.map(({ path }: { path: string }) => path);
+    assert.ok(read.kind === "ok", `${what}: ${JSON.stringify(read)}`);
+    const { platform, postgresUrl, secretKey, role } = read.settings;
+    assert.equal(platform === "postgres", postgresUrl !== "" && secretKey !== "", what);
+    const there = secretFiles(pod, container.volumeMounts);
     assert.deepEqual(
       files.filter((file) => !there.includes(file)),
       [],
       what,
     );
-    if (env.LAZARET_ROLE === "worker")
+    if (role === "worker")
       assert.deepEqual(
-        files.filter((file) => /^(api|admin|viewer)-keys$/.test(file)),
+        there.filter((file) => /(?:api|admin|viewer)-keys$/.test(file)),
         [],
         what,
       );
   }
 });
+
+const samples: Record<string, string> = {
+  "postgres-url": "postgresql://lazaret:word@db:5432/lazaret",
+  "secret-key": "0".repeat(64),
+  subscriptions: "[]",
+  "event-targets": "[]",
+  "smtp-url": "smtp://mail.example.com:587",
+};
+
+/** The paths of all files of Secrets that a container sees. */
+function secretFiles({ spec }: PodTemplate, mounts: readonly { name: string; mountPath: string }[]): string[] {
+  return mounts.flatMap(({ name, mountPath }) => {
+    const { secret } = (spec.volumes ?? []).find((volume: { name: string }) => volume.name === name) ?? {};
+    return (secret?.items ?? []).map(({ path }: { path: string }) => `${mountPath}/${path}`);
+  });
+}
 
 test("what objects name is there: volumes, ports, pods, accounts, targets", () => {
   for (const { name, objects } of rendered) {
