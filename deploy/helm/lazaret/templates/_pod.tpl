@@ -64,6 +64,10 @@ containers:
       {{- end }}
       - name: TMPDIR
         value: /tmp
+      {{- range $name, $value := $values.environment }}
+      - name: {{ $name }}
+        value: {{ $value | quote }}
+      {{- end }}
       {{- with $values.awsSdk.region }}
       - name: AWS_REGION
         value: {{ . }}

@@ -70,6 +70,11 @@ test("values that cannot work are refused before anything is made", () => {
       { secrets: { files: { port: "port" } } },
       "/secrets/files property name must be valid",
     ],
+    [
+      "a setting among other variables",
+      { environment: { LAZARET_PORT: "1" } },
+      "/environment property name must be valid",
+    ],
     ["a moving image", { image: { tag: "latest" } }, "/image/tag must NOT be valid"],
     [
       "less time to end than the service takes",
