@@ -137,3 +137,29 @@ test("when the server closes, requests that were sent at once are all answered, 
   await until("the connection is closed", closed);
   assert.equal(answers(), 20);
 });
+
+test("a request whose connection was made before the server closes is answered; who says nothing is not waited for", async () => {
+  const server = await started(async () => ({ status: 200, rendered: { type: "text/plain", content: large } }));
+  let arrived = 0;
+  const sockets = Array.from({ length: 2 }, () => connect(server.port, "127.0.0.1", () => (arrived += 1)));
+  const [asking, mute] = sockets.map(reader);
+  await until("both are connected", () => arrived === 2);
+  const closed = server.close(10_000);
+  // By then nobody else can connect.
+  await until("it does not listen", () => refuses(server.port));
+  sockets[0]?.write(get("/"));
+  await until("it is answered, and the connection closed", () => asking?.answers() === 1 && asking.closed());
+  await closed;
+  await until("the other is closed", () => mute?.closed() === true);
+});
+
+function refuses(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(true));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
+}

@@ -53,6 +53,12 @@ const MAX_HEADER_BYTES = 16 * 1024;
  */
 export const KEEP_ALIVE_MS = 75_000;
 
+/** A connection that is younger, and has not said anything yet, may have its request under way. */
+const NEW_CONNECTION_MS = 1000;
+/** A turn of the event loop in which nothing else was done; and how many are waited for. */
+const QUIET_TURN_MS = 0.3;
+const MOST_TURNS = 2000;
+
 /** The client hung up. Nobody is left to answer. */
 const clientGone = new Error("the client has gone");
 clientGone.name = "ClientGone";
@@ -62,6 +68,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   const addressOf = clientAddress(options.trustedProxies ?? []);
   const connections = new Map<Socket, Connection>();
   const underWay = new Map<Socket, UnderWay>();
+  /** Those that have not sent a request yet, and when they came. */
+  const silent = new Map<Socket, number>();
+  let accepted = 0;
   let closing = false;
 
   /** Streams that go on until somebody ends them. */
@@ -89,6 +98,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
+    silent.delete(socket);
     const connection = connections.get(socket);
     const othersFirst = connection?.turn(message, response);
     if (othersFirst) await othersFirst;
@@ -151,13 +161,35 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
+    accepted += 1;
     connections.set(socket, oneAtATime(socket));
-    socket.once("close", () => connections.delete(socket));
+    silent.set(socket, performance.now());
+    socket.once("close", () => {
+      connections.delete(socket);
+      silent.delete(socket);
+    });
   });
   // What is idle we know better: node:http takes an answer for done that has not left yet.
-  server.closeIdleConnections = () => {
-    for (const [socket, { busy }] of connections) if (!busy && !underWay.has(socket)) socket.destroy();
-  };
+  server.closeIdleConnections = () => closeIdle(performance.now() - NEW_CONNECTION_MS);
+
+  function closeIdle(cameBefore: number): void {
+    for (const [socket, { busy }] of connections) {
+      if (!busy && !underWay.has(socket) && (silent.get(socket) ?? 0) <= cameBefore) socket.destroy();
+    }
+  }
+
+  /**
+   * Connections that the system has made, and we have not accepted, are reset when we stop listening, with the requests that are in them
+   * already. So this is done right after a turn of the event loop in which none came, and that took next to no time.
+   */
+  async function quietTurn(): Promise<void> {
+    for (let turn = 0; turn < MOST_TURNS; turn += 1) {
+      const [began, before] = [performance.now(), accepted];
+      await new Promise(setImmediate);
+      if (accepted === before && performance.now() - began < QUIET_TURN_MS) return;
+    }
+  }
+
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
   });
@@ -179,10 +211,13 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
     async close(graceMs) {
       drain();
+      await quietTurn();
       // Closes those that are idle, too.
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const late = setTimeout(() => closeIdle(performance.now()), Math.min(NEW_CONNECTION_MS, graceMs));
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
+      clearTimeout(late);
       clearTimeout(cut);
     },
   };
