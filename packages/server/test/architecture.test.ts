@@ -78,8 +78,8 @@ const mayImport: Record<string, readonly string[]> = {
   engines: ["model", "flow", "scan", "unpack", "log.ts"],
   "platforms/platform.ts": [...ports, "platforms/shared"],
   "platforms/shared": below,
-  "platforms/embedded": [...below, "platforms/platform.ts", "platforms/shared"],
-  "platforms/postgres": [...below, "platforms/platform.ts", "platforms/shared"],
+  "platforms/embedded": [...below, "platforms/platform.ts", "platforms/shared", "version.ts"],
+  "platforms/postgres": [...below, "platforms/platform.ts", "platforms/shared", "version.ts"],
   "platforms/aws": [...below, "platforms/platform.ts", "platforms/shared"],
   settings: ["settings.ts", "net"],
   "settings.ts": [

@@ -13,6 +13,8 @@ const groups: Record<string, Record<string, () => Promise<Command>>> = {
     signatures: async () => (await import("./signatures.ts")).signaturesCommand(),
     config: async () => (await import("./config.ts")).configCommand(),
     migrate: async () => (await import("./migrate.ts")).migrateCommand(),
+    backup: async () => (await import("./backup.ts")).backupCommand(),
+    restore: async () => (await import("./backup.ts")).restoreCommand(),
   },
   "Scan:": {
     scan: async () => (await import("./scan.ts")).scanCommand(),

@@ -1,8 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, open, readFile, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder, syncFolder, writeOnce } from "../shared/durable-file.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
+
+/** Is in a data folder until a restore into it is whole. */
+export const RESTORING = ".restore-unfinished";
 
 export interface DataFolder {
   databasePath: string;
@@ -18,6 +22,7 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
   const keyPath = join(dataDir, "secret.key");
   try {
     makeFolder(dataDir, 0o700);
+    if (existsSync(join(dataDir, RESTORING))) throw halfRestored(dataDir);
     return { databasePath, secretKey: await keyFor(databasePath, keyPath) };
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error;
@@ -27,6 +32,13 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
       { cause: error },
     );
   }
+}
+
+function halfRestored(dataDir: string): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `the data folder ${dataDir} is not whole: a restore into it has not ended`,
+    "run lazaret restore again, which begins anew, or move the folder away",
+  );
 }
 
 /**

@@ -158,7 +158,12 @@ test("a database of a newer version is refused", async () => {
   change(folder.path, "PRAGMA user_version = 99");
   assert.match(
     await refusal(folder.path),
-    /it has version 99, and this lazaret knows \d+; hint: run the newer lazaret/,
+    /it has version 99, and this lazaret \(\S+\) knows \d+; hint: run lazaret as new as the one that wrote it; to go back, restore a backup from before the upgrade/,
+  );
+  change(folder.path, "INSERT INTO writers VALUES (99, '7.8.9')");
+  assert.match(
+    await refusal(folder.path),
+    /lazaret 7\.8\.9 brought it to version 99, and this lazaret .*; hint: run lazaret 7\.8\.9 or newer; to go back, restore/,
   );
 });
 

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { version } from "../../../version.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { inTransaction } from "./transaction.ts";
 
@@ -152,20 +153,37 @@ const migrations: readonly string[] = [
   `,
 ];
 
+export const newestSchema: number = migrations.length;
+
+/**
+ * Who brought the database to which version, for the message of an earlier lazaret that meets it. No step of its own: an earlier lazaret can leave
+ * it alone.
+ */
+const WRITERS = "CREATE TABLE IF NOT EXISTS writers (schema INTEGER PRIMARY KEY, lazaret TEXT NOT NULL) STRICT";
+
 /** Brings the database to the newest version, in one transaction; other processes may try at the same moment. */
 export function migrate(db: DatabaseSync, path: string): void {
-  if (versionOf(db, path) === migrations.length) return;
+  if (versionOf(db, path) === newestSchema) return;
   inTransaction(db, "durable", () => {
     for (const step of migrations.slice(versionOf(db, path))) db.exec(step);
-    db.exec(`PRAGMA user_version = ${migrations.length}`);
+    db.exec(`${WRITERS}; PRAGMA user_version = ${newestSchema}`);
+    db.prepare("INSERT OR REPLACE INTO writers VALUES (?, ?)").run(newestSchema, version);
   });
 }
 
 function versionOf(db: DatabaseSync, path: string): number {
-  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
-  if (version <= migrations.length) return version;
+  const number = Number(db.prepare("PRAGMA user_version").get()?.user_version);
+  if (number <= newestSchema) return number;
+  const newer = writerOf(db, number);
   throw new DatabaseUnavailable(
-    `cannot use the job database at ${path}: it has version ${version}, and this lazaret knows ${migrations.length}`,
-    "run the newer lazaret that wrote it, or restore the data folder from before the upgrade",
+    `cannot use the job database at ${path}: ${newer ? `lazaret ${newer} brought it to version ${number}` : `it has version ${number}`}, and this lazaret (${version}) knows ${newestSchema}`,
+    `run lazaret ${newer ?? "as new as the one that wrote it"}${newer ? " or newer" : ""}; to go back, restore a backup from before the upgrade into an empty folder (docs/upgrade.md)`,
   );
+}
+
+/** The lazaret that brought it there; undefined where it has not said so. */
+function writerOf(db: DatabaseSync, schema: number): string | undefined {
+  if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'writers'").get()) return undefined;
+  const found = db.prepare("SELECT lazaret FROM writers WHERE schema = ?").get(schema)?.lazaret;
+  return typeof found === "string" ? found : undefined;
 }

@@ -77,9 +77,32 @@ test("a process that is too old for what was applied is told so at its start", a
   }
   await assert.rejects(openJobStore(options), (error: DatabaseUnavailable) => {
     assert.ok(error instanceof DatabaseUnavailable);
-    assert.match(`${error.message}; ${error.hint}`, /9999-note\.sql .* too old .* newer lazaret/);
+    const said = `${error.message}; ${error.hint}`;
+    assert.match(
+      said,
+      /9999-note\.sql was applied to it by lazaret \d\S+, .* too old .*; run lazaret \d\S+ or newer; to go back,/,
+    );
     return true;
   });
+});
+
+test("a database of before it was written down who applied what is used, and told apart, as others are", async () => {
+  const { options, schema } = await emptyPlace();
+  const ways = connections(options);
+  try {
+    await migrate(ways, { schema });
+    await ways.query(`ALTER TABLE ${schema}.migrations DROP COLUMN lazaret`);
+    assert.deepEqual(await migrate(ways, { schema }), []);
+    await ways.query(`UPDATE ${schema}.migrations SET oldest = 9999 WHERE number = 1`);
+    await assert.rejects(migrate(ways, { schema }), (error: DatabaseUnavailable) => {
+      assert.match(error.hint, /^run the newer lazaret that applied it; to go back/);
+      return true;
+    });
+    await ways.query(`UPDATE ${schema}.migrations SET oldest = 1 WHERE number = 1`);
+    assert.deepEqual(await migrate(ways, { schema, known: [...migrations(), next] }), [next.name]);
+  } finally {
+    await ways.close();
+  }
 });
 
 test("a migration that fails leaves nothing behind, of those before it neither", async () => {

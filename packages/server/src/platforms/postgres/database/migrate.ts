@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { version } from "../../../version.ts";
 import type { Connections, Query } from "./connections.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 
@@ -52,15 +53,18 @@ export async function migrate(connections: Connections, options: MigrateOptions)
         `CREATE TABLE IF NOT EXISTS ${schema}.migrations
            (number int PRIMARY KEY, name text NOT NULL, oldest int NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
       );
+      // Which lazaret applied it, for the message of one that is too old. Those of before it was written down leave it empty.
+      await query(`ALTER TABLE ${schema}.migrations ADD COLUMN IF NOT EXISTS lazaret text`);
       const pending = missing(await appliedIn(query, schema), known);
       // Local to the transaction: the files name no schema.
       await query(`SET LOCAL search_path = ${schema}`);
       for (const { number, name, oldest, sql } of pending) {
         await query(sql);
-        await query(`INSERT INTO ${schema}.migrations (number, name, oldest) VALUES ($1, $2, $3)`, [
+        await query(`INSERT INTO ${schema}.migrations (number, name, oldest, lazaret) VALUES ($1, $2, $3, $4)`, [
           number,
           name,
           oldest,
+          version,
         ]);
       }
       await query("COMMIT");
@@ -86,6 +90,7 @@ interface Applied {
   number: number;
   name: string;
   oldest: number;
+  lazaret: string | null;
 }
 
 async function appliedIn(query: Query, schema: string): Promise<Applied[]> {
@@ -100,16 +105,20 @@ async function appliedIn(query: Query, schema: string): Promise<Applied[]> {
       `${OLDEST_SERVER} and newer can be used`,
     );
   }
-  return found?.there ? await query<Applied>(`SELECT number, name, oldest FROM ${schema}.migrations`) : [];
+  if (!found?.there) return [];
+  // As JSON, where a column that is not there yet is nothing.
+  const read = `SELECT number, name, oldest, to_jsonb(applied)->>'lazaret' AS lazaret FROM ${schema}.migrations AS applied`;
+  return await query<Applied>(read);
 }
 
 function missing(applied: readonly Applied[], known: readonly Migration[]): Migration[] {
   const newest = known.at(-1)?.number ?? 0;
   const beyond = applied.find(({ oldest }) => oldest > newest);
   if (beyond) {
+    const newer = beyond.lazaret ?? undefined;
     throw new DatabaseUnavailable(
-      `cannot use the job database: ${beyond.name} was applied to it, and this lazaret is too old for that`,
-      "run the newer lazaret that applied it",
+      `cannot use the job database: ${beyond.name} was applied to it${newer ? ` by lazaret ${newer}` : ""}, and this lazaret (${version}) is too old for that`,
+      `run ${newer ? `lazaret ${newer} or newer` : "the newer lazaret that applied it"}; to go back, restore a dump from before the upgrade (docs/upgrade.md)`,
     );
   }
   return known.filter(({ number }) => applied.every((each) => each.number !== number));

@@ -1,0 +1,307 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { backup, DatabaseSync } from "node:sqlite";
+import { version } from "../../version.ts";
+import { makeFolder, syncFolder, writeOnce } from "../shared/durable-file.ts";
+import { sealer } from "../shared/sealed.ts";
+import { RESTORING, readSecretKey } from "./data-folder.ts";
+import { type DatabaseSize, databaseSize } from "./sqlite/database-size.ts";
+import { DatabaseUnavailable, failureOf, unavailable } from "./sqlite/database-unavailable.ts";
+
+/**
+ * A backup is a folder: the database as one file, the other files of the data folder as they were, and this beside them, written last.
+ * A folder without it is no backup.
+ */
+export interface BackupNote {
+  format: typeof FORMAT;
+  /** In ISO 8601. */
+  madeAt: string;
+  /** The version that made the backup, and the version of the database's schema. */
+  lazaret: string;
+  schema: number;
+  rows: DatabaseSize["rows"];
+  files: readonly BackupFile[];
+}
+
+export interface BackupFile {
+  /** Below the data folder, with slashes. */
+  path: string;
+  bytes: number;
+  sha256: string;
+  mode: number;
+}
+
+const FORMAT = 1;
+const NOTE = "backup.json";
+export const DATABASE = "jobs.db";
+export const SECRET_KEY = "secret.key";
+
+export interface BackupOptions {
+  dataDir: string;
+  /** The folder in which backups are, each under the time it was made. */
+  into: string;
+  /** False leaves out all that opens what is sealed, or signs: the rest is of no use to others. */
+  withKeys: boolean;
+  now: Date;
+}
+
+export interface MadeBackup {
+  path: string;
+  note: BackupNote;
+}
+
+/** Free beyond the copy: a service on the same disk must be able to go on. */
+const ROOM_TO_LEAVE = 64 * 1024 * 1024;
+/** Of a backup that was killed; a younger one may be under way. */
+const LEFT_BEHIND_MS = 24 * 3600 * 1000;
+const UNFINISHED = ".unfinished-";
+
+/**
+ * Copies a data folder while services run on it, as it was at one moment: what was acknowledged before this was called is in it. Nothing in the
+ * data folder is changed, not even the schema of an earlier version. Backups that are there stay; a kill at any moment leaves no
+ * half of one under a name that counts. Throws `DatabaseUnavailable`.
+ */
+export async function makeBackup({ dataDir, into, withKeys, now }: BackupOptions): Promise<MadeBackup> {
+  refuseInside(dataDir, into);
+  makeFolder(into, 0o700);
+  await removeLeftovers(into, now);
+  const name = now.toISOString().replace(/[:.]/g, "-");
+  const draft = join(into, `${UNFINISHED}${name}-${randomUUID()}`);
+  const path = join(into, name);
+  try {
+    makeFolder(draft, 0o700);
+    await checkRoom(join(dataDir, DATABASE), into);
+    await copyDatabase(join(dataDir, DATABASE), join(draft, DATABASE));
+    const { schema, rows } = await checkDatabase(join(draft, DATABASE), await keyIn(dataDir));
+    const files = [await described(join(draft, DATABASE), DATABASE)];
+    for (const each of await filesIn(dataDir, withKeys)) {
+      const copied = await copyFile({ path: join(dataDir, each), to: join(draft, each), as: each });
+      if (copied) files.push(copied);
+    }
+    const note: BackupNote = { format: FORMAT, madeAt: now.toISOString(), lazaret: version, schema, rows, files };
+    await writeOnce(join(draft, NOTE), `${JSON.stringify(note, null, 2)}\n`);
+    await rename(draft, path);
+    await syncFolder(into);
+    return { path, note };
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw inWords(error, path);
+  }
+}
+
+/** Deletes all whole backups but the newest `keep`; answers their paths. */
+export async function removeOlder(into: string, keep: number): Promise<string[]> {
+  const names = (await readdir(into)).filter((name) => /^\d{4}-\d\d-\d\dT[\d-]+Z$/.test(name)).sort();
+  const older = names.slice(0, Math.max(0, names.length - keep)).map((name) => join(into, name));
+  for (const path of older) {
+    // Without its note it counts as none, however far the rest gets.
+    await rm(join(path, NOTE), { force: true });
+    await rm(path, { recursive: true, force: true });
+  }
+  return older;
+}
+
+/** Copies one file and says what was copied; undefined when it is gone. */
+export async function copyFile(file: {
+  path: string;
+  to: string;
+  as: string;
+  mode?: number;
+}): Promise<BackupFile | undefined> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  await using source = await open(file.path, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (!source) return undefined;
+  const mode = file.mode ?? (await source.stat()).mode & 0o777;
+  makeFolder(resolve(file.to, ".."), 0o700);
+  await using target = await open(file.to, "wx", 0o600);
+  for await (const part of source.createReadStream({ autoClose: false })) {
+    hash.update(part);
+    bytes += part.length;
+    await target.appendFile(part);
+  }
+  await target.chmod(mode);
+  await target.sync();
+  await syncFolder(resolve(file.to, ".."));
+  return { path: file.as, bytes, sha256: hash.digest("hex"), mode };
+}
+
+/** What a file is, without a copy. */
+export async function described(path: string, as: string): Promise<BackupFile> {
+  const hash = createHash("sha256");
+  for await (const part of createReadStream(path)) hash.update(part);
+  const { size, mode } = await stat(path);
+  return { path: as, bytes: size, sha256: hash.digest("hex"), mode: mode & 0o777 };
+}
+
+/**
+ * Throws `DatabaseUnavailable` when the database is damaged, or was sealed with another key than the one given. Answers what a note says of
+ * it. The file is whole by itself afterwards, with no log of changes beside it.
+ */
+export async function checkDatabase(
+  path: string,
+  secretKey: Uint8Array | undefined,
+): Promise<Pick<BackupNote, "schema" | "rows">> {
+  const schema = withDatabase(path, (db) => {
+    db.exec("PRAGMA journal_mode = DELETE");
+    const found = db.prepare("PRAGMA quick_check(1)").get()?.quick_check;
+    if (found !== "ok") throw new DatabaseUnavailable(`the copy of the job database is damaged: ${found}`, MEND);
+    const number = Number(db.prepare("PRAGMA user_version").get()?.user_version);
+    if (secretKey && number > 0) checkKey(db, secretKey);
+    return number;
+  });
+  const size = databaseSize(path);
+  if (!size)
+    throw new DatabaseUnavailable(`there is nothing in ${path} yet`, "start lazaret once, then it has content");
+  return { schema, rows: size.rows };
+}
+
+const MEND = "lazaret doctor says more about the data folder; an earlier backup may be whole";
+
+function checkKey(db: DatabaseSync, secretKey: Uint8Array): void {
+  const known = db.prepare("SELECT key_check AS keyCheck FROM seal").get()?.keyCheck;
+  if (known === undefined) return;
+  if (known instanceof Uint8Array && Buffer.compare(known, sealer(secretKey).keyCheck) === 0) return;
+  throw new DatabaseUnavailable(
+    `${SECRET_KEY} does not belong to the job database: its jobs were sealed with another`,
+    "find the secret.key that was beside it; without it nobody can read its jobs",
+  );
+}
+
+/**
+ * By SQLite's own copy, page by page, in a read transaction. Without one the copy begins again whenever a service writes, and never
+ * ends under load. Those who write do not wait for those who read; their log of changes grows as long as this takes, so it takes no longer than
+ * it must.
+ */
+async function copyDatabase(from: string, to: string): Promise<void> {
+  try {
+    using source = new DatabaseSync(from, { readOnly: true, timeout: 5000 });
+    source.exec("BEGIN");
+    source.prepare("SELECT count(*) FROM sqlite_schema").get();
+    await (await open(to, "wx", 0o600)).close();
+    await backup(source, to);
+    source.exec("COMMIT");
+  } catch (error) {
+    throw databaseError(error, from);
+  }
+  await using file = await open(to, "r");
+  await file.sync();
+}
+
+async function keyIn(dataDir: string): Promise<Uint8Array> {
+  const key = await readSecretKey(join(dataDir, SECRET_KEY));
+  if (key) return key;
+  throw new DatabaseUnavailable(
+    `there is no ${SECRET_KEY} in ${dataDir}: nobody can read the jobs of this data folder`,
+    "restore the secret.key that belongs to it first",
+  );
+}
+
+/** What else is in a data folder: the files in it, and bookmarks of guards. Other folders are buckets, and what is made anew. */
+async function filesIn(dataDir: string, withKeys: boolean): Promise<string[]> {
+  const top = (await readdir(dataDir, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() && !isPassing(entry.name))
+    .map(({ name }) => name);
+  const guards = await readdir(join(dataDir, "guard")).catch(() => []);
+  const bookmarks = guards.filter((name) => name.endsWith(".json")).map((name) => `guard/${name}`);
+  return [...top.filter((name) => withKeys || name.endsWith(".public.pem")), ...bookmarks];
+}
+
+function isPassing(name: string): boolean {
+  return name.startsWith(DATABASE) || name.endsWith(".draft") || name.startsWith(".room-") || name === RESTORING;
+}
+
+function refuseInside(dataDir: string, into: string): void {
+  const way = relative(resolve(dataDir), resolve(into));
+  if (way.startsWith("..") || way.startsWith("/")) return;
+  throw new DatabaseUnavailable(
+    `${into} is in the data folder: what happens to that would happen to its backups`,
+    "name a folder elsewhere, better on another disk",
+  );
+}
+
+async function removeLeftovers(into: string, now: Date): Promise<void> {
+  for (const name of (await readdir(into)).filter((each) => each.startsWith(UNFINISHED))) {
+    const { mtimeMs } = await stat(join(into, name));
+    if (now.getTime() - mtimeMs > LEFT_BEHIND_MS) await rm(join(into, name), { recursive: true, force: true });
+  }
+}
+
+async function checkRoom(database: string, into: string): Promise<void> {
+  const { bavail, bsize } = await statfs(into);
+  const needed = (await stat(database)).size + ROOM_TO_LEAVE;
+  if (bavail * bsize > needed) return;
+  throw new DatabaseUnavailable(
+    `there is no room for a backup in ${into}: ${needed} bytes are needed, ${bavail * bsize} are free`,
+    "free some space, or name a folder on another disk",
+  );
+}
+
+/** Opens a file that nobody else uses. */
+function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result): Result {
+  try {
+    using db = new DatabaseSync(path);
+    return work(db);
+  } catch (error) {
+    throw databaseError(error, path);
+  }
+}
+
+function databaseError(error: unknown, path: string): unknown {
+  const failure = failureOf(error, path);
+  return failure && !(error instanceof DatabaseUnavailable) ? unavailable(failure) : error;
+}
+
+function inWords(error: unknown, path: string): unknown {
+  if (error instanceof DatabaseUnavailable) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === undefined) return error;
+  const full = code === "ENOSPC" || code === "EDQUOT";
+  return new DatabaseUnavailable(
+    `cannot make the backup ${path}: ${full ? "the disk is full" : message}`,
+    full
+      ? "free some space; the service and earlier backups are as they were"
+      : "the service and earlier backups are as they were",
+    { cause: error },
+  );
+}
+
+/** Reads the note of a backup. Throws `DatabaseUnavailable` when there is none, or none that we know. */
+export async function readNote(path: string): Promise<BackupNote> {
+  const text = await readFile(join(path, NOTE), "utf8").catch(() => undefined);
+  if (text === undefined) {
+    throw new DatabaseUnavailable(
+      `${path} is no backup: it has no ${NOTE}`,
+      "name the folder that lazaret backup printed, such as backups/2026-11-16T12-00-00-000Z",
+    );
+  }
+  const note = parsed(text);
+  if (note) return note;
+  throw new DatabaseUnavailable(
+    `${join(path, NOTE)} cannot be understood`,
+    "take another backup; this one was changed",
+  );
+}
+
+function parsed(text: string): BackupNote | undefined {
+  try {
+    const note = JSON.parse(text) as BackupNote;
+    const fits = note.format === FORMAT && Number.isInteger(note.schema) && !Number.isNaN(Date.parse(note.madeAt));
+    return fits && Array.isArray(note.files) && note.files.every(isFile) ? note : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** No path leads out of the folder, whoever wrote the note. */
+function isFile({ path, bytes, sha256, mode }: BackupFile): boolean {
+  const parts = String(path).split("/");
+  const plain = parts.every((part) => part !== "" && part !== "." && part !== ".." && !/[\\\0]/.test(part));
+  const placed = parts.length === 1 || (parts.length === 2 && parts[0] === "guard");
+  return plain && placed && Number.isInteger(bytes) && /^[\da-f]{64}$/.test(sha256) && Number.isInteger(mode);
+}
