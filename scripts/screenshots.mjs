@@ -4,4 +4,5 @@ import { buildConsole, installDebianPackages, installPackages, runOwnNode, testP
 installPackages("all");
 installDebianPackages(testPrograms);
 buildConsole();
-runOwnNode(["--test", "--test-timeout=600000", "packages/console/test/screenshots.ts"]);
+const pictures = ["packages/console/test/screenshots.ts", "packages/console/test/dashboard-picture.ts"];
+runOwnNode(["--test", "--test-timeout=900000", ...pictures]);

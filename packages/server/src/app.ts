@@ -160,7 +160,8 @@ export async function startService(
   const build = buildGauge({ version, node: process.version, engine: variant, platform: store, role });
   measured.watch([build, processGauge, ...queueGauges(queueCounts)]);
   const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
-  measured.watch(undo.use(startDeadLetterCare(letters)).gauges);
+  const { gauges } = undo.use(startDeadLetterCare(letters));
+  measured.watch(gauges.map((gauge) => ({ ...gauge, read: remembered(COUNTS_MS, gauge.read) })));
   if (scanning.engine.cacheCounts) measured.watch(cacheGauges(scanning.engine.cacheCounts));
   if (platform.receiverCounts) measured.watch(receiverGauges(remembered(COUNTS_MS, platform.receiverCounts)));
 
@@ -220,10 +221,14 @@ export async function startService(
     scanNow: scanNow({ ...inTime, scan, render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
-    metrics: remembered(COUNTS_MS, async () => {
-      const others = metricsOfOthers(await measured.families("own"));
-      return metricsText(addUp([await measured.families(), ...(await others)]));
-    }),
+    metrics: remembered(
+      COUNTS_MS,
+      async () => {
+        const others = metricsOfOthers(await measured.families("own"));
+        return metricsText(addUp([await measured.families(), ...(await others)]));
+      },
+      { timesAsLong: 1 },
+    ),
     readiness,
   });
 

@@ -97,6 +97,7 @@ test("what Prometheus gets of a process has its number", async () => {
   assert.match(open, /^process_cpu_seconds_total\{process="3"\} [\d.]+$/m);
   assert.match(open, /^process_start_time_seconds\{process="3"\} \d+$/m);
   assert.match(open, /^nodejs_eventloop_lag_p99_seconds\{process="3"\}/m);
+  assert.match(open, /^nodejs_gc_duration_seconds_sum\{kind="minor",process="3"\}/m);
 });
 
 test("1,000 keys have a label of their own, and the rest are one for each tenant", async () => {

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { Family } from "./cells.ts";
 
 /** Of the event loop: finer would wake an idle process more often. */
@@ -12,6 +12,9 @@ export async function processFamilies(process: number): Promise<Family[]> {
   if (!ofThisProcess) {
     ofThisProcess = new Registry();
     collectDefaultMetrics({ register: ofThisProcess, eventLoopMonitoringPrecision: LAG_EVERY_MS });
+    const collections = ofThisProcess.getSingleMetric("nodejs_gc_duration_seconds");
+    if (collections instanceof Histogram)
+      for (const kind of ["minor", "major", "incremental"]) collections.zero({ kind });
   }
   const families = (await ofThisProcess.getMetricsAsJSON()) as unknown as Family[];
   return families.map(({ name, help, type, values }) => ({
