@@ -66,6 +66,7 @@ async function show({ json = false, wait = false, timeout, maxAge, folder, ...fl
   if (json) print(report);
   else {
     out(table(HEADINGS, report.databases.map(row)));
+    if (report.refused) out(`${coloured("warn", "refused")}: ${report.refused.databases}: ${report.refused.why}\n`);
     out(`${coloured(isGood(report, maxAgeDays) ? "ok" : "warn", report.state)}: ${report.detail}\n`);
   }
   process.exitCode = exitCode(report, maxAgeDays);

@@ -2,6 +2,12 @@ import { createHash } from "node:crypto";
 import { configuredClamd, describeAddress } from "../../engines/clamd/address.ts";
 import { findClamdConf } from "../../engines/clamd/clamd-conf.ts";
 import { databasesIn, isOfficial, type SignatureDatabase, sha256Of } from "../../engines/clamd/databases.ts";
+import {
+  type KeeperState,
+  keeperFolder,
+  keeperWords,
+  readKeeperState,
+} from "../../engines/clamd/keeper/keeper-state.ts";
 import { askVersion, type ClamdVersion } from "../../engines/clamd/version.ts";
 import { BUILT_IN_RULES, countRules, readRules } from "../../engines/rules/rule-files.ts";
 import { timeLimit } from "../../flow/time-limit.ts";
@@ -20,6 +26,8 @@ export interface SignatureReport {
   /** Where clamd's databases are, if that can be told; they cannot always be read. */
   folder?: string;
   databases: ShownDatabase[];
+  /** Signatures that a clamd of our own does not use, because they failed their self-test. */
+  refused?: { at: number; databases: string; why: string };
 }
 
 export interface ShownDatabase {
@@ -63,8 +71,10 @@ export async function signatureReport(settings: Settings, options: ReportOptions
     : loaded?.signatures
       ? [onlyLoaded(loaded.signatures, `clamd at ${address && describeAddress(address)}`, now)]
       : [];
+  const kept = settings.clamd === "own" ? readKeeperState(keeperFolder(settings.dataDir)) : undefined;
+  const refused = kept?.refused && { at: kept.refused.at, databases: kept.refused.databases, why: kept.refused.why };
   return {
-    ...stateOf(settings, asked, { maxAgeDays, now }),
+    ...stateOf(settings, asked, { maxAgeDays, now, kept }),
     max_age_days: maxAgeDays,
     ...(address && {
       clamd: {
@@ -76,6 +86,7 @@ export async function signatureReport(settings: Settings, options: ReportOptions
     }),
     ...(folder !== undefined && { folder }),
     databases: [...shown, ...(settings.engine === "P" ? rulesOf(settings) : [])],
+    ...(refused && { refused }),
   };
 }
 
@@ -94,14 +105,17 @@ async function versionAt(address: Parameters<typeof askVersion>[0]): Promise<Ask
 function stateOf(
   { clamd, engine }: Settings,
   asked: Asked | undefined,
-  { maxAgeDays, now }: { maxAgeDays: number; now: number },
+  { maxAgeDays, now, kept }: { maxAgeDays: number; now: number; kept: KeeperState | undefined },
 ): Pick<SignatureReport, "state" | "detail"> {
   if (!asked) {
     const why = clamd === "none" ? "LAZARET_CLAMD is none" : "no clamd socket in any of the usual places";
     const without = engine === "Q" ? "engine Q has nothing to scan with" : "engine P scans with its rules alone";
     return { state: "none", detail: `${why}: ${without}` };
   }
-  if ("error" in asked) return { state: "unreachable", detail: asked.error };
+  if ("error" in asked) {
+    const why = clamd === "own" ? `${keeperWords(kept, now)} (${asked.error})` : asked.error;
+    return { state: "unreachable", detail: why };
+  }
   const { signatures } = asked.version;
   if (!signatures) {
     return {
