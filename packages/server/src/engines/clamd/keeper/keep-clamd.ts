@@ -133,10 +133,11 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
 
   function refuse(set: SignatureSet, error: Error): void {
     const databases = setInWords(set);
-    state = { ...state, refused: { set: set.id, databases, why: error.message, at: Date.now() } };
-    tell(current ? { state: "running", pid: current.pid } : { state: "waiting", error: error.message });
+    const why = inOneLine(error);
+    state = { ...state, refused: { set: set.id, databases, why, at: Date.now() } };
+    tell(current ? { state: "running", pid: current.pid } : { state: "waiting", error: why });
     const hint = `the signatures in ${signaturesDir} are not used${current ? ", those before stay" : ""}; they are tried again in an hour, or when they change`;
-    log.error("signatures_refused", { signatures: databases, error: error.message, hint });
+    log.error("signatures_refused", { signatures: databases, error: why, hint });
   }
 
   /** What is in the folder, once it has stayed the same for one look and was not tried before. */
@@ -178,7 +179,7 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
       started.reject(error);
       earlyEnds += 1;
       if (set === fresh) return refuse(set, error as Error);
-      const { message } = error as Error;
+      const message = inOneLine(error as Error);
       const seconds = options.pauseSeconds(earlyEnds);
       tell({ state: "waiting", error: message });
       log.error("clamd", { state: "not_started", error: message, again_seconds: seconds });
@@ -244,6 +245,11 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
     await Promise.all([current && stopNow(current), ...retiring]);
     tell({ state: "idle", error: "the service that kept clamd has stopped" });
   }
+}
+
+/** Its hint is to run clamd by hand, in a folder that is gone by now. */
+function inOneLine({ message }: Error): string {
+  return message.replace(/; hint: .*$/s, "").replaceAll(/\s*\n\s*/g, "; ");
 }
 
 /** What is still true when all else has changed. */
