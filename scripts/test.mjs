@@ -57,6 +57,8 @@ rmSync(compiled, { recursive: true, force: true });
 const path = `${join(root, "node_modules/.bin")}:${process.env.PATH}`;
 const env = { ...process.env, PATH: path, NODE_COMPILE_CACHE: compiled };
 for (const name of Object.keys(env)) if (name.startsWith("LAZARET_")) delete env[name];
+if (only !== "checks")
+  spawnSync(ownNode, ["scripts/compile-tests.mjs", ...files], { cwd: root, env, stdio: "inherit" });
 for (const [name, program, programArgs] of steps) {
   const started = Date.now();
   const { status } = spawnSync(program, programArgs, { cwd: root, stdio: "inherit", env });
