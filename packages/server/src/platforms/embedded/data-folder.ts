@@ -98,10 +98,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
 
 const KEY_BYTES = 32;
 
-/**
- * Undefined when there is none yet. Throws when there is something else under that name.
- * @internal tested without the rest of the folder
- */
+/** Undefined when there is none yet. Throws when there is something else under that name. */
 export async function readSecretKey(path: string): Promise<Uint8Array | undefined> {
   const key = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
