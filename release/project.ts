@@ -50,7 +50,7 @@ export function npm(args: readonly string[], options?: RunOptions): string {
   return run(process.execPath, [npmScript(), ...args], options);
 }
 
-function npmScript(): string {
+export function npmScript(): string {
   const folders = (process.env.PATH ?? "").split(delimiter);
   const found = [process.env.npm_execpath, ...folders.map((folder) => join(folder, "npm"))].find(
     (path) => path !== undefined && existsSync(path),
