@@ -31,15 +31,16 @@ interface Shell {
   env: Record<string, string>;
 }
 
-/** An empty folder, and an environment with this Node and nothing of the project. */
+/** An empty folder, and an environment with this Node and nothing of the project; how npm reaches the registry is the machine's. */
 function shell(name: string, node: string): Shell {
   const folder = join(place, name);
   mkdirSync(folder, { recursive: true });
+  const kept = Object.entries(process.env).filter(
+    ([key]) => !/^(?:LAZARET_|npm_|INIT_CWD$|NODE_(?!EXTRA_CA_CERTS$))/i.test(key),
+  );
   const PATH = pathWith(join(place, `bin-${name}`), node, npmScript());
-  return {
-    folder,
-    env: { PATH, HOME: join(place, "home"), npm_config_cache: join(place, "npm"), npm_config_update_notifier: "false" },
-  };
+  const ours = { PATH, npm_config_cache: join(place, "npm"), npm_config_update_notifier: "false" };
+  return { folder, env: { ...(Object.fromEntries(kept) as Record<string, string>), ...ours } };
 }
 
 async function sh({ folder, env }: Shell, command: string, more: Record<string, string> = {}): Promise<string> {
