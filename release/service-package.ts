@@ -19,6 +19,11 @@ const readAtRunTime = [
   join(root, "deploy/clamd.conf"),
 ];
 
+/** For operators, who have the package and no clone: docs/run-on-one-machine.md copies them from there. */
+const forOperators = ["deploy/debian", "deploy/nginx", "deploy/systemd"].flatMap((folder) =>
+  filesIn(join(root, folder)),
+);
+
 /** The contract and the client are part of the package: it can be installed from its tarball alone. */
 const carried = {
   "@lazaret/contract": "packages/contract/src/index.js",
@@ -30,7 +35,7 @@ const carried = {
 export function stageService(folder: string, version: string): void {
   mkdirSync(folder, { recursive: true });
   compile("tsconfig.service.json", folder);
-  for (const path of readAtRunTime) copy(path, folder);
+  for (const path of [...readAtRunTime, ...forOperators]) copy(path, folder);
   rewriteImports(folder, carried);
   keepDeclarations(folder, `${entry}.d.ts`);
   const built = join(folder, "packages/console/dist");
