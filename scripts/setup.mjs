@@ -23,6 +23,7 @@ export const testPrograms = {
   dbus: ["dbus-daemon"],
   iproute2: ["ip"],
   "nginx-light": ["nginx"],
+  logrotate: ["logrotate"],
   openssl: ["openssl"],
   "p7zip-full": ["7z"],
   prometheus: ["promtool"],

@@ -90,6 +90,24 @@ function loggedFields(source: string): [event: string, field: string][] {
   }) as [string, string][];
 }
 
+test("docs/logs.md says for each event at which levels it is written", () => {
+  const src = "packages/server/src";
+  const sources = readdirSync(join(root, src), { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(?<!\.test)\.ts$/.test(name),
+  );
+  const written = sources.flatMap((name) =>
+    [...read(join(src, name)).matchAll(/\blog(?:\.(error|debug))?\(\s*"(\w+)"/g)].map(([, level = "info", event]) => ({
+      level,
+      event,
+    })),
+  );
+  assert.ok(written.length > 40, `only ${written.length} lines`);
+  const wrong = written.filter(({ level, event = "" }) =>
+    logRows().some(({ row, events }) => events.includes(event) && !row.split("|")[2]?.includes(level)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
 test("every event of the log that a page names is one", async () => {
   const wrong: string[] = [];
   for (const page of await markdown()) {
