@@ -143,7 +143,10 @@ test("signatures that do not find EICAR, find something everywhere, or do not lo
   const { ready, checks } = await engine.health(AbortSignal.timeout(60_000));
   const said = checks.find((check) => check.name === "new signatures");
   assert.equal(ready, true);
-  assert.match(said?.detail ?? "", /^NEW SIGNATURES REFUSED at 20.*those in use stay: cannot start clamd .*Malformed database \(eicar\.ndb\)$/);
+  assert.match(
+    said?.detail ?? "",
+    /^NEW SIGNATURES REFUSED at 20.*those in use stay: cannot start clamd .*Malformed database \(eicar\.ndb\)$/,
+  );
   assert.ok((said?.refusedAt ?? 0) > 0);
 
   // Others that are good end it.
