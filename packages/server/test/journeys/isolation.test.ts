@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 
 /** `PROBES=10000` for all of them; here as many as a test may take. */
 const probesAt = (where: string): number =>
-  Number(process.env.PROBES ?? (["embedded", "postgres"].includes(where) ? 200 : 100));
+  Number(process.env.PROBES ?? (["embedded", "postgres"].includes(where) ? 100 : 60));
 /** More than one page. */
 const FAILURES = 130;
 const OWN = 3;
