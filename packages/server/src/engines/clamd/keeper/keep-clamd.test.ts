@@ -1,97 +1,18 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { Readable } from "node:stream";
 import { test } from "node:test";
 import { eicar } from "../../../../test/support/eicar.ts";
-import { temporaryFolder, watchChild } from "../../../../test/support/leftovers.ts";
+import { keeperPlace, news, newsSignature, verdict } from "../../../../test/support/keeper-place.ts";
 import { eicarSignature } from "../../../../test/support/signatures.ts";
 import { until } from "../../../../test/support/until.ts";
-import { log } from "../../../log.ts";
-import { EngineUnavailable } from "../../../model/faults.ts";
-import type { Engine } from "../../../scan/engine.ts";
-import { startEngine } from "../../variants.ts";
-import { ownAddress } from "../address.ts";
 import { ownClamd } from "../own-clamd.ts";
-import { type ClamdKeeper, type KeeperOptions, keepClamd } from "./keep-clamd.ts";
-import { type KeeperState, readKeeperState, writeKeeperState } from "./keeper-state.ts";
-
-/** Known to nobody before signatures for it come. */
-const news = Buffer.from("a line that only new signatures know\n");
-const newsSignature = `News:0:*:${news.toString("hex")}\n`;
-
-interface Place extends AsyncDisposable {
-  dataDir: string;
-  signaturesDir: string;
-  lines: Record<string, unknown>[];
-  keep(options?: Partial<KeeperOptions>): ClamdKeeper;
-  /** As freshclam does: whole, under another name first. */
-  put(name: string, content: string): void;
-  state(): KeeperState | undefined;
-  /** The service's engine, with its memory of verdicts. */
-  engine(): Promise<Engine>;
-}
-
-function place(): Place {
-  const undo = new AsyncDisposableStack();
-  const { path } = undo.use(temporaryFolder());
-  const [dataDir, signaturesDir] = [join(path, "data"), join(path, "signatures")];
-  mkdirSync(signaturesDir);
-  const lines: Record<string, unknown>[] = [];
-  const write = (line: string): void => {
-    const parsed = JSON.parse(line);
-    lines.push(parsed);
-    if (parsed.event === "clamd" && parsed.state === "started") watchChild(parsed.pid);
-  };
-  const put = (name: string, content: string): void => {
-    writeFileSync(join(path, name), content);
-    renameSync(join(path, name), join(signaturesDir, name));
-  };
-  put("eicar.ndb", eicarSignature);
-  return {
-    dataDir,
-    signaturesDir,
-    lines,
-    put,
-    keep: (options) =>
-      undo.use(
-        keepClamd({
-          dataDir,
-          signaturesDir,
-          signaturesSwitch: "beside",
-          config: { MaxThreads: "4" },
-          log: log({ level: "info", format: "json", write }),
-          pauseSeconds: () => 0,
-          lookEveryMs: 25,
-          ...options,
-        }),
-      ),
-    state: () => readKeeperState(join(dataDir, "clamd")),
-    async engine() {
-      const clamd = ownAddress(dataDir);
-      const engine = await startEngine({ variant: "Q", clamd, concurrency: 4, keptFor: dataDir, verdictCache: 100 });
-      undo.defer(() => engine.close());
-      return engine;
-    },
-    [Symbol.asyncDispose]: () => undo.disposeAsync(),
-  };
-}
-
-/** `clean`, `infected`, with `cached` before it if it was remembered; `none` when there is no verdict. */
-async function verdict(engine: Engine, bytes: Uint8Array): Promise<string> {
-  try {
-    const said = await engine.scan(Readable.from([bytes]), AbortSignal.timeout(60_000));
-    return `${"cached" in said && said.cached ? "cached " : ""}${said.kind}`;
-  } catch (error) {
-    assert.ok(error instanceof EngineUnavailable, String(error));
-    return "none";
-  }
-}
+import { writeKeeperState } from "./keeper-state.ts";
 
 test("new signatures are used once they have passed their self-test, and no verdict of before outlives them", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   await here.keep().started;
   const engine = await here.engine();
   assert.equal(await verdict(engine, eicar()), "infected");
@@ -120,7 +41,7 @@ test("new signatures are used once they have passed their self-test, and no verd
 });
 
 test("signatures that do not find EICAR, find something everywhere, or do not load are refused, loudly, and the old ones stay", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   await here.keep().started;
   const engine = await here.engine();
   const { set, pid } = here.state() ?? {};
@@ -156,7 +77,7 @@ test("signatures that do not find EICAR, find something everywhere, or do not lo
 });
 
 test("a clamd that is killed is started again, and nothing is clean meanwhile", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   const pauses: number[] = [];
   const pauseSeconds = (ends: number): number => {
     pauses.push(ends);
@@ -178,7 +99,7 @@ test("a clamd that is killed is started again, and nothing is clean meanwhile", 
 });
 
 test("with `alone` the old clamd is gone before the new one starts, and comes back when the signatures are refused", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   await here.keep({ signaturesSwitch: "alone" }).started;
   const engine = await here.engine();
   here.put("eicar.ndb", newsSignature);
@@ -189,7 +110,7 @@ test("with `alone` the old clamd is gone before the new one starts, and comes ba
 });
 
 test("without signatures there is no clamd, and readiness says what to do; it starts when they come", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   rmSync(join(here.signaturesDir, "eicar.ndb"));
   const keeper = here.keep();
   const engine = await here.engine();
@@ -204,7 +125,7 @@ test("without signatures there is no clamd, and readiness says what to do; it st
 });
 
 test("of two services on one data folder one keeps clamd, and the other takes over", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   const first = here.keep();
   await first.started;
   const { pid } = here.state() ?? {};
@@ -217,7 +138,7 @@ test("of two services on one data folder one keeps clamd, and the other takes ov
 });
 
 test("a clamd whose keeper was killed ends with it, and one that did not is ended by the next", async () => {
-  await using here = place();
+  await using here = keeperPlace();
   const script = `
     import { keepClamd } from ${JSON.stringify(import.meta.resolve("./keep-clamd.ts"))};
     const log = Object.assign(() => {}, { error: () => {}, debug: () => {} });

@@ -94,7 +94,13 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
   /** What others may know; what was refused is remembered until others are taken. */
   function tell(now: Omit<KeeperState, "since" | "set" | "refused">): void {
     state = { ...now, since: Date.now(), ...kept(state) };
-    writeKeeperState(folder, state);
+    try {
+      writeKeeperState(folder, state);
+    } catch (error) {
+      // A full disk: clamd is worth more than what is said of it.
+      const { message } = error as Error;
+      if (!lately(message)) log.error("clamd", { state: "not_told", error: message });
+    }
   }
 
   async function prove(set: SignatureSet, signal: AbortSignal): Promise<ProvenClamd> {
@@ -113,8 +119,9 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
     current = next;
     startedAt = performance.now();
     silent = { since: 0, times: 0 };
+    // Those that were refused are still what is in the folder only where these are the ones from before.
+    if (next.set.id !== state.set || next.set.id === state.refused?.set) delete state.refused;
     state = { ...state, set: next.set.id };
-    if (state.refused?.set === next.set.id) delete state.refused;
     tell({ state: "running", pid: next.pid });
     log("clamd", { state: "started", pid: next.pid, signatures: setInWords(next.set) });
     started.resolve();
@@ -136,8 +143,14 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
     const why = inOneLine(error);
     state = { ...state, refused: { set: set.id, databases, why, at: Date.now() } };
     tell(current ? { state: "running", pid: current.pid } : { state: "waiting", error: why });
-    const hint = `the signatures in ${signaturesDir} are not used${current ? ", those before stay" : ""}; they are tried again in an hour, or when they change`;
+    const then = current ? ", those before stay; they are tried again in an hour, or when they change" : "";
+    const hint = `the signatures in ${signaturesDir} are not used${then}`;
     log.error("signatures_refused", { signatures: databases, error: why, hint });
+  }
+
+  /** Where none are in use there is nothing to lose by another try. */
+  function refusedForMs(): number {
+    return current ? REFUSED_AGAIN_MS : options.pauseSeconds(earlyEnds) * 1000;
   }
 
   /** What is in the folder, once it has stayed the same for one look and was not tried before. */
@@ -146,12 +159,17 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
       const now = await fingerprintOf(signaturesDir);
       const isStill = now === looked;
       looked = now;
-      const isDue = state.refused !== undefined && Date.now() - state.refused.at > REFUSED_AGAIN_MS;
+      const isDue = state.refused !== undefined && Date.now() - state.refused.at >= refusedForMs();
       if (now === "" || !isStill || (now === taken && !isDue)) return undefined;
       const set = await takeSet(signaturesDir, sets);
       taken = now;
-      if (set.id === current?.set.id || (set.id === state.refused?.set && !isDue)) return undefined;
-      return set;
+      if (set.id === state.refused?.set && !isDue) return undefined;
+      if (set.id !== current?.set.id) return set;
+      if (state.refused) {
+        delete state.refused;
+        tell({ state: "running", pid: current.pid });
+      }
+      return undefined;
     } catch (error) {
       const { message } = error as Error;
       if (!lately(message)) log.error("clamd", { state: "no_signatures", error: message });
@@ -230,16 +248,21 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
     await pause(seconds * 1000, closing);
   }
 
+  async function step(): Promise<void> {
+    if (!current) return start();
+    const set = await newSet();
+    if (set) await goOver(set, current);
+    if (current) await watch(current);
+  }
+
+  /** Whatever happened, files wait for a clamd. */
+  async function goOn(error: Error): Promise<void> {
+    if (!lately(error.message)) log.error("clamd", { state: "not_kept", error: error.message });
+    await pause(lookEveryMs, closing);
+  }
+
   try {
-    while (!closing.aborted) {
-      if (!current) {
-        await start();
-        continue;
-      }
-      const set = await newSet();
-      if (set) await goOver(set, current);
-      if (current) await watch(current);
-    }
+    while (!closing.aborted) await step().catch(goOn);
   } finally {
     await pointToNone(folder);
     await Promise.all([current && stopNow(current), ...retiring]);

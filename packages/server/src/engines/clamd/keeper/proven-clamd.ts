@@ -44,7 +44,7 @@ export async function startProven(
   const how = { folder: own, signaturesDir: set.folder, config: lines, binary, ...(onSpawn && { onSpawn }) };
   const clamd = await ownClamd(how, signal);
   undo.defer(() => clamd.kill());
-  await selfTest({ kind: "unix", path: clamd.socketPath }, ["/bin/sh", binary]).catch((cause: Error) => {
+  await selfTest({ kind: "unix", path: clamd.socketPath }, ["/bin/sh", binary], signal).catch((cause: Error) => {
     throw new Error(`the self-test of the signatures failed: ${cause.message}`, { cause });
   });
   undo.move();

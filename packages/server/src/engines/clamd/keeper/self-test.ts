@@ -13,8 +13,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * What new signatures have to show before a file of anybody's is scanned by them: the EICAR test file is found, plain and in a zip, and
  * nothing is found in our clean files. Throws with what went wrong.
  */
-export async function selfTest(address: ClamdAddress, programs?: readonly string[]): Promise<void> {
-  using limit = timeLimit(SELF_TEST_MS, undefined, () => new Error(`not done within ${SELF_TEST_MS / 1000} s`));
+export async function selfTest(
+  address: ClamdAddress,
+  programs?: readonly string[],
+  signal?: AbortSignal,
+): Promise<void> {
+  using limit = timeLimit(SELF_TEST_MS, signal, () => new Error(`not done within ${SELF_TEST_MS / 1000} s`));
   const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, replyTimeoutMs: SELF_TEST_MS };
   const session = await openSession(address, options, limit.signal);
   const ask = (bytes: Buffer): Promise<Reply> => session.scan(once(bytes), { signal: limit.signal });

@@ -36,8 +36,11 @@ export async function takeSet(source: string, into: string): Promise<SignatureSe
     const id = await copyAll(await databasesIn(source), draft);
     if ((await fingerprintOf(source)) !== before) throw new Error(`${source} was being written to while it was copied`);
     const folder = join(into, id);
-    // The same files, from an earlier time, are as good.
-    if (!(await isThere(folder))) await rename(draft, folder);
+    // The same files, from an earlier time, are as good, if they are still all there.
+    if ((await digestOf(folder)) !== id) {
+      await rm(folder, { recursive: true, force: true });
+      await rename(draft, folder);
+    }
     await sync(into);
     return { id, folder, databases: await databasesIn(folder) };
   } finally {
@@ -45,11 +48,10 @@ export async function takeSet(source: string, into: string): Promise<SignatureSe
   }
 }
 
-/** Undefined where it is not there any more. */
+/** Undefined where it is not there any more, or not as it was: of one whose removal was cut short, a part may be left. */
 export async function setOf(id: string, into: string): Promise<SignatureSet | undefined> {
   const folder = join(into, id);
-  const databases = await databasesIn(folder).catch(() => []);
-  return databases.length === 0 ? undefined : { id, folder, databases };
+  return (await digestOf(folder)) === id ? { id, folder, databases: await databasesIn(folder) } : undefined;
 }
 
 /** Removes all others, and what was left of copies that were cut short. */
@@ -63,21 +65,24 @@ export function setInWords({ databases }: Pick<SignatureSet, "databases">): stri
   return databases.map(({ name, header }) => (header ? `${name} ${header.version}` : name)).join(", ");
 }
 
-/** Answers the digest of all names and contents, as they were read back. */
+/** Answers the digest of what was copied, as it was read back. */
 async function copyAll(databases: readonly SignatureDatabase[], into: string): Promise<string> {
-  const all = createHash("sha256");
   for (const { name, path } of databases) {
     const copy = join(into, name);
     await copyFile(path, copy, constants.COPYFILE_FICLONE);
     await sync(copy);
-    all.update(`${name}\0${await sha256Of(copy)}\0`);
   }
   await sync(into);
-  return all.digest("hex").slice(0, ID_CHARACTERS);
+  return digestOf(into);
 }
 
-async function isThere(folder: string): Promise<boolean> {
-  return (await readdir(folder).catch(() => [])).length > 0;
+/** Of all names and contents. Empty where there are none. */
+async function digestOf(folder: string): Promise<string> {
+  const databases = await databasesIn(folder).catch(() => []);
+  if (databases.length === 0) return "";
+  const all = createHash("sha256");
+  for (const { name, path } of databases) all.update(`${name}\0${await sha256Of(path)}\0`);
+  return all.digest("hex").slice(0, ID_CHARACTERS);
 }
 
 async function sync(path: string): Promise<void> {
