@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { updateSignatures } from "../../src/cli/signatures/update-signatures.ts";
@@ -80,12 +81,33 @@ test("what is not what it should be changes nothing, and says why", async () => 
       /do not find the EICAR/,
     ],
     ["nothing", { "notes.txt": "x" }, /there are no databases/],
+    ["not in the list", { "a.ndb": own, "b.ndb": own, SHA256SUMS: `${sumOf(own)}  a.ndb\n` }, /b.ndb is not named in/],
+    ["a list in capitals", { "own.ndb": own, SHA256SUMS: `${sumOf(old).toUpperCase()}  own.ndb\n` }, /is not what SHA/],
+    ["a list too long", { "own.ndb": own, SHA256SUMS: "x".repeat(2_000_000) }, /SHA256SUMS is too large/],
+    ["a name for terminals", { "\u001b[31mred.ndb": own }, /red.ndb" has letters in its name/],
   ];
   for (const [name, given, why] of cases) {
     using here = folders(given, { "daily.cud": old, "own.ndb": own });
     const before = here.there();
     const { from, to } = here;
     await assert.rejects(updateSignatures(settings(), { from, to, test: true, allowOlder: false }), why, name);
+    assert.deepEqual(here.there(), before, name);
+  }
+});
+
+test("what was brought as a link, a pipe or a folder is not read", { timeout: 30_000 }, async () => {
+  const cases: [string, (from: string) => void, RegExp][] = [
+    ["a link", (from) => symlinkSync("/etc/passwd", join(from, "x.sign")), /x.sign is a link/],
+    ["a link to sums", (from) => symlinkSync("/etc/passwd", join(from, "SHA256SUMS")), /SHA256SUMS is a link/],
+    ["a pipe", (from) => void execFileSync("mkfifo", [join(from, "SHA256SUMS")]), /SHA256SUMS is not a file/],
+    ["a folder", (from) => void mkdirSync(join(from, "SHA256SUMS")), /SHA256SUMS is not a file/],
+  ];
+  for (const [name, make, why] of cases) {
+    using here = folders({ "own.ndb": own }, { "daily.cud": old });
+    make(here.from);
+    const before = here.there();
+    const { from, to } = here;
+    await assert.rejects(updateSignatures(settings(), { from, to, test: false, allowOlder: false }), why, name);
     assert.deepEqual(here.there(), before, name);
   }
 });

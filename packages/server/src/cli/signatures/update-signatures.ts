@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, copyFile, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { chmod, copyFile, type FileHandle, mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,6 +31,11 @@ export interface Updated {
 
 const SUMS = "SHA256SUMS";
 const RELOAD_MS = 10_000;
+/** More than the sums of all databases that there are. */
+const MOST_SUMS_BYTES = 1024 * 1024;
+/** What somebody has brought may be anything: a link would be followed with our rights, and a pipe never ends. */
+const ONLY_FILES = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const PLAIN_NAME = /^[\w.+-]+$/;
 
 /**
  * Brings the databases of a folder to where clamd takes them from, without a network. All are copied beside the old ones first, read back
@@ -46,10 +51,15 @@ export async function updateSignatures(settings: Settings, options: UpdateOption
 
   // On the same disk, so that renaming is one step; clamd and freshclam overlook names with a dot.
   const draft = join(to, `.lazaret-${randomBytes(6).toString("hex")}`);
-  await mkdir(draft);
+  await mkdir(draft, { mode: 0o700 });
   try {
     const sums = await sumsIn(from);
-    for (const { name, path } of given) await copyChecked(path, join(draft, name), sums.get(name));
+    for (const { name, path } of given) {
+      if (!PLAIN_NAME.test(name))
+        throw refused(`${JSON.stringify(path)} has letters in its name that none of ClamAV's has`);
+      if (sums && !sums.has(name)) throw refused(`${path} is not named in ${SUMS}`);
+      await copyChecked(path, join(draft, name), sums?.get(name));
+    }
     if (test) await tryThem(draft, given, there);
     const old = new Map(there.map(({ name, path }) => [name, path]));
     const replaced: string[] = [];
@@ -119,23 +129,50 @@ function stemOf(name: string): string {
   return name.replace(/\.c[vlu]d$/, "");
 }
 
-/** What sha256sum wrote beside them; none if there is no such file. */
-async function sumsIn(folder: string): Promise<ReadonlyMap<string, string>> {
-  const text = await readFile(join(folder, SUMS), "utf8").catch(() => "");
-  const lines = [...text.matchAll(/^([0-9a-f]{64}) [ *](?:\.\/)?(.+)$/gm)];
-  return new Map(lines.map(([, sum = "", name = ""]) => [name, sum]));
+/** What sha256sum wrote beside them; undefined if there is no such file. */
+async function sumsIn(folder: string): Promise<ReadonlyMap<string, string> | undefined> {
+  const path = join(folder, SUMS);
+  await using file = await opened(path).catch((error) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+  if (!file) return undefined;
+  if ((await file.stat()).size > MOST_SUMS_BYTES) throw refused(`${path} is too large`);
+  const text = await file.readFile("utf8");
+  const lines = [...text.matchAll(/^([0-9a-f]{64}) [ *](?:\.\/)?(.+)$/gim)];
+  return new Map(lines.map(([, sum = "", name = ""]) => [name, sum.toLowerCase()]));
 }
 
 async function copyChecked(from: string, to: string, expected: string | undefined): Promise<void> {
-  const sum = await sha256Of(from);
-  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await using file = await opened(from);
+  const digest = createHash("sha256");
+  await writeFile(to, seenBy(digest, file), { flag: "wx" });
   // Whoever runs clamd must be able to read it, whoever copied it here.
   await chmod(to, 0o644);
   await sync(to);
-  const copied = await sha256Of(to);
-  if (copied === sum && (expected ?? sum) === sum) return;
-  const what = copied === sum ? `is not what ${SUMS} says` : "changed while it was copied, or the disk fails";
-  throw new CommandFailed(exitCodes.refused, `${from} ${what}: nothing was changed`, { hint: "copy it again" });
+  const sum = digest.digest("hex");
+  if ((await sha256Of(to)) !== sum) throw refused(`${from} is not what it was when read back: the disk may fail`);
+  if ((expected ?? sum) !== sum) throw refused(`${from} is not what ${SUMS} says`);
+}
+
+async function* seenBy(digest: { update(part: Uint8Array): unknown }, file: FileHandle): AsyncGenerator<Uint8Array> {
+  for await (const part of file.createReadStream({ autoClose: false })) {
+    digest.update(part);
+    yield part;
+  }
+}
+
+async function opened(path: string): Promise<FileHandle> {
+  const file = await open(path, ONLY_FILES).catch((error) => {
+    throw error.code === "ELOOP" ? refused(`${path} is a link`) : error;
+  });
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw refused(`${path} is not a file`);
+}
+
+function refused(what: string): CommandFailed {
+  return new CommandFailed(exitCodes.refused, `${what}: nothing was changed`, { hint: "copy them again" });
 }
 
 /** As they will be: with what stays of those that are there. */
