@@ -76,6 +76,18 @@ test("ends with the process that started it, even when that one is killed", asyn
   await until("clamd is gone", () => !runs(pid));
 });
 
+test("a process that does nothing else waits for the end of a clamd that hangs", async () => {
+  using folder = temporaryFolder();
+  const script = `
+    import { ownClamd } from ${JSON.stringify(import.meta.resolve("./own-clamd.ts"))};
+    const clamd = await ownClamd(${JSON.stringify({ folder: folder.path, signaturesDir })});
+    process.kill(clamd.pid, "SIGSTOP");
+    await clamd.stop(1);
+  `;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: "ignore" });
+  assert.deepEqual(await once(child, "exit"), [0, null]);
+});
+
 test("sweeps what a clamd that was killed left in its temporary folder, and tells where that is", async () => {
   using folder = temporaryFolder();
   const left = join(folder.path, "tmp", "20261115_121213-scantemp.9f98034ae9");

@@ -105,7 +105,8 @@ export async function ownClamd(options: OwnClamdOptions, signal?: AbortSignal): 
   const gone = (): boolean => child.exitCode !== null || child.signalCode !== null;
   async function end(by: NodeJS.Signals, limitMs = STOP_LIMIT_MS): Promise<void> {
     if (gone()) return;
-    // A timer holds the event loop open: the child itself does not.
+    // Somebody waits for it now: without this the process could end before it does.
+    child.ref();
     const timer = setTimeout(() => child.kill("SIGKILL"), limitMs);
     child.kill(by);
     await exited;
