@@ -100,6 +100,13 @@ test("all processes may die at once: the port stays, and keys that were exchange
   assert.equal(await run.stop(), 0);
 });
 
+/** On a machine so busy that it was silent for too long, it was ended meanwhile, and replaced. */
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {}
+}
+
 test("a key that was taken away is refused by a process that came back while the others were told", async () => {
   using folder = temporaryFolder();
   const keys = join(folder.path, "keys");
@@ -113,7 +120,7 @@ test("a key that was taken away is refused by a process that came back while the
   await until("its end is seen", () => lines("process").some(({ state }) => state === "ended"));
   run.child.kill("SIGHUP");
   const isBack = (): boolean => lines("process").some(({ state }) => state === "started");
-  await until("it is back", isBack, { limitMs: 14_000 }).finally(() => process.kill(slow, "SIGCONT"));
+  await until("it is back", isBack).finally(() => signalTo(slow, "SIGCONT"));
   for (const pid of pids()) watchChild(pid);
   await run.says(/"event":"reloaded"/);
   for (let count = 0; count < 6; count += 1) assert.equal((await scan("second-key-of-the-tests")).status, 401);
@@ -135,9 +142,9 @@ test("a key that was taken away is refused by a process that died while it was t
     const answer = await scan("second-key-of-the-tests", AbortSignal.timeout(2000)).catch(() => undefined);
     return answer?.status === 401;
   };
-  await until("the others refuse it", refused, { limitMs: 10_000 });
-  process.kill(silent, "SIGKILL");
-  await until("it is back", () => lines("process").some(({ state }) => state === "started"), { limitMs: 14_000 });
+  await until("the others refuse it", refused);
+  signalTo(silent, "SIGKILL");
+  await until("it is back", () => lines("process").some(({ state }) => state === "started"));
   for (const pid of pids()) watchChild(pid);
   await run.says(/"event":"reloaded"/);
   for (let count = 0; count < 6; count += 1) assert.equal((await scan("second-key-of-the-tests")).status, 401);
