@@ -72,7 +72,7 @@ async function backUp(into: string, { keep, keys: withKeys, json, ...flags }: Ba
   beQuiet();
   const { makeBackup, removeOlder } = await import("../platforms/embedded/backup.ts");
   const { path, note } = await makeBackup({ dataDir, into, withKeys, now: new Date() });
-  const removed = keep === undefined ? [] : await removeOlder(into, keep);
+  const removed = keep === undefined ? [] : await removeOlder(path, keep);
   if (json) return print({ path, removed, ...note });
   const bytes = note.files.reduce((sum, file) => sum + file.bytes, 0);
   say(`${inBytes(bytes)}: ${inRows(note.rows)}${removed.length > 0 ? `; ${removed.length} older deleted` : ""}\n`);

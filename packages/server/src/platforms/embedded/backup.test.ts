@@ -4,17 +4,20 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { sampleJob } from "../../../test/contracts/sample-job.ts";
@@ -188,6 +191,11 @@ test("what is not a whole backup is refused, and the data folder is not touched"
       /lazaret 7\.8\.9 made this backup, and its database has version 99/,
     ],
     [(path) => rewrite(path, { files: [{ ...note.files[0], path: "../outside" } as never] }), /cannot be understood/],
+    [(path) => rewrite(path, { files: [{ ...note.files[0], mode: 0o4755 } as never] }), /cannot be understood/],
+    [(path) => rewrite(path, { files: [{ ...note.files[0], mode: -1 } as never] }), /cannot be understood/],
+    [(path) => rewrite(path, { files: [{ ...note.files[0], path: "jobs.db-wal" } as never] }), /cannot be understood/],
+    [(path) => rewrite(path, { rows: undefined as never }), /cannot be understood/],
+    [(path) => rewrite(path, { lazaret: undefined as never }), /cannot be understood/],
     [(path) => rewrite(path, { files: [] }), /jobs\.db in .* is missing/],
     [(path) => rmSync(join(path, "secret.key")), /secret\.key in .* is missing/],
     [(path) => flipByte(join(path, "jobs.db")), /jobs\.db in .* is not what was written/],
@@ -263,8 +271,11 @@ test("a backup that is killed leaves the folder and earlier backups as they were
   const { path } = await makeBackup({ dataDir, into, withKeys: true, now: new Date(Date.now() + 1000) });
   assert.equal(existsSync(join(into, draft)), false);
 
-  assert.deepEqual(await removeOlder(into, 2), [earlier]);
+  assert.deepEqual(await removeOlder(path, 2), [earlier]);
   assert.equal(readdirSync(into).length, 2);
+  const clockWentBack = await makeBackup({ dataDir, into, withKeys: true, now });
+  assert.equal((await removeOlder(clockWentBack.path, 2)).length, 1);
+  assert.deepEqual(readdirSync(into).sort(), [NAME, basename(path)], "the one just made stays, whatever its name");
   const restored = join(place.path, "restored");
   await restoreBackup({ backup: path, dataDir: restored });
   assert.ok((await idsIn(restored)).includes(id));
@@ -279,6 +290,8 @@ test("a folder without its key, with another, or with a damaged database is not 
     refused(/is in the data folder/),
   );
   const key = readFileSync(join(dataDir, "secret.key"));
+  writeFileSync(join(dataDir, "secret.key"), "half");
+  await assert.rejects(backUp(), refused(/secret\.key cannot be used: it has 4 bytes/));
   writeFileSync(join(dataDir, "secret.key"), randomBytes(32));
   await assert.rejects(backUp(), refused(/secret\.key does not belong to the job database/));
   rmSync(join(dataDir, "secret.key"));
@@ -287,6 +300,68 @@ test("a folder without its key, with another, or with a damaged database is not 
   writeFileSync(join(dataDir, "jobs.db"), Buffer.alloc(8192, 7));
   await assert.rejects(backUp(), refused(/it is not a database/));
   assert.deepEqual(readdirSync(into), []);
+});
+
+test("keys that lie elsewhere, with links to them, are in the backup; root follows none in the folder of another user", async () => {
+  using place = temporaryFolder();
+  const { dataDir, into } = await aFolder(place.path);
+  const names = ["secret.key", "callback-signing-key.pem"];
+  for (const name of names) {
+    renameSync(join(dataDir, name), join(place.path, name));
+    symlinkSync(join("..", name), join(dataDir, name));
+  }
+  symlinkSync("nowhere", join(dataDir, "dangling"));
+  const { path } = await makeBackup({ dataDir, into, withKeys: true, now });
+  for (const name of names) assert.deepEqual(readFileSync(join(path, name)), readFileSync(join(dataDir, name)), name);
+  assert.deepEqual((await checkBackup(path)).files.map((file) => file.path).sort(), [
+    "callback-signing-key.pem",
+    "guard/bookmark.json",
+    "jobs.db",
+    "secret.key",
+  ]);
+  if (process.getuid?.() !== 0) return;
+  chownSync(dataDir, 65534, 65534);
+  await assert.rejects(
+    makeBackup({ dataDir, into, withKeys: true, now: new Date() }),
+    refused(/is a link, which root does not follow/, /as the user of the service/),
+  );
+});
+
+test("links lead a backup not into the data folder, and a restore not out of it", async () => {
+  using place = temporaryFolder();
+  const { dataDir, into } = await aFolder(place.path);
+  const link = join(place.path, "link");
+  symlinkSync(dataDir, link);
+  await assert.rejects(
+    makeBackup({ dataDir, into: join(link, "backups"), withKeys: true, now }),
+    refused(/is in the data folder/),
+  );
+  assert.equal(existsSync(join(dataDir, "backups")), false);
+  const { path: backup } = await makeBackup({ dataDir: link, into, withKeys: true, now });
+  const target = join(place.path, "target");
+  mkdirSync(target);
+  symlinkSync(join(place.path, "victim"), join(target, ".restore-unfinished"));
+  await assert.rejects(restoreBackup({ backup, dataDir: target }), refused(/cannot restore into .*target: ELOOP/));
+  assert.equal(existsSync(join(place.path, "victim")), false);
+});
+
+test("where nothing can be written, backup and restore say so in words", async () => {
+  using place = temporaryFolder();
+  const { dataDir, into } = await aFolder(place.path);
+  const { path: backup } = await makeBackup({ dataDir, into, withKeys: true, now });
+  const file = join(place.path, "file");
+  writeFileSync(file, "mine");
+  for (const nowhere of [file, join(file, "below"), "/proc/nowhere"]) {
+    await assert.rejects(
+      makeBackup({ dataDir, into: nowhere, withKeys: true, now }),
+      refused(/^cannot make the backup .*(EEXIST|ENOTDIR|cannot make a folder)/, /earlier backups are as they were/),
+    );
+    await assert.rejects(
+      restoreBackup({ backup, dataDir: nowhere }),
+      refused(/^cannot restore into .*(EEXIST|ENOTDIR|cannot make a folder)/, /begins anew/),
+    );
+  }
+  assert.equal(readFileSync(file, "utf8"), "mine");
 });
 
 /** Does it in a process that is killed with -9 when it is about to give the name that counts, or to remove the mark. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, realpathSync, statSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { version } from "../../version.ts";
 import { makeFolder, syncFolder, writeOnce } from "../shared/durable-file.ts";
@@ -65,12 +65,12 @@ const UNFINISHED = ".unfinished-";
  */
 export async function makeBackup({ dataDir, into, withKeys, now }: BackupOptions): Promise<MadeBackup> {
   refuseInside(dataDir, into);
-  makeFolder(into, 0o700);
-  await removeLeftovers(into, now);
   const name = now.toISOString().replace(/[:.]/g, "-");
   const draft = join(into, `${UNFINISHED}${name}-${randomUUID()}`);
   const path = join(into, name);
   try {
+    makeFolder(into, 0o700);
+    await removeLeftovers(into, now);
     makeFolder(draft, 0o700);
     await checkRoom(join(dataDir, DATABASE), into);
     await copyDatabase(join(dataDir, DATABASE), join(draft, DATABASE));
@@ -86,15 +86,19 @@ export async function makeBackup({ dataDir, into, withKeys, now }: BackupOptions
     await syncFolder(into);
     return { path, note };
   } catch (error) {
-    await rm(draft, { recursive: true, force: true });
-    throw inWords(error, path);
+    // What failed counts, also where nothing can be removed.
+    await rm(draft, { recursive: true, force: true }).catch(() => {});
+    throw inWords(error, `make the backup ${path}`, "the service and earlier backups are as they were");
   }
 }
 
-/** Deletes all whole backups but the newest `keep`; answers their paths. */
-export async function removeOlder(into: string, keep: number): Promise<string[]> {
+/** Deletes all backups beside `made` but the newest, so that `keep` stay; answers their paths. */
+export async function removeOlder(made: string, keep: number): Promise<string[]> {
+  const into = dirname(made);
   const names = (await readdir(into)).filter((name) => /^\d{4}-\d\d-\d\dT[\d-]+Z$/.test(name)).sort();
-  const older = names.slice(0, Math.max(0, names.length - keep)).map((name) => join(into, name));
+  // Whatever the clock says, and said before: the one just made is the newest.
+  const others = names.filter((name) => name !== basename(made));
+  const older = others.slice(0, Math.max(0, others.length - keep + 1)).map((name) => join(into, name));
   for (const path of older) {
     // Without its note it counts as none, however far the rest gets.
     await rm(join(path, NOTE), { force: true });
@@ -194,7 +198,7 @@ async function copyDatabase(from: string, to: string): Promise<void> {
 }
 
 async function keyIn(dataDir: string): Promise<Uint8Array> {
-  const key = await readSecretKey(join(dataDir, SECRET_KEY));
+  const key = await keyAt(join(dataDir, SECRET_KEY));
   if (key) return key;
   throw new DatabaseUnavailable(
     `there is no ${SECRET_KEY} in ${dataDir}: nobody can read the jobs of this data folder`,
@@ -202,22 +206,47 @@ async function keyIn(dataDir: string): Promise<Uint8Array> {
   );
 }
 
+/** Undefined when there is none. Throws `DatabaseUnavailable` when that is no key. */
+export async function keyAt(path: string): Promise<Uint8Array | undefined> {
+  return readSecretKey(path).catch((error: Error) => {
+    throw new DatabaseUnavailable(
+      `${path} cannot be used: ${error.message}`,
+      "find the secret.key that belongs to the job database; without it nobody can read its jobs",
+      { cause: error },
+    );
+  });
+}
+
 /** What else is in a data folder: the files in it, and bookmarks of guards. Other folders are buckets, and what is made anew. */
 async function filesIn(dataDir: string, withKeys: boolean): Promise<string[]> {
-  const top = (await readdir(dataDir, { withFileTypes: true }))
-    .filter((entry) => entry.isFile() && !isPassing(entry.name))
-    .map(({ name }) => name);
+  const entries = (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => !isPassing(name));
+  const links = entries.filter((entry) => entry.isSymbolicLink() && isFileAt(join(dataDir, entry.name)));
+  await refuseToFollow(links, dataDir);
+  const top = [...entries.filter((entry) => entry.isFile()), ...links].map(({ name }) => name);
   const guards = await readdir(join(dataDir, "guard")).catch(() => []);
   const bookmarks = guards.filter((name) => name.endsWith(".json")).map((name) => `guard/${name}`);
   return [...top.filter((name) => withKeys || name.endsWith(".public.pem")), ...bookmarks];
+}
+
+/** A key may lie elsewhere. But what root can read, and the owner of the folder cannot, must not come to him with a restore. */
+async function refuseToFollow(links: readonly { name: string }[], dataDir: string): Promise<void> {
+  if (!links[0] || process.getuid?.() !== 0 || (await stat(dataDir)).uid === 0) return;
+  throw new DatabaseUnavailable(
+    `${join(dataDir, links[0].name)} is a link, which root does not follow in the folder of another user`,
+    "run lazaret backup as the user of the service, or put the file itself there",
+  );
 }
 
 function isPassing(name: string): boolean {
   return name.startsWith(DATABASE) || name.endsWith(".draft") || name.startsWith(".room-") || name === RESTORING;
 }
 
+function isFileAt(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
 function refuseInside(dataDir: string, into: string): void {
-  const way = relative(resolve(dataDir), resolve(into));
+  const way = relative(withoutLinks(resolve(dataDir)), withoutLinks(resolve(into)));
   if (way.startsWith("..") || way.startsWith("/")) return;
   throw new DatabaseUnavailable(
     `${into} is in the data folder: what happens to that would happen to its backups`,
@@ -225,9 +254,19 @@ function refuseInside(dataDir: string, into: string): void {
   );
 }
 
+/** Where a path leads, also when its end is not there yet. */
+function withoutLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return join(withoutLinks(dirname(path)), basename(path));
+  }
+}
+
 async function removeLeftovers(into: string, now: Date): Promise<void> {
   for (const name of (await readdir(into)).filter((each) => each.startsWith(UNFINISHED))) {
-    const { mtimeMs } = await stat(join(into, name));
+    // One that was under way may have got its name meanwhile.
+    const { mtimeMs } = (await stat(join(into, name)).catch(() => undefined)) ?? { mtimeMs: now.getTime() };
     if (now.getTime() - mtimeMs > LEFT_BEHIND_MS) await rm(join(into, name), { recursive: true, force: true });
   }
 }
@@ -257,16 +296,15 @@ function databaseError(error: unknown, path: string): unknown {
   return failure && !(error instanceof DatabaseUnavailable) ? unavailable(failure) : error;
 }
 
-function inWords(error: unknown, path: string): unknown {
+/** What the system refused while we tried to do something, and what that left. */
+export function inWords(error: unknown, doing: string, left: string): unknown {
   if (error instanceof DatabaseUnavailable) return error;
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined) return error;
   const full = code === "ENOSPC" || code === "EDQUOT";
   return new DatabaseUnavailable(
-    `cannot make the backup ${path}: ${full ? "the disk is full" : message}`,
-    full
-      ? "free some space; the service and earlier backups are as they were"
-      : "the service and earlier backups are as they were",
+    `cannot ${doing}: ${full ? "the disk is full" : message}`,
+    full ? `free some space; ${left}` : left,
     { cause: error },
   );
 }
@@ -291,17 +329,20 @@ export async function readNote(path: string): Promise<BackupNote> {
 function parsed(text: string): BackupNote | undefined {
   try {
     const note = JSON.parse(text) as BackupNote;
-    const fits = note.format === FORMAT && Number.isInteger(note.schema) && !Number.isNaN(Date.parse(note.madeAt));
-    return fits && Array.isArray(note.files) && note.files.every(isFile) ? note : undefined;
+    const known = note.format === FORMAT && Number.isInteger(note.schema) && /^[\w.+-]+$/.test(note.lazaret ?? "");
+    const counted = Object.values(note.rows).every(Number.isInteger) && !Number.isNaN(Date.parse(note.madeAt));
+    return known && counted && Array.isArray(note.files) && note.files.every(isFile) ? note : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** No path leads out of the folder, whoever wrote the note. */
+/** No path leads out of the folder or to what a restore makes itself, and no file runs as its owner, whoever wrote the note. */
 function isFile({ path, bytes, sha256, mode }: BackupFile): boolean {
   const parts = String(path).split("/");
   const plain = parts.every((part) => part !== "" && part !== "." && part !== ".." && !/[\\\0]/.test(part));
   const placed = parts.length === 1 || (parts.length === 2 && parts[0] === "guard");
-  return plain && placed && Number.isInteger(bytes) && /^[\da-f]{64}$/.test(sha256) && Number.isInteger(mode);
+  const lasting = path === DATABASE || !isPassing(path);
+  const modest = Number.isInteger(mode) && mode >= 0 && mode <= 0o777;
+  return plain && placed && lasting && modest && Number.isInteger(bytes) && /^[\da-f]{64}$/.test(sha256);
 }

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { chown, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { constants, existsSync, readFileSync } from "node:fs";
+import { lchown, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder, syncFolder } from "../shared/durable-file.ts";
 import {
@@ -9,10 +9,12 @@ import {
   copyFile,
   DATABASE,
   described,
+  inWords,
+  keyAt,
   readNote,
   SECRET_KEY,
 } from "./backup.ts";
-import { RESTORING, readSecretKey } from "./data-folder.ts";
+import { RESTORING } from "./data-folder.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 import { newestSchema } from "./sqlite/schema.ts";
 
@@ -48,12 +50,28 @@ export async function checkBackup(path: string): Promise<BackupNote> {
 export async function restoreBackup({ backup, dataDir, keys }: RestoreOptions): Promise<BackupNote> {
   const note = await checkBackup(backup);
   const files = await withKeys(note.files, { backup, keys });
-  const secretKey = await readSecretKey(files.find(({ as }) => as === SECRET_KEY)?.path ?? "");
-  await claim(dataDir);
+  const secretKey = await keyAt(files.find(({ as }) => as === SECRET_KEY)?.path ?? "");
+  try {
+    await claim(dataDir);
+    await fill(dataDir, { backup, note, files, secretKey });
+  } catch (error) {
+    throw inWords(error, `restore into ${dataDir}`, "lazaret restore begins anew when it is run again");
+  }
+  return note;
+}
+
+interface Filling {
+  backup: string;
+  note: BackupNote;
+  files: readonly Source[];
+  secretKey: Uint8Array | undefined;
+}
+
+async function fill(dataDir: string, { backup, note, files, secretKey }: Filling): Promise<void> {
   const owner = await stat(dataDir);
   const give = async (path: string): Promise<void> => {
-    // Root restores for the user whose folder it is.
-    if (process.getuid?.() === 0 && owner.uid !== 0) await chown(path, owner.uid, owner.gid);
+    // Root restores for the user whose folder it is. Never what a link leads to: that user may have made it.
+    if (process.getuid?.() === 0 && owner.uid !== 0) await lchown(path, owner.uid, owner.gid);
   };
   // The database last: before that, one with its key and without it is refused by every version.
   const ordered = files.toSorted((a, b) => Number(a.as === DATABASE) - Number(b.as === DATABASE));
@@ -70,7 +88,6 @@ export async function restoreBackup({ backup, dataDir, keys }: RestoreOptions): 
   await syncFolder(dataDir);
   await rm(join(dataDir, RESTORING));
   await syncFolder(dataDir);
-  return note;
 }
 
 const DRAFT = `${DATABASE}.restored`;
@@ -121,7 +138,9 @@ async function claim(dataDir: string): Promise<void> {
   if (other !== undefined) throw underWay(dataDir, other);
   // The mark stays while the rest goes.
   for (const name of names) if (name !== RESTORING) await rm(join(dataDir, name), { recursive: true, force: true });
-  await using file = await open(mark, names.length === 0 ? "wx" : "w", 0o600).catch((error: NodeJS.ErrnoException) => {
+  const { O_CREAT, O_WRONLY, O_TRUNC, O_EXCL, O_NOFOLLOW } = constants;
+  const first = names.length === 0 ? O_EXCL : O_TRUNC | O_NOFOLLOW;
+  await using file = await open(mark, O_CREAT | O_WRONLY | first, 0o600).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EEXIST" ? underWay(dataDir, restorerOf(mark)) : error;
   });
   await file.writeFile(String(process.pid));

@@ -41,7 +41,8 @@ export async function syncFolder(path: string): Promise<void> {
 export function makeFolder(path: string, mode?: number): void {
   if (madeFolder(path, mode)) return;
   makeFolder(dirname(path), mode);
-  if (!madeFolder(path, mode)) throw new Error(`cannot make a folder in ${dirname(path)}`);
+  if (madeFolder(path, mode)) return;
+  throw Object.assign(new Error(`cannot make a folder in ${dirname(path)}`), { code: "ENOENT" });
 }
 
 /** False when the folder above is missing, or says that it is. */
