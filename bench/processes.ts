@@ -74,6 +74,11 @@ export function rssMb(pid: number): number {
   return sumOfFamily(pid, (each) => statusMb(each, /VmRSS:\s+(\d+)/));
 }
 
+/** Files, sockets and whatever else a process, and those that it started, have open now. */
+export function openFiles(pid: number): number {
+  return sumOfFamily(pid, (each) => readdirSync(`/proc/${each}/fd`).length);
+}
+
 function statusMb(pid: number, field: RegExp): number {
   const [, kb] = field.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kb) / 1024;

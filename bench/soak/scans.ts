@@ -1,18 +1,18 @@
 /**
  * Scans with engine P alone, over and over, and fails if its memory or its time per scan does not stay as it is.
  *
- *   npm run soak -- [--scans 1000000] [--files mixed|texts|text|zips|cabs|infected|large] [--at-once 8] [--every 10000]
+ *   npm run soak -- --scans 1000000 [--files mixed|texts|text|zips|cabs|infected|large] [--at-once 8] [--every 10000]
  *
  * One line for every so many scans: time by the clock and of the processors, the least JavaScript heap that was seen
  * (of all scan threads, and of the main one), resident memory, and how many scan threads have been started.
  */
 import { parseArgs } from "node:util";
-import { fileTypeOf } from "../packages/server/src/engines/file-type/file-type.ts";
-import { ruleThreads } from "../packages/server/src/engines/threads/scan-threads.ts";
-import { unpackingEngine } from "../packages/server/src/engines/unpacking-engine.ts";
-import { cab } from "../packages/server/test/fixtures/archives.ts";
-import { deflated, zip } from "../packages/server/test/fixtures/zip-writer.ts";
-import { eicar } from "../packages/server/test/support/eicar.ts";
+import { fileTypeOf } from "../../packages/server/src/engines/file-type/file-type.ts";
+import { ruleThreads } from "../../packages/server/src/engines/threads/scan-threads.ts";
+import { unpackingEngine } from "../../packages/server/src/engines/unpacking-engine.ts";
+import { cab } from "../../packages/server/test/fixtures/archives.ts";
+import { deflated, zip } from "../../packages/server/test/fixtures/zip-writer.ts";
+import { eicar } from "../../packages/server/test/support/eicar.ts";
 
 interface Sample {
   content: Uint8Array;
