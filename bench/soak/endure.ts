@@ -48,7 +48,10 @@ export async function endure(asked: SoakArguments, say: Say): Promise<Endured> {
   const key = await asking.ask({ method: "GET", path: "/.well-known/lazaret/callback-key.pem" });
   world.trust(String(key.said));
   const parts = { client: asking, files: service.files, others: world, book: kept };
-  const flow = traffic(requests({ ...parts, objects: service.objects }), kept);
+  const all = requests({ ...parts, objects: service.objects });
+  // From now on each object has its tag, which is a file.
+  for (let number = 0; number < service.objects.size; number += 1) await all.object.run(number);
+  const flow = traffic(all, kept);
   const bad = pests({ ...parts, idle: asked.idle });
   const noise = watchNoise();
 

@@ -11,13 +11,13 @@ let requests = 0;
 
 /** @type {Record<string, () => void>} */
 const leaks = {
-  memory: () => kept.push(Buffer.alloc(20_000, requests)),
+  memory: () => kept.push(Buffer.alloc(100_000, requests)),
   handles: () => requests % 20 === 0 && openSync("/dev/null", "r"),
   files: () => requests % 20 === 0 && writeFileSync(join(folder, `leaked-${process.pid}-${requests}`), ""),
   database: () => appendFileSync(join(folder, "leaked.db"), Buffer.alloc(5000)),
   // As a list does that is searched from its beginning and only grows.
   time: () => {
-    for (const until = performance.now() + requests / 1000; performance.now() < until; );
+    for (const until = performance.now() + requests / 60; performance.now() < until; );
   },
 };
 

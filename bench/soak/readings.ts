@@ -35,8 +35,8 @@ export const WATCHED: readonly Watched[] = [
   // Connections of requests under way come and go.
   { title: "handles", unit: "", bound: { share: 0.05, atLeast: 25 }, of: ({ handles }) => handles },
   { title: "files", unit: "", bound: { share: 0.1, atLeast: 20 }, of: ({ files }) => files },
-  // The write-ahead log is a part of it, and keeps its largest size.
-  { title: "database", unit: "MB", bound: { share: 0.1, atLeast: 4 }, of: ({ databaseMb }) => databaseMb },
+  // The write-ahead log is a part of it, and may come to its 4 MB late.
+  { title: "database", unit: "MB", bound: { share: 0.1, atLeast: 6 }, of: ({ databaseMb }) => databaseMb },
   // What else the machine does shows here first.
   { title: "p99", unit: "ms", bound: { share: 1, atLeast: 50 }, of: ({ p99 }) => p99 },
 ];

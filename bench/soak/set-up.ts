@@ -38,8 +38,8 @@ const OBJECTS = 40;
  */
 const SMALL_BOUNDS = {
   LAZARET_VERDICT_CACHE: "1000",
-  LAZARET_HISTORY_MOST: "300",
-  LAZARET_FINDINGS_MOST: "300",
+  LAZARET_HISTORY_MOST: "100",
+  LAZARET_FINDINGS_MOST: "100",
 };
 
 export async function setUp({ engine, processes, leak }: SetUpOptions): Promise<SetUp> {
@@ -47,8 +47,6 @@ export async function setUp({ engine, processes, leak }: SetUpOptions): Promise<
   const disk = statfsSync(tmpdir()).type === TMPFS ? here("..") : tmpdir();
   const folder = mkdtempSync(join(disk, "lazaret-soak-"));
   const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  process.once("exit", remove);
-  undo.defer(() => void process.off("exit", remove));
   undo.defer(remove);
 
   const dataDir = join(folder, "data");
@@ -81,6 +79,9 @@ export async function setUp({ engine, processes, leak }: SetUpOptions): Promise<
     LAZARET_ALLOW_HTTP_CALLBACKS: "true",
     LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
   });
+  // After the handler that ends the service, which writes there.
+  process.once("exit", remove);
+  undo.defer(() => void process.off("exit", remove));
   let ended: string | undefined;
   let stopping = false;
   measured.child.once("exit", (code, signal) => {
