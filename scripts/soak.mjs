@@ -2,8 +2,10 @@
 import { join } from "node:path";
 import { installDebianPackages, installPackages, root, runOwnNode } from "./setup.mjs";
 
+const args = process.argv.slice(2);
 installPackages("run");
-installDebianPackages({ "clamav-daemon": ["clamd"] });
+// Engine P alone needs none.
+if (!args.some((arg) => arg.startsWith("--scans"))) installDebianPackages({ "clamav-daemon": ["clamd"] });
 // As the service is run, see docs/performance.md.
 const env = { MALLOC_ARENA_MAX: "2", ...process.env };
-runOwnNode([join(root, "bench", "soak", "run.ts"), ...process.argv.slice(2)], env);
+runOwnNode([join(root, "bench", "soak", "run.ts"), ...args], env);

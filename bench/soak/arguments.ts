@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const LEAKS = ["memory", "handles", "files", "database", "time"] as const;
+const LEAKS = ["memory", "handles", "files", "database", "time"] as const;
 export type Leak = (typeof LEAKS)[number];
 
 export interface SoakArguments {

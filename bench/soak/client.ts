@@ -8,7 +8,7 @@ export interface Answer {
   said: unknown;
 }
 
-export interface Question {
+interface Question {
   method?: "GET" | "POST";
   path: string;
   contentType?: string;

@@ -211,12 +211,12 @@ function inWords(run: {
   const { idle: _, ...bad } = pests.counts;
   const listed = Object.entries(bad).map(([name, count]) => `${name} ${count}`);
   return [
-    `Requests: ${totals.done} done at ${rate.toFixed(1)}/s, ${totals.refused} refused with 503, ${totals.leftOut} left out.`,
+    `Requests, those that measured the capacity included: ${totals.done} done, ${totals.refused} refused with 503, ${totals.leftOut} left out. Held: ${rate.toFixed(1)}/s.`,
     `Jobs: ${acknowledged} acknowledged, ${book.owed} of them lost; ${unanswered} hung up on, ${refused} refused; ${ended} results, ${run.refusedCallbacks} callbacks refused once.`,
     `Bad clients: ${listed.join(", ")}; idle connections: ${median(readings.map(({ idle }) => idle))}.`,
   ];
 }
 
 function inMinutes(seconds: number): string {
-  return seconds < 60 ? `${seconds.toFixed(0)} seconds` : `${(seconds / 60).toFixed(0)} minutes`;
+  return seconds < 60 ? `${seconds.toFixed(0)} seconds` : `${Number((seconds / 60).toFixed(1))} minutes`;
 }

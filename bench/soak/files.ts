@@ -16,7 +16,7 @@ export interface SoakFile {
   expected: Expected;
 }
 
-export interface FileWish {
+interface FileWish {
   /** Decides what it is: every eighth has what only a signature of this run knows, every eighth what only a rule of it knows. */
   number: number;
   bytes: number;

@@ -4,7 +4,7 @@ import type { Book } from "./book.ts";
 import { DECK, type Request } from "./requests.ts";
 
 /** What happened since the last look. */
-export interface Look {
+interface Look {
   done: number;
   refused: number;
   /** Milliseconds of small files, from when they were due; undefined when there were none. */

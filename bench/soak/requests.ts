@@ -5,7 +5,7 @@ import { type Expected, type Files, LARGEST_BYTES, type SoakFile, wrongAbout } f
 import type { Others } from "./others.ts";
 
 /** A thing that a client does, from its first byte to the verdict. Answers `refused` for 503: try again later. */
-export type Outcome = "done" | "refused";
+type Outcome = "done" | "refused";
 
 export interface Request {
   /** Whether its time is part of the p99: files of up to 16 KB, scanned while the client waits. */
