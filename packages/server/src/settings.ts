@@ -21,7 +21,7 @@ import { traceSettings } from "./settings/trace-settings.ts";
  */
 export const settingsTable = {
   apiKeys: setting({
-    doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs one of them, of `lazaret keys create` or of the tenantsFile; each has 16 characters at least. Read again within 10 seconds when they are in a file.",
+    doc: "Accepted bearer secrets, comma-separated or one per line (the spec's ApiKeys). `serve` needs a key: one of these, one from `lazaret keys create` or one in the tenantsFile. Each has at least 16 characters. If they are in a file, it is read again within 10 seconds of a change.",
     parse: keyList,
     default: "",
     secret: true,
@@ -52,7 +52,7 @@ export const settingsTable = {
     default: "0.0.0.0",
   }),
   tenantsFile: setting({
-    doc: "JSON or YAML file that declares tenants, their limits and the digests of their keys, for those who manage by git; read again within 3 seconds of a change (docs/tenants-file.md).",
+    doc: "JSON or YAML file that declares tenants, their limits and the digests of their keys, for configuration kept in git; read again within 3 seconds of a change (docs/tenants-file.md).",
     parse: path,
     default: "",
   }),
@@ -80,12 +80,12 @@ export const settingsTable = {
     default: "lazaret",
   }),
   postgresPool: setting({
-    doc: "Connections of one process to that database, at most; one more waits for news.",
+    doc: "Most connections of one process to that database; one more listens for notifications.",
     parse: wholeNumber(1, 100),
     default: "4",
   }),
   migrate: setting({
-    doc: "`on` brings the schema to this version at the start; with `off` a missing migration is an error, and `lazaret migrate` is run by hand.",
+    doc: "`on` brings the schema to this version at the start; with `off` a missing migration is an error, and you run `lazaret migrate` by hand.",
     parse: choice(["on", "off"]),
     default: "on",
   }),
@@ -97,7 +97,7 @@ export const settingsTable = {
     secret: true,
   }),
   awsEndpoint: setting({
-    doc: "Address of a stand-in for all services of AWS, for trying it out; AWS itself when empty.",
+    doc: "Address of a stand-in for all AWS services, for trying it out; AWS itself when empty.",
     parse: httpAddress,
     default: "",
   }),
@@ -112,17 +112,17 @@ export const settingsTable = {
     default: "",
   }),
   awsSigningSecret: setting({
-    doc: "Secret in Secrets Manager for the key that signs callbacks; made when it is not there.",
+    doc: "Secret in Secrets Manager for the key that signs callbacks; made if missing.",
     parse: text,
     default: "",
   }),
   awsSealingSecret: setting({
-    doc: "Secret in Secrets Manager for the key that seals jobs in queue and table; made when it is not there. Without it they cannot be read.",
+    doc: "Secret in Secrets Manager for the key that seals jobs in queue and table; made if missing. Without it they cannot be read.",
     parse: text,
     default: "",
   }),
   engine: setting({
-    doc: "`P` tells the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
+    doc: "`P` reports the real file type and scans with built-in rules, and with clamd where there is one; `Q` is clamd alone.",
     parse: choice(["P", "Q"]),
     default: "P",
   }),
@@ -135,7 +135,7 @@ export const settingsTable = {
     default: "3.4.1",
   }),
   clamd: setting({
-    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets, looked for until one is there), `own` (the service starts, watches and updates one itself, docs/signatures.md) or `none`.",
+    doc: "Where clamd listens: `unix:/path`, `tcp://host:port`, `auto` (the usual sockets, searched until one is there), `own` (the service starts, watches and updates one itself, docs/signatures.md) or `none`.",
     parse: (value) => {
       if (["auto", "own", "none"].includes(value) || parseClamdAddress(value)) return { value };
       return { problem: "must be unix:/path, tcp://host:port, auto, own or none" };
@@ -143,7 +143,7 @@ export const settingsTable = {
     default: "auto",
   }),
   requireClamd: setting({
-    doc: "With `auto`: not ready, and nothing is clean, before clamd is there. With an address that is so anyway.",
+    doc: "With `auto`: not ready, and nothing is clean, until clamd is there. With an address this is always so.",
     parse: yesOrNo,
     default: "false",
   }),
@@ -154,12 +154,12 @@ export const settingsTable = {
     default: "",
   }),
   verdictCache: setting({
-    doc: "Contents whose verdicts are remembered, in memory, for as long as nothing that decides about them has changed (docs/engines.md); 0 scans every file.",
+    doc: "Number of contents whose verdicts are kept in memory, for as long as nothing that decides them has changed (docs/engines.md); 0 scans every file.",
     parse: wholeNumber(0, 10_000_000),
     default: "50000",
   }),
   packedPrograms: setting({
-    doc: "What engine P says of programs packed by a packer that it knows and cannot undo (UPX and the like), and finds nothing else in: `no`, or `clean` for those who must.",
+    doc: "What engine P says about programs packed by a packer that it knows but cannot undo (UPX and the like) and in which it finds nothing else: `no`, or `clean` if you must accept them.",
     parse: choice(["no", "clean"]),
     default: "no",
   }),
@@ -174,7 +174,7 @@ export const settingsTable = {
     default: "",
   }),
   allowCallbackNetworks: setting({
-    doc: "The same for callbacks: networks in which receivers are, although they are not public. `dev` takes allowNetworks unless told otherwise.",
+    doc: "The same for callbacks: networks that receivers are in, although they are not public. `dev` takes allowNetworks unless told otherwise.",
     parse: list(networkProblem),
     default: "",
   }),
@@ -184,17 +184,17 @@ export const settingsTable = {
     default: "",
   }),
   concurrency: setting({
-    doc: "Files scanned at once by the synchronous API; 0 takes the spec's number (Q: 4, P: vCPUs × 8).",
+    doc: "Files scanned at once by the synchronous API; 0 means the spec's number (Q: 4, P: vCPUs × 8).",
     parse: wholeNumber(0, 1024),
     default: "0",
   }),
   waitingLine: setting({
-    doc: "Requests that may wait for a slot; 0 takes 16 for each file scanned at once.",
+    doc: "Requests that may wait for a slot; 0 means 16 for each file scanned at once.",
     parse: wholeNumber(0, 100_000),
     default: "0",
   }),
   workers: setting({
-    doc: "Queued jobs of one tenant fetched and scanned at once; a quarter more is kept for the other tenants. 0 takes the same number as concurrency.",
+    doc: "Queued jobs of one tenant fetched and scanned at once; a further quarter is reserved for other tenants. 0 means the same number as concurrency.",
     parse: wholeNumber(0, 1024),
     default: "0",
   }),
@@ -209,12 +209,12 @@ export const settingsTable = {
     default: "600",
   }),
   downloadMinRate: setting({
-    doc: "Bytes per second that the source of a queued job must bring, once its first 256 KiB are here, to keep its place; slower ones are tried again, and then `scanner:download-failed`. 0 takes any.",
+    doc: "Bytes per second that the source of a queued job must deliver, once the first 256 KiB have arrived, to keep its place; slower downloads are retried, and end as `scanner:download-failed`. 0 accepts any speed.",
     parse: wholeNumber(0, 1_000_000_000),
     default: "4096",
   }),
   deadLetterDays: setting({
-    doc: "Days that dead letters are kept, which is warned of for the last two. With platform aws the queue's own 14 days hold.",
+    doc: "Days that dead letters are kept; the log warns during the last two. With platform aws the queue's own 14 days apply.",
     parse: wholeNumber(1, 3650),
     default: "14",
   }),
@@ -236,22 +236,22 @@ export const settingsTable = {
     default: "false",
   }),
   downloads: setting({
-    doc: "Scan files by their URL. Turned off where there is no way out to the internet: then only objects and uploads are scanned.",
+    doc: "Scan files by their URL. Turn it off where there is no internet access: then only objects and uploads are scanned.",
     parse: yesOrNo,
     default: "true",
   }),
   bucketsDir: setting({
-    doc: "Folder with a folder for each bucket; empty takes `buckets` in the data folder. Not used with s3Endpoint.",
+    doc: "Folder with a folder for each bucket; empty means `buckets` in the data folder. Not used with s3Endpoint.",
     parse: path,
     default: "",
   }),
   s3Endpoint: setting({
-    doc: "Address of an S3-compatible object storage, as https://host; credentials and region as the AWS SDK finds them.",
+    doc: "Address of an S3-compatible object storage, as https://host; credentials and region come from where the AWS SDK finds them.",
     parse: httpAddress,
     default: "",
   }),
   publicUrl: setting({
-    doc: "Address under which clients reach this service; part of links to objects. Empty takes this machine's loopback.",
+    doc: "Address at which clients reach this service; part of links to objects. Empty means this machine's loopback.",
     parse: httpAddress,
     default: "",
   }),
@@ -266,7 +266,7 @@ export const settingsTable = {
     default: "scanner",
   }),
   reportCleanFiles: setting({
-    doc: "Tell the findings topic of clean objects too.",
+    doc: "Report clean objects to the findings topic too.",
     parse: yesOrNo,
     default: "true",
   }),
@@ -303,17 +303,17 @@ export const settingsTable = {
     default: "lazaret",
   }),
   monthlyQuota: setting({
-    doc: "Told as the quota by GET /v1/usage to tenants that have no limit of files per month; nothing is refused beyond it.",
+    doc: "The quota that GET /v1/usage reports to tenants that have no limit on files per month; nothing is refused beyond it.",
     parse: wholeNumber(1, Number.MAX_SAFE_INTEGER),
     default: "1000000000",
   }),
   trustedProxies: setting({
-    doc: "Networks (CIDR, comma-separated) of proxies in front of the service, whose X-Forwarded-For is believed: then the log tells the client's address, and wrong keys are counted by it.",
+    doc: "Networks (CIDR, comma-separated) of proxies in front of the service, whose X-Forwarded-For is trusted: then the log shows the client's address, and wrong keys are counted against it.",
     parse: list(networkProblem),
     default: "",
   }),
   drainSeconds: setting({
-    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; what is under way has 25 seconds from the signal on.",
+    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; work in progress has 25 seconds from the signal.",
     parse: wholeNumber(0, 20),
     default: "5",
   }),
@@ -324,7 +324,7 @@ export const settingsTable = {
   }),
   tlsKey: setting({ doc: "PEM file with the certificate's private key.", parse: path, default: "" }),
   logLevel: setting({
-    doc: "`info` logs a line for each request but health checks and /metrics, `debug` for these too, `error` only what went wrong, `silent` nothing.",
+    doc: "`info` logs a line for each request except health checks and /metrics, `debug` for these too, `error` only what went wrong, `silent` nothing.",
     parse: choice(logLevels),
     default: "info",
   }),

@@ -34,10 +34,10 @@ export function auditCommand(): Command {
     [
       ["audit", "the last ones"],
       ["audit --since 7d", ""],
-      ["audit --since 2026-11-01 --until 2026-12-01 --json > november.jsonl", "for those who keep it elsewhere"],
+      ["audit --since 2026-11-01 --until 2026-12-01 --json > november.jsonl", "to keep it elsewhere"],
     ],
     [
-      "Newest first. Entries are kept for 400 days, and are written before what they tell is done: one that was cut off has its entry too.",
+      "Newest first. Entries are kept for 400 days, and are written before the action is taken: one that was cut off has its entry too.",
     ],
   );
 }

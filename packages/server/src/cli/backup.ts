@@ -22,7 +22,7 @@ export function backupCommand(): Command {
     .description("copy the data folder while the service runs, as it was at one moment")
     .argument("<folder>", "where backups are kept: each is a folder in it, named by its time")
     .option(...DATA_DIR)
-    .option("--keep <number>", "delete older ones, and keep so many", wholeNumber)
+    .option("--keep <number>", "keep this many, and delete older ones", wholeNumber)
     .option("--without-keys", "leave out secret.key, the signing key and all other files that may be secret")
     .option("--json", "as JSON")
     .action((into: string, { withoutKeys = false, ...flags }: BackupFlags & { withoutKeys?: boolean }) =>
@@ -32,10 +32,10 @@ export function backupCommand(): Command {
     command,
     [
       ["backup /var/backups/lazaret", "prints the folder that was made"],
-      ["backup /var/backups/lazaret --keep 14", "every day, and the last two weeks stay"],
+      ["backup /var/backups/lazaret --keep 14", "every day, keeping the last two weeks"],
     ],
     [
-      "For the data folder of LAZARET_PLATFORM=embedded. A backup has all that lets anybody read jobs and sign callbacks: keep it as safe as the data folder.",
+      "For the data folder of LAZARET_PLATFORM=embedded. Whoever has a backup can read jobs and sign callbacks: keep it as safe as the data folder.",
       "Not in it: buckets, lazaret.json, the environment, certificates.",
     ],
   );
@@ -43,7 +43,7 @@ export function backupCommand(): Command {
 
 export function restoreCommand(): Command {
   const command = new Command("restore")
-    .description("make a data folder of a backup, where there is none")
+    .description("make a data folder from a backup, where there is none")
     .argument("<backup>", "as lazaret backup printed it")
     .option(...DATA_DIR)
     .option("--keys <folder>", "where secret.key and callback-signing-key.pem are, for a backup without keys")
@@ -56,7 +56,7 @@ export function restoreCommand(): Command {
       ["restore /var/backups/lazaret/2026-11-16T03-00-00-000Z --data-dir /var/lib/lazaret", "with the service stopped"],
     ],
     [
-      "The data folder must be empty, or not there. What was acknowledged after the backup is lost, what was done after it is done again.",
+      "The data folder must be empty, or not there. Jobs acknowledged after the backup are lost; jobs finished after it run again.",
     ],
   );
 }

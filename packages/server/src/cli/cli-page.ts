@@ -10,12 +10,12 @@ export async function cliPage(): Promise<string> {
   const contents = [...groups].map(([group, commands]) => `- ${group} ${commands.map(linkTo).join(", ")}`);
   return `# The command line
 
-\`lazaret COMMAND\`, or \`npx lazaret COMMAND\` in the project. \`lazaret COMMAND --help\` shows what stands here.
+\`lazaret COMMAND\`, or \`npx lazaret COMMAND\` in the project. \`lazaret COMMAND --help\` shows the same.
 
 ${contents.join("\n")}
 
-Data goes to stdout, everything else to stderr. Colours and progress bars are for terminals only, colours also not with
-\`NO_COLOR\`. Commands that talk to a server take \`LAZARET_URL\` and \`LAZARET_API_KEY\`; without them that is \`lazaret dev\` on
+Data goes to stdout, everything else to stderr. Colours and progress bars are for terminals only; there are no colours with
+\`NO_COLOR\`. Commands that talk to a server use \`LAZARET_URL\` and \`LAZARET_API_KEY\`; without them they use \`lazaret dev\` on
 this machine, with the key in its data folder.
 
 | exit code | |
@@ -24,7 +24,7 @@ this machine, with the key in its data folder.
 | 1 | something is infected; \`doctor\`: something fails; \`signatures\`: they are old; \`dlq\`: not all of them were there |
 | 2 | something not scanned, or there is no result |
 | 3 | the server, or a receiver, cannot be reached |
-| 4 | refused: by the server (4xx), by a receiver, or a signature that does not fit |
+| 4 | refused: by the server (4xx), by a receiver, or a signature that does not match |
 | 64 | wrong usage |
 | 78 | wrong settings |
 
@@ -84,7 +84,8 @@ function showsDefault({ defaultValue }: Option): boolean {
 
 function settingsNote(settings: readonly Option[]): string[] {
   if (settings.length === 0) return [];
-  const which = settings.length > 10 ? "a flag for every setting that is no secret" : settings.map(flagOf).join(", ");
+  const which =
+    settings.length > 10 ? "a flag for every setting that is not a secret" : settings.map(flagOf).join(", ");
   return [`Settings: ${which} ([settings](settings.md)).`];
 }
 

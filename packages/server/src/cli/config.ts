@@ -13,7 +13,7 @@ export function configCommand(): Command {
     showSettings(flags as Record<string, string>, Boolean(origin)),
   );
   withExamples(show, [
-    ["config show", "as a .env file has them"],
+    ["config show", "in the form of a .env file"],
     ["config show --origin", "and where each comes from"],
   ]);
   const command = addSettingFlags(new Command("config"))

@@ -17,7 +17,7 @@ interface Flags {
 
 export function dlqCommand(): Command {
   const command = new Command("dlq").description(
-    "look at the dead letters of the local data folder, of PostgreSQL or of AWS, and put them back",
+    "look at the dead letters in the local data folder, PostgreSQL or AWS, and put them back",
   );
   const list = command
     .command("list")
@@ -65,11 +65,10 @@ export function dlqCommand(): Command {
         print(`${verb === "redrive" ? "put back" : "deleted"} ${count} of ${wanted}\n`);
         if (count < wanted) process.exitCode = 1;
       });
-    if (verb === "redrive")
-      changing.option("--whole", "fetch and scan again, too, also where only the callback failed");
+    if (verb === "redrive") changing.option("--whole", "also fetch and scan again, even if only the callback failed");
   }
   return withExamples(command, [
-    ["dlq list", "what was given up, and why"],
+    ["dlq list", "what was abandoned, and why"],
     ["dlq show 0198a7c4-…", "one of them"],
     ["dlq redrive --all", "once the receivers are back"],
     ["dlq redrive --tenant shop", "those of one tenant"],

@@ -22,7 +22,7 @@ const EXIT_FAILED = 1;
 export function doctorCommand(): Command {
   const command = new Command("doctor")
     .description(
-      "look at settings, tenants, clamd and its limits, signatures, disk, database, clock and permissions, and say what to mend",
+      "look at settings, tenants, clamd and its limits, signatures, disk, database, clock and permissions, and say what to fix",
     )
     .option("--clamd-conf <path>", "clamd's configuration, if it is not found by itself")
     .option("--json", "as JSON");
@@ -30,7 +30,7 @@ export function doctorCommand(): Command {
   withExamples(
     command,
     [
-      ["doctor", "before the first start, and when something is odd"],
+      ["doctor", "before the first start, and when something seems wrong"],
       ["doctor --json | jq '.[] | select(.level != \"ok\")'", ""],
     ],
     ["Exit code: 0 nothing fails, 1 something does."],

@@ -19,12 +19,12 @@ const SHOWN = 50;
 
 export function findingsCommand(): Command {
   const command = new Command("findings")
-    .description("files that were infected or could not be scanned, whichever way they came in")
+    .description("files that were infected or could not be scanned, however they came in")
     .option(...DATA_DIR)
     .option("--since <time>", "from then on: 1d, 12h or a date", (text) => moment(text))
     .option("--until <time>", "until before then", (text) => moment(text))
     .addOption(new Option("--verdict <verdict>", "of one verdict only").choices(["infected", "no"]))
-    .option("--search <text>", "that have it in finding, name, bucket/key, link, trace id or SHA-256")
+    .option("--search <text>", "that contain it in finding, name, bucket/key, link, trace id or SHA-256")
     .option(...TENANT_FLAG, tenantName)
     .option("--limit <number>", `at most so many; ${SHOWN} without --json`, wholeNumber)
     .option("--json", "a JSON line for each, all of them")
@@ -35,7 +35,7 @@ export function findingsCommand(): Command {
       ["findings --since 1d", "what was found since yesterday"],
       ["findings --search order-4711", "by a trace id"],
       ["findings --verdict infected --tenant shop", ""],
-      ["findings --since 2026-11-01 --until 2026-12-01 --json > november.jsonl", "for those who keep it elsewhere"],
+      ["findings --since 2026-11-01 --until 2026-12-01 --json > november.jsonl", "to keep it elsewhere"],
     ],
     [
       "Newest first. Kept for LAZARET_FINDINGS_DAYS, and no more than LAZARET_FINDINGS_MOST; files themselves are never kept.",

@@ -27,16 +27,16 @@ export function guardCommand(): Command {
   const command = new Command("guard")
     .argument("<bucket>", "the bucket's name")
     .description("scan what is in a bucket; results go to the topic, the event bus and the objects' tags")
-    .option("--prefix <text>", "only keys that begin so")
-    .option("--suffix <text>", "only keys that end so")
+    .option("--prefix <text>", "only keys that begin with this")
+    .option("--suffix <text>", "only keys that end with this")
     .option("--min-size <size>", "only objects of at least this size, such as 1KB", byteCount)
     .option("--max-size <size>", "only objects of at most this size, such as 100MB", byteCount)
     .option("--newer-than <when>", "only objects changed since: 7d, 12h or 2026-11-01", (text) => ({
       text,
       at: moment(text),
     }))
-    .option("--watch", "then go on with objects as they come (folder store)")
-    .option("--restart", "from the start, although an earlier run was interrupted")
+    .option("--watch", "then scan new objects as they come (folder store)")
+    .option("--restart", "from the start, even if an earlier run was interrupted")
     .option("--json", "a line of JSON for each object, instead of lines for those that are not clean");
   withExamples(
     command,
@@ -46,7 +46,7 @@ export function guardCommand(): Command {
       ["guard uploads --watch", "and what comes later"],
     ],
     [
-      "An interrupted run goes on where it was.",
+      "An interrupted run resumes where it stopped.",
       "Exit code: 0 all clean, 1 something infected, 2 something not scanned.",
     ],
   );

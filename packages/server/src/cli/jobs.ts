@@ -25,7 +25,7 @@ interface ShowFlags {
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description(
-    "look at the jobs of the local data folder, of PostgreSQL or of AWS, and make a local database small",
+    "look at the jobs in the local data folder, PostgreSQL or AWS, and compact a local database",
   );
   const list = command
     .command("list")
@@ -61,10 +61,10 @@ export function jobsCommand(): Command {
       print(`${inBytes(before)} before, ${inBytes(after)} now\n`);
     });
   return withExamples(command, [
-    ["jobs list --state delayed", "those that wait for another try"],
+    ["jobs list --state delayed", "those that wait for another attempt"],
     ["jobs list --tenant shop", "those of one tenant"],
     ["jobs list --state done --verdict infected --since 1d", "what was found since yesterday"],
-    ["jobs show 0198a7c4-…", "one of them, with all that happened to it"],
+    ["jobs show 0198a7c4-…", "one of them, with everything that happened to it"],
     ["jobs show order-4711", "the same by the client's trace id"],
     ["jobs list --json --data-dir /var/lib/lazaret", ""],
     ["jobs compact", "when lazaret doctor says that much of the database is free"],

@@ -29,7 +29,7 @@ interface Flags extends LimitFlags {
 
 export function keysCommand(): Command {
   const command = new Command("keys").description(
-    "the API keys of teams and programs: make them, see them, take them away, without a restart",
+    "the API keys of teams and programs: make, list and revoke them, without a restart",
   );
   const create = command
     .command("create")
@@ -51,16 +51,18 @@ export function keysCommand(): Command {
   command
     .command("revoke")
     .argument("<key>", "tenant/name, or its id")
-    .description("take a key away; every process refuses it within 10 seconds")
+    .description("revoke a key; every process refuses it within 10 seconds")
     .option(...DATA_DIR)
     .action(revokeKey);
   command
     .command("rotate")
     .argument("[key]", "tenant/name, or its id")
-    .description("a new secret for a key; the old one is good for a while longer")
+    .description("a new secret for a key; the old one works for a while longer")
     .option(...DATA_DIR)
-    .addOption(timeOption("--overlap <time>", "how long the old secret is good", "24h"))
-    .option("--expires <time>", "when the new one ends; as long as the old one was made for", (text) => later(text))
+    .addOption(timeOption("--overlap <time>", "how long the old secret works", "24h"))
+    .option("--expires <time>", "when the new one ends; by default after as long as the old one was made for", (text) =>
+      later(text),
+    )
     // What `keys rotate` was for before there were keys with names.
     .addOption(bitsOption().hideHelp())
     .action(async (key: string | undefined, flags: Flags & KeyPairFlags) => {
@@ -70,7 +72,7 @@ export function keysCommand(): Command {
     });
   command
     .command("digest")
-    .description("what LAZARET_TENANTS_FILE has for a secret, which is read from stdin")
+    .description("print the digest of a secret for LAZARET_TENANTS_FILE; the secret is read from stdin")
     .action(printDigest);
   addFormerCommands(command);
   return withExamples(
@@ -78,13 +80,13 @@ export function keysCommand(): Command {
     [
       ["keys create --name web --tenant shop --scope scan,read --expires 90d > web.key", ""],
       ["keys list --tenant shop", ""],
-      ["keys rotate shop/web --overlap 24h > web.key", "both secrets are good for a day"],
+      ["keys rotate shop/web --overlap 24h > web.key", "both secrets work for a day"],
       ["keys revoke shop/web", ""],
       ["keys digest < web.key", "for LAZARET_TENANTS_FILE"],
     ],
     [
-      "Only the secret goes to stdout. What is kept of it is its SHA-256.",
-      "The keys in LAZARET_API_KEYS are not among these: they are of the tenant default, and may do everything.",
+      "Only the secret goes to stdout. Only its SHA-256 is kept.",
+      "The keys in LAZARET_API_KEYS are not among these: they belong to the tenant default, and may do everything.",
     ],
   );
 }
@@ -104,7 +106,7 @@ function addFormerCommands(command: Command): void {
     .description("now lazaret signing-keys public")
     .option(...DATA_DIR)
     .option("--pkcs1", "as PKCS1 instead")
-    .option("--all", "also the ones before it, so that a receiver takes both")
+    .option("--all", "also the earlier ones, so that a receiver accepts both")
     .action((flags: KeyPairFlags) => {
       moved("public");
       return showPublicKey(flags);

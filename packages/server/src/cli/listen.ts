@@ -29,10 +29,10 @@ const LEFT_OUT = ["host", "connection", "keep-alive", "content-length", "transfe
 export function listenCommand(): Command {
   const command = new Command("listen")
     .description("receive callbacks on this machine, verify them and show them")
-    .option("--forward-to <url>", "hand each authentic callback on to your receiver, and answer what it answers")
+    .option("--forward-to <url>", "forward each authentic callback to your receiver, and answer as it does")
     .option("--port <number>", "to listen on; 0 takes any free one", portNumber, 8041)
     .option("--host <address>", "to listen on", "127.0.0.1")
-    .option("--callback-url <url>", "what jobs are submitted with, if a tunnel leads here")
+    .option("--callback-url <url>", "the URL that jobs are submitted with, if a tunnel leads here")
     .option("--tenant-id <id>", "for jobs that were submitted under /v1")
     .option("--count <number>", "stop after so many", wholeNumber)
     .option("--json", "a line of JSON for each");
@@ -45,7 +45,7 @@ export function listenCommand(): Command {
       ["listen --count 1 --json", "wait for one callback"],
     ],
     [
-      "The key is fetched from the server. What is authentic is answered 204, or as --forward-to answers; everything else 400.",
+      "The key is fetched from the server. Authentic callbacks are answered with 204, or as --forward-to answers; everything else with 400.",
       "A callback that is forwarded is still signed for the URL it was sent to here.",
     ],
   );

@@ -28,10 +28,10 @@ const LOCAL_SETTINGS = ["engine", "clamd", "rulesDir", "allowNetworks"] as const
 export function scanCommand(): Command {
   const command = new Command("scan")
     .argument("<target...>", "files, folders, - for stdin, s3://bucket/key or https://… for what the server can read")
-    .description("scan files by a server, or with --local without one")
+    .description("scan files with a server or, with --local, without one")
     .option("--local", "scan in this process, with no server")
-    .option("--include <glob>", "of the files in folders only these; may be repeated", repeated, [])
-    .option("--exclude <glob>", "pass over these files and folders; may be repeated", repeated, [])
+    .option("--include <glob>", "only these of the files in folders; may be repeated", repeated, [])
+    .option("--exclude <glob>", "skip these files and folders; may be repeated", repeated, [])
     .option("--no-recursive", "only the files of a folder itself, not of folders in it")
     .option("--concurrency <number>", "files at once", wholeNumber, 4)
     .addOption(new Option("--format <format>", "how results are written").choices(Object.keys(formats)).default("text"))
@@ -41,17 +41,17 @@ export function scanCommand(): Command {
   withExamples(
     command,
     [
-      ["scan report.pdf", "by lazaret dev, or the server at LAZARET_URL"],
+      ["scan report.pdf", "with lazaret dev, or the server at LAZARET_URL"],
       ["scan --local ~/Downloads", "with no server"],
-      ["scan . --exclude node_modules --exclude '*.log'", "a folder, and all that is in it"],
+      ["scan . --exclude node_modules --exclude '*.log'", "a folder, and everything in it"],
       ["scan --json uploads | jq 'select(.status != \"clean\")'", ""],
       ["scan --format clamscan uploads", "for scripts that read clamscan's output"],
       ["eicar | lazaret scan -", "the harmless test file: infected"],
       ["scan s3://uploads/report.pdf https://files.example.com/a.zip", "read by the server"],
     ],
     [
-      "Folders are scanned with all folders in them. Links inside them are not followed; pipes and sockets are passed over.",
-      "A glob with a slash is for the path below the folder that was named, one without for a name at any depth. What is named itself is always scanned.",
+      "Folders are scanned with all folders in them. Links inside them are not followed; pipes and sockets are skipped.",
+      "A glob with a slash matches the path below the folder you name, one without matches a name at any depth. A file or folder you name yourself is always scanned.",
       "A server takes at most 200 MB for each file, --local 2,000 MiB.",
       "Exit code: 0 all clean, 1 something infected, 2 something not scanned, 3 no server, 4 refused by it.",
     ],

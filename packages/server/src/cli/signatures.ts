@@ -32,14 +32,14 @@ export function signaturesCommand(): Command {
   addSettingFlags(command, SETTINGS).action((flags: Flags) => show(flags));
   const update = command
     .command("update")
-    .description("bring signatures from a folder to where clamd takes them from, without a network")
+    .description("copy signatures from a folder to where clamd reads them, without a network")
     .requiredOption("--from <folder>", "with daily.cvd and others, and SHA256SUMS if there is one")
     .option(
       "--to <folder>",
-      "clamd's DatabaseDirectory; by itself that of the settings' clamd, or signaturesDir of one of our own",
+      "clamd's DatabaseDirectory; by default that of the clamd in the settings, or signaturesDir for one of our own",
     )
-    .option("--no-test", "without a clamd that tries them first")
-    .option("--allow-older", "also databases that are older than those that are there")
+    .option("--no-test", "do not try them in a clamd first")
+    .option("--allow-older", "accept databases that are older than the present ones")
     .option("--json", "as JSON");
   addSettingFlags(update, ["clamd", "dataDir", "signaturesDir"]).action((flags: UpdateFlags) => bring(flags));
   return withExamples(
@@ -48,12 +48,12 @@ export function signaturesCommand(): Command {
       ["signatures", "what there is"],
       ["signatures --wait --timeout 15m && start-scanning", "after a boot, while freshclam and clamd still load"],
       ["signatures --json | jq .state", "young, old, unknown, unreachable or none"],
-      ["signatures update --from /media/usb/clamav", "where there is no way out to the internet"],
+      ["signatures update --from /media/usb/clamav", "where there is no internet access"],
     ],
     [
-      "Exit code: 0 clamd has loaded signatures that are young enough, 1 they are too old, 2 their age cannot be told, or there is no clamd, 3 clamd cannot be reached. With --wait the same, once 0 is reached or the time is up.",
+      "Exit code: 0 clamd has loaded signatures that are young enough, 1 they are too old, 2 their age is not known, or there is no clamd, 3 clamd cannot be reached. With --wait the same, once 0 is reached or the time is up.",
       "update ends with 4 when the signatures are refused: they failed their self-test, are older, or are not what SHA256SUMS says. Then nothing was changed.",
-      "The age is that of the daily database, as clamd has loaded it: main and bytecode are made rarely, and are old for years.",
+      "The age is that of the daily database, as clamd has loaded it: main and bytecode are rarely made, and stay old for years.",
     ],
   );
 }

@@ -29,7 +29,7 @@ export function signingKeysCommand(): Command {
     .description("the public key as PEM (X509), for receivers")
     .option(...DATA_DIR)
     .option("--pkcs1", "as PKCS1 instead")
-    .option("--all", "also the ones before it, so that a receiver takes both")
+    .option("--all", "also the earlier ones, so that a receiver accepts both")
     .action(showPublicKey);
   command
     .command("rotate")
@@ -47,7 +47,7 @@ export function signingKeysCommand(): Command {
       ["signing-keys public --all > callback-keys.pem", "both, while they are exchanged"],
     ],
     [
-      "The private key is callback-signing-key.pem in the data folder, for its owner only, or sealed in the table signing_keys. Public keys of before stay beside it until you delete them.",
+      "The private key is callback-signing-key.pem in the data folder, for its owner only, or sealed in the table signing_keys. Earlier public keys stay beside it until you delete them.",
       "Receivers that fetch the key from the server need no change.",
     ],
   );

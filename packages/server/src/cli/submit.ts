@@ -19,7 +19,7 @@ export function submitCommand(): Command {
   const command = new Command("submit")
     .argument("<source>", "https://… or s3://bucket/key")
     .description("queue a file for scanning, and print the trace id of the job")
-    .option("--trace-id <id>", "your name for the job; a random one when not given")
+    .option("--trace-id <id>", "your name for the job; random if not given")
     .option("--callback-url <url>", "where the result is POSTed to")
     .option("--callback-header <header>", 'sent with the callback, as "Name: value"; may be repeated', header, {})
     .option("--custom-data <text>", "comes back unchanged in the callback")

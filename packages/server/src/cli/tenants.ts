@@ -37,7 +37,7 @@ export function tenantsCommand(): Command {
     .argument("<tenant>", "its name", tenantName)
     .description("declare a tenant, or change what is named here; the rest stays")
     .option(...DATA_DIR)
-    .option("--weight <number>", "its part beside others, of what all of them wait for", weight)
+    .option("--weight <number>", "its share compared with others, when all of them wait", weight)
     .option("--buckets <patterns>", "the buckets it may have scanned, comma-separated, * for anything", buckets);
   addLimitFlags(set).action(setTenant);
   command
@@ -50,14 +50,14 @@ export function tenantsCommand(): Command {
     command,
     [
       ["tenants set shop --weight 2 --requests-per-second 50 --bytes-per-month 500GB", ""],
-      ["tenants set shop --buckets 'shop-*,common'", "others are answered as if they were not there"],
-      ["tenants set shop --requests-per-second none", "takes that limit away"],
+      ["tenants set shop --buckets 'shop-*,common'", "others are treated as if they did not exist"],
+      ["tenants set shop --requests-per-second none", "removes that limit"],
       ["tenants list", ""],
       ["tenants show shop", ""],
       ["tenants remove shop", ""],
     ],
     [
-      "Every process follows within 10 seconds. A tenant need not be declared to have keys: then it has a weight of 1 and no limits.",
+      "Every process applies changes within 10 seconds. A tenant need not be declared to have keys: then it has a weight of 1 and no limits.",
     ],
   );
 }

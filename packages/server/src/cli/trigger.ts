@@ -21,9 +21,7 @@ const SHOWN_CHARACTERS = 300;
 export function triggerCommand(): Command {
   const command = new Command("trigger")
     .addArgument(new Argument("<status>", "what the callback says").choices(["clean", "infected", "no"]))
-    .description(
-      "send a signed sample callback to a receiver of yours, with the key of the local data folder or of PostgreSQL",
-    )
+    .description("send a signed sample callback to your receiver, with the key in the local data folder or PostgreSQL")
     .requiredOption("--to <url>", "where to; it is also the callback_url that is signed")
     .option("--trace-id <id>", "in the callback", "sample")
     .option("--custom-data <text>", "in the callback")
@@ -35,7 +33,7 @@ export function triggerCommand(): Command {
       ["trigger infected --to http://localhost:3000/scanned", "does your receiver refuse the file?"],
       ["trigger no --to http://localhost:3000/scanned", "and one that could not be scanned?"],
     ],
-    ["Exit code: 0 taken (2xx), 3 nobody there, 4 refused."],
+    ["Exit code: 0 accepted (2xx), 3 nobody there, 4 refused."],
   );
   return command.action((status: Status, flags: TriggerFlags) => trigger(status, flags));
 }

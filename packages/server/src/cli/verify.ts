@@ -26,7 +26,7 @@ export function verifyCommand(): Command {
   const command = new Command("verify")
     .argument("[body]", "file with the callback's body, byte for byte; - or nothing for stdin", "-")
     .description("check the signature of a callback that you have kept, and explain why it fails")
-    .requiredOption("--callback-url <url>", "exactly as the job was submitted with it")
+    .requiredOption("--callback-url <url>", "exactly as the job was submitted")
     .option("--signature <hex>", "the callback's X-Signature")
     .option("--timestamp <ms>", "the callback's X-Timestamp")
     .option("--tenant-id <id>", "for jobs that were submitted under /v1")

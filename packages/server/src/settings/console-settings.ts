@@ -3,24 +3,24 @@ import { choice, keyList, type Parser, setting } from "./setting.ts";
 /** The part of the table about who looks after the service, and where. */
 export const consoleSettings = {
   adminKeys: setting({
-    doc: "Secrets that open the console and /admin/v1 to look and to act, comma-separated or one per line; each has 16 characters at least and is no API key. Read again as apiKeys are. Keys of `lazaret keys create --scope admin` do the same.",
+    doc: "Secrets that open the console and /admin/v1 to look and to act, comma-separated or one per line; each has at least 16 characters and is not an API key. Read again as apiKeys are. Keys from `lazaret keys create --scope admin` do the same.",
     parse: keyList,
     default: "",
     secret: true,
   }),
   viewerKeys: setting({
-    doc: "The same for those who look, and do nothing.",
+    doc: "The same for people who may look but not act.",
     parse: keyList,
     default: "",
     secret: true,
   }),
   console: setting({
-    doc: "`off` takes the console and /admin/v1 away.",
+    doc: "`off` turns off the console and /admin/v1.",
     parse: choice(["on", "off"]),
     default: "on",
   }),
   adminListen: setting({
-    doc: "Address and port, such as 127.0.0.1:8041, of a listener of their own for /console, /admin and /metrics: then they are there and nowhere else.",
+    doc: "Address and port, such as 127.0.0.1:8041, of a separate listener for /console, /admin and /metrics: then they are there and nowhere else.",
     parse: addressAndPort,
     default: "",
   }),

@@ -3,7 +3,7 @@ import { setting, wholeNumber } from "./setting.ts";
 /** What is kept for people who ask later. */
 export const retentionSettings = {
   historyHours: setting({
-    doc: "Hours that jobs which are done can be looked at, with all that happened to them; results of polling stay 24 hours as the spec says.",
+    doc: "Hours that finished jobs can be looked at, with everything that happened to them; results can be polled for 24 hours, as the spec says.",
     parse: wholeNumber(1, 8760),
     default: "24",
   }),
@@ -13,7 +13,7 @@ export const retentionSettings = {
     default: "100000",
   }),
   findingsDays: setting({
-    doc: "Days that files which were infected or could not be scanned are remembered, whichever way they came in: name, finding, size, SHA-256 and who sent them, never their content.",
+    doc: "Days that files which were infected or could not be scanned are remembered, however they came in: name, finding, size, SHA-256 and who sent them, never their content.",
     parse: wholeNumber(1, 3650),
     default: "90",
   }),

@@ -9,7 +9,7 @@ export const traceSettings = {
     default: "",
   }),
   traceDownloads: setting({
-    doc: "The same for servers that files are fetched from; of those that they redirect to, only the ones that are named are sent it.",
+    doc: "The same for servers that files are fetched from; a server that they redirect to gets it only if it is named too.",
     parse: list(originProblem),
     default: "",
   }),
