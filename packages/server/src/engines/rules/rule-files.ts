@@ -39,13 +39,14 @@ export function rulesFingerprint(folder: string): string {
 export function watchRules(
   folder: string,
   changed: (sources: RuleSource[]) => Promise<void>,
-  options: { since: string; everyMs: number; failed(error: unknown): void },
+  options: { since: string; everyMs: number; failed(error: unknown): "again" | "when-they-change" },
 ): Disposable {
   let known = options.since;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   async function poll(): Promise<void> {
+    const before = known;
     try {
       const now = rulesFingerprint(folder);
       if (now !== known) {
@@ -54,7 +55,7 @@ export function watchRules(
         await changed(sources);
       }
     } catch (error) {
-      options.failed(error);
+      if (options.failed(error) === "again") known = before;
     }
     schedule();
   }

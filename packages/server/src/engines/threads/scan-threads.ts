@@ -119,9 +119,13 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
     onEvent({ kind: "rules_loaded", rules: countRules([...builtIn, ...own]), own: countRules(own), warnings });
   }
 
-  function keepOld(error: unknown): void {
-    refused = error instanceof Error ? error.message : String(error);
-    onEvent({ kind: "rules_refused", message: refused });
+  /** Rules that do not compile are not tried again before they change; what else went wrong may be over soon. */
+  function keepOld(error: unknown): "again" | "when-they-change" {
+    const message = error instanceof Error ? error.message : String(error);
+    const theirs = error instanceof RulesRefused;
+    if (theirs || message !== refused) onEvent({ kind: "rules_refused", message });
+    refused = message;
+    return theirs ? "when-they-change" : "again";
   }
 
   const everyMs = options.watchEveryMs ?? WATCH_EVERY_MS;
