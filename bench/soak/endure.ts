@@ -56,6 +56,8 @@ export async function endure(asked: SoakArguments, say: Say): Promise<Endured> {
   const noise = watchNoise();
 
   const rate = asked.rate ?? asked.share * (await capacity(flow, { seconds, share: asked.share, say }));
+  // Whoever names a rate has nothing warm yet.
+  if (asked.rate !== undefined) await flow.hold(rate, Math.min(CAPACITY_SECONDS, seconds / 4));
   await flow.settled();
   flow.look();
   const watching = watch({ service, flow, pests: bad, book: kept, seconds, say });

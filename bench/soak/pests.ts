@@ -119,6 +119,8 @@ export function pests({ client, files, others, book, idle }: PestParts): Pests {
     const { url, takeBack } = others.offer(file);
     const job = book.submitting(file.expected);
     book.answered(job.number, "unanswered");
+    // Of one that was not accepted nobody knows that; its file stays.
+    void job.ended.then(takeBack);
     const body = JSON.stringify({ download_url: url, callback_url: others.callbackUrl(job.number) });
     const socket = open();
     const head = `POST /api/v1/scan/async/download HTTP/1.1\r\nHost: soak\r\nAuthorization: Bearer ${API_KEY}\r\nContent-Type: application/json\r\n`;
@@ -126,9 +128,6 @@ export function pests({ client, files, others, book, idle }: PestParts): Pests {
       socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`, () => resolve()),
     );
     socket.destroy();
-    // If it was accepted it is fetched soon; if not, nobody asks.
-    await Promise.race([job.ended, pause(30_000, undefined, { signal }).catch(() => undefined)]);
-    takeBack();
   }
 
   /** Slow, but honest: has its verdict like everybody else. */
