@@ -104,14 +104,14 @@ done`);
 
 test("through nginx an upload is refused before it is read, in Lazaret's words, and bodies in chunks are scanned", async () => {
   await run("head -c 30000000 /dev/zero > /tmp/large");
-  const refused = await run(
-    `curl --cacert /etc/lazaret/tls/fullchain.pem -H "Authorization: Bearer wrong" -H "Expect:" -F file=@/tmp/large https://$NAME/api/v1/scan/sync/form`,
-  );
-  assert.equal(JSON.parse(refused).code, "invalid_api_key");
-  const tooLarge = await run(
-    `${asClient} -H "Expect:" -H "Content-Type: application/octet-stream" -H "Content-Length: 300000000" --data-binary @/tmp/large --max-time 30 https://$NAME/api/v1/scan/sync/binary`,
-  );
-  assert.equal(JSON.parse(tooLarge).code, "scanner:too-big");
+  const upload = `-o /dev/null -w '%{http_code} ' -H "Expect:" -H "Content-Type: application/octet-stream" --data-binary @/tmp/large --max-time 30 https://$NAME/api/v1/scan/sync/binary`;
+  // Many times, as it is a race: the answer must be read before the connection is cut, and nobody may be taken for broken over it.
+  const codes = await run(`
+for number in $(seq 15); do
+  curl --cacert /etc/lazaret/tls/fullchain.pem -H "Authorization: Bearer wrong" ${upload}
+  ${asClient} -H "Content-Length: 300000000" ${upload}
+done`);
+  assert.equal(codes, "401 413 ".repeat(15));
   const scanned = await run(
     `head -c 3000000 /tmp/large | ${asClient} -H "Transfer-Encoding: chunked" -H "Content-Type: application/octet-stream" --data-binary @- https://$NAME/api/v1/scan/sync/binary`,
   );
@@ -156,7 +156,7 @@ printf '[Service]\\nWatchdogSec=6\\nEnvironment=LAZARET_ENGINE=Q LAZARET_PROCESS
 systemctl daemon-reload
 systemctl restart lazaret`);
   const logged = (words: string): string =>
-    `for _ in $(seq 120); do journalctl -u lazaret -o cat | grep -q '${words}' && break; sleep 0.5; done`;
+    `(for _ in $(seq 120); do journalctl -u lazaret -o cat | grep -q '${words}' && exit; sleep 0.5; done; exit 1)`;
   await run(`
 first=$(systemctl show -P MainPID lazaret)
 kill -STOP $(pgrep -P $first -f serving-process | tail -n 1)

@@ -119,6 +119,40 @@ test("a client that leaves its answer unread is cut off after a while", async ()
   }
 });
 
+test("a proxy that sends on without looking is made to wait, and then finds the answer that refused it", async () => {
+  await using server = await started(async () => ({ status: 401, text: "no" }), { timings: { lingerMs: 600_000 } });
+  const socket = connect({ host: "127.0.0.1", port: server.port });
+  let failed: Error | undefined;
+  socket.on("error", (error) => {
+    failed = error;
+  });
+  socket.pause();
+  // More than both sides of a connection can hold.
+  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${256 * large.length}\r\n\r\n`);
+  let sent = 0;
+  const sendOn = (error?: Error | null): void => {
+    if (error || sent === 256) return;
+    sent += 1;
+    socket.write(large, sendOn);
+  };
+  sendOn();
+  let before = 0;
+  await until("nothing more is taken", () => {
+    const isStill = sent > 4 && sent === before;
+    before = sent;
+    return isStill || failed !== undefined;
+  });
+  let answer = "";
+  socket.setEncoding("latin1").on("data", (part: string) => {
+    answer += part;
+  });
+  socket.resume();
+  await until("it is answered, or cut", () => answer !== "" || failed !== undefined);
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+  assert.equal(failed, undefined);
+  socket.destroy();
+});
+
 test("when the server closes, requests that were sent at once are all answered, and the last answer closes", async () => {
   const first = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();

@@ -12,7 +12,10 @@ export interface SendOptions {
   timings: { lingerMs: number; unreadMs: number };
 }
 
-/** How much of an unwanted body is thrown away before the connection is cut. */
+/**
+ * How much of an unwanted body is thrown away. Then nothing more is read: whoever sends has to wait, and looks for the answer. A proxy
+ * that is cut instead, in the middle of its sending, does not look, and says 502.
+ */
 const LINGER_BYTES = 1024 * 1024;
 
 /** Undefined where there is nothing to wait for. */
@@ -86,7 +89,7 @@ function thrownAway(message: IncomingMessage, lingerMs: number): Promise<void> {
     };
     message.on("data", (chunk: Buffer) => {
       left -= chunk.length;
-      if (left < 0) end();
+      if (left < 0) message.pause();
     });
     message.once("end", end);
     message.once("close", end);
