@@ -26,8 +26,8 @@ export interface Watched {
 }
 
 /**
- * What must not drift. Each bound is what such a run was seen to have of noise, about twice; what leaks with every request, or every
- * hundredth, is far above it after half an hour.
+ * What must not drift. The bounds lie above the noise of short runs on a busy machine; what leaks with every request, or every
+ * hundredth, is far above them after half an hour.
  */
 export const WATCHED: readonly Watched[] = [
   // Garbage is collected when there is time, and memory given back late.
