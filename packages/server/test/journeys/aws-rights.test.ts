@@ -19,7 +19,7 @@ const page = readFileSync(new URL("../../../../docs/run-on-aws.md", import.meta.
 /** What docs/run-on-aws.md lets somebody do to the table, which its own test compares with the stacks. */
 function rights(who: string): { everywhere: string[]; inside: string[]; partitions: string[] } {
   const [line = ""] = (page.split(`\n| ${who} |`)[1] ?? "").split("\n");
-  const [everywhere = "", rest = ""] = line.split(", and of the partitions ");
+  const [everywhere = "", rest = ""] = line.split(", and in the partitions ");
   const names = (text: string, pattern: RegExp): string[] => text.match(pattern) ?? [];
   return {
     everywhere: names(everywhere, /(?<=`)[A-Z]\w+(?=`)/g),
@@ -32,6 +32,10 @@ function rights(who: string): { everywhere: string[]; inside: string[]; partitio
 function guarded(proxy: FaultyProxy, who: string): string[] {
   const { everywhere, inside, partitions } = rights(who);
   assert.ok(everywhere.includes("GetItem"));
+  assert.ok(
+    partitions.length > 0 || !page.includes(`| ${who} | \`GetItem\` \`Query\`, and`),
+    "the page says it in other words",
+  );
   const denied: string[] = [];
   proxy.fault = (operation, body) => {
     if (!/Item$|^Query$/.test(operation)) return undefined;
