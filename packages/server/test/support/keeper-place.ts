@@ -22,7 +22,7 @@ export interface KeeperPlace extends AsyncDisposable {
   lines: Record<string, unknown>[];
   keep(options?: Partial<KeeperOptions>): ClamdKeeper;
   /** As freshclam does: whole, under another name first. */
-  put(name: string, content: string): void;
+  put(name: string, content: string | Uint8Array): void;
   state(): KeeperState | undefined;
   /** The service's engine, with its memory of verdicts. */
   engine(): Promise<Engine>;
@@ -40,7 +40,7 @@ export function keeperPlace(): KeeperPlace {
     lines.push(parsed);
     if (parsed.event === "clamd" && parsed.state === "started") watchChild(parsed.pid);
   };
-  const put = (name: string, content: string): void => {
+  const put = (name: string, content: string | Uint8Array): void => {
     writeFileSync(join(path, name), content);
     renameSync(join(path, name), join(signaturesDir, name));
   };

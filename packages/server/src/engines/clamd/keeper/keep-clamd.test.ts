@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { eicar } from "../../../../test/support/eicar.ts";
 import { keeperPlace, news, newsSignature, verdict } from "../../../../test/support/keeper-place.ts";
-import { eicarSignature } from "../../../../test/support/signatures.ts";
+import { dailyDatabase, eicarSignature } from "../../../../test/support/signatures.ts";
 import { until } from "../../../../test/support/until.ts";
 import { ownClamd } from "../own-clamd.ts";
 import { writeKeeperState } from "./keeper-state.ts";
@@ -74,6 +74,17 @@ test("signatures that do not find EICAR, find something everywhere, or do not lo
   here.put("eicar.ndb", `${eicarSignature}${newsSignature}`);
   await until("the next are in use", async () => /infected/.test(await verdict(engine, news)));
   assert.notEqual(here.state()?.set, set);
+});
+
+test("signatures that lack a database which is in use are refused, though they pass their self-test", async () => {
+  await using here = keeperPlace();
+  here.put("daily.cud", dailyDatabase({ version: 1, builtAt: Date.now(), signatures: newsSignature }));
+  await here.keep().started;
+  const engine = await here.engine();
+  assert.equal(await verdict(engine, news), "infected");
+  rmSync(join(here.signaturesDir, "daily.cud"));
+  await until("they are refused", () => /they lack daily, which is in use/.test(here.state()?.refused?.why ?? ""));
+  assert.equal(await verdict(engine, Buffer.concat([news, news])), "infected");
 });
 
 test("a clamd that is killed is started again, and nothing is clean meanwhile", async () => {

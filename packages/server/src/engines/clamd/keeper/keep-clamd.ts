@@ -8,7 +8,7 @@ import { answersPing, clamdBinary } from "../own-clamd.ts";
 import { keeperLock } from "./keeper-lock.ts";
 import { type KeeperState, keeperFolder, readKeeperState, writeKeeperState } from "./keeper-state.ts";
 import { type ProvenClamd, pointTo, pointToNone, retire, startProven, stopNow, sweepRuns } from "./proven-clamd.ts";
-import { fingerprintOf, keepOnly, type SignatureSet, setInWords, setOf, takeSet } from "./signature-sets.ts";
+import { fingerprintOf, keepOnly, lackingIn, type SignatureSet, setInWords, setOf, takeSet } from "./signature-sets.ts";
 
 export interface KeeperOptions {
   dataDir: string;
@@ -208,6 +208,12 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
   /** Signatures that do not come up are refused; then, or when the clamd in use ends meanwhile, all stays as it was. */
   async function goOver(set: SignatureSet, old: ProvenClamd): Promise<void> {
     using giveUp = firstOf([closing]);
+    // The self-test cannot know what is missing.
+    const lacking = lackingIn(set, old.set).join(", ");
+    if (lacking !== "") {
+      const cure = `bring it back, or stop the service and remove ${sets} to do without`;
+      return refuse(set, new Error(`they lack ${lacking}, which is in use: ${cure}`));
+    }
     if (options.signaturesSwitch === "alone") {
       current = undefined;
       await pointToNone(folder);

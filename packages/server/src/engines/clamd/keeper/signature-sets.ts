@@ -60,6 +60,14 @@ export async function keepOnly(ids: readonly string[], into: string): Promise<vo
   await Promise.all(others.map((name) => rm(join(into, name), { recursive: true, force: true })));
 }
 
+/** Databases with a version of their own, such as `main`, that one set has and the other has none of, by whatever ending. */
+export function lackingIn(next: Pick<SignatureSet, "databases">, before: Pick<SignatureSet, "databases">): string[] {
+  const versioned = ({ databases }: Pick<SignatureSet, "databases">): string[] =>
+    databases.flatMap(({ name, header }) => (header ? [name.replace(/\.\w+$/, "")] : []));
+  const there = versioned(next);
+  return versioned(before).filter((name) => !there.includes(name));
+}
+
 /** `daily.cld 27815, main.cvd 63, own.ndb` */
 export function setInWords({ databases }: Pick<SignatureSet, "databases">): string {
   return databases.map(({ name, header }) => (header ? `${name} ${header.version}` : name)).join(", ");
