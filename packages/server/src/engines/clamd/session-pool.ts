@@ -19,7 +19,7 @@ export interface SessionPoolOptions extends SessionOptions {
   /** What the address leads to now. A session is kept only while that is the same. */
   place?: (() => string | undefined) | undefined;
   onOpened(): void;
-  /** An idle session was closed by the other side. */
+  /** An idle session was closed by the other side, or the address leads to another one now. */
   onGone(): void;
   /** A session could not be opened, or failed. */
   onFault(): void;
@@ -35,6 +35,7 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   const timers = new Map<Session, NodeJS.Timeout>();
   /** Where each leads to, or to one that came after: looked at before it was opened. */
   const places = new WeakMap<Session, string | undefined>();
+  let lastPlace = place();
   let closed = false;
 
   /** The most recently used first, so that the others grow old and are dropped. */
@@ -54,6 +55,10 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
     open.add(session);
     if (closed) drop(session);
     onOpened();
+    // Whoever answers in it, nobody else may be believed for: also where others are still busy in sessions from before.
+    const now = place();
+    if (now !== lastPlace) onGone();
+    lastPlace = now;
     return session;
   }
 
