@@ -7,6 +7,7 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -325,6 +326,26 @@ test("keys that lie elsewhere, with links to them, are in the backup; root follo
     makeBackup({ dataDir, into, withKeys: true, now: new Date() }),
     refused(/is a link, which root does not follow/, /as the user of the service/),
   );
+});
+
+test("root copies nothing that the owner of the folder could not read, wherever he puts it", async (t) => {
+  using place = temporaryFolder();
+  const { dataDir, into } = await aFolder(place.path);
+  const backUp = () => makeBackup({ dataDir, into, withKeys: true, now: new Date() });
+  const secret = join(place.path, "secret.json");
+  writeFileSync(secret, "root's own", { mode: 0o600 });
+  if (process.getuid?.() !== 0) return t.diagnostic("nobody is served here: this needs root");
+  for (const each of [".", ...readdirSync(dataDir)]) chownSync(join(dataDir, each), 65534, 65534);
+  symlinkSync(secret, join(dataDir, "guard", "mine.json"));
+  await assert.rejects(backUp(), refused(/guard\/mine\.json is a link, which root does not follow/));
+  rmSync(join(dataDir, "guard", "mine.json"));
+  linkSync(secret, join(dataDir, "mine.json"));
+  await assert.rejects(backUp(), refused(/mine\.json cannot be read by the user whose folder it is in/));
+  rmSync(join(dataDir, "mine.json"));
+  renameSync(join(dataDir, "guard"), join(place.path, "elsewhere"));
+  symlinkSync(join(place.path, "elsewhere"), join(dataDir, "guard"));
+  await assert.rejects(backUp(), refused(/guard is a link/));
+  assert.deepEqual(readdirSync(into), []);
 });
 
 test("links lead a backup not into the data folder, and a restore not out of it", async () => {

@@ -1,12 +1,22 @@
-import { createHash, randomUUID } from "node:crypto";
-import { createReadStream, realpathSync, statSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { realpathSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { version } from "../../version.ts";
 import { makeFolder, syncFolder, writeOnce } from "../shared/durable-file.ts";
 import { sealer } from "../shared/sealed.ts";
-import { RESTORING, readSecretKey } from "./data-folder.ts";
+import {
+  type BackupFile,
+  copyFile,
+  DATABASE,
+  described,
+  filesIn,
+  isPassing,
+  SECRET_KEY,
+  servedOwner,
+} from "./backup-files.ts";
+import { readSecretKey } from "./data-folder.ts";
 import { type DatabaseSize, databaseSize } from "./sqlite/database-size.ts";
 import { DatabaseUnavailable, failureOf, unavailable } from "./sqlite/database-unavailable.ts";
 
@@ -25,18 +35,8 @@ export interface BackupNote {
   files: readonly BackupFile[];
 }
 
-export interface BackupFile {
-  /** Below the data folder, with slashes. */
-  path: string;
-  bytes: number;
-  sha256: string;
-  mode: number;
-}
-
 const FORMAT = 1;
 const NOTE = "backup.json";
-export const DATABASE = "jobs.db";
-export const SECRET_KEY = "secret.key";
 
 export interface BackupOptions {
   dataDir: string;
@@ -73,11 +73,12 @@ export async function makeBackup({ dataDir, into, withKeys, now }: BackupOptions
     await removeLeftovers(into, now);
     makeFolder(draft, 0o700);
     await checkRoom(join(dataDir, DATABASE), into);
+    const owner = await servedOwner(dataDir);
     await copyDatabase(join(dataDir, DATABASE), join(draft, DATABASE));
     const { schema, rows } = await checkDatabase(join(draft, DATABASE), await keyIn(dataDir));
     const files = [await described(join(draft, DATABASE), DATABASE)];
-    for (const each of await filesIn(dataDir, withKeys)) {
-      const copied = await copyFile({ path: join(dataDir, each), to: join(draft, each), as: each });
+    for (const each of await filesIn(dataDir, { withKeys, owner })) {
+      const copied = await copyFile({ path: join(dataDir, each), to: join(draft, each), as: each, owner });
       if (copied) files.push(copied);
     }
     const note: BackupNote = { format: FORMAT, madeAt: now.toISOString(), lazaret: version, schema, rows, files };
@@ -105,42 +106,6 @@ export async function removeOlder(made: string, keep: number): Promise<string[]>
     await rm(path, { recursive: true, force: true });
   }
   return older;
-}
-
-/** Copies one file and says what was copied; undefined when it is gone. */
-export async function copyFile(file: {
-  path: string;
-  to: string;
-  as: string;
-  mode?: number;
-}): Promise<BackupFile | undefined> {
-  const hash = createHash("sha256");
-  let bytes = 0;
-  await using source = await open(file.path, "r").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (!source) return undefined;
-  const mode = file.mode ?? (await source.stat()).mode & 0o777;
-  makeFolder(resolve(file.to, ".."), 0o700);
-  await using target = await open(file.to, "wx", 0o600);
-  for await (const part of source.createReadStream({ autoClose: false })) {
-    hash.update(part);
-    bytes += part.length;
-    await target.appendFile(part);
-  }
-  await target.chmod(mode);
-  await target.sync();
-  await syncFolder(resolve(file.to, ".."));
-  return { path: file.as, bytes, sha256: hash.digest("hex"), mode };
-}
-
-/** What a file is, without a copy. */
-export async function described(path: string, as: string): Promise<BackupFile> {
-  const hash = createHash("sha256");
-  for await (const part of createReadStream(path)) hash.update(part);
-  const { size, mode } = await stat(path);
-  return { path: as, bytes: size, sha256: hash.digest("hex"), mode: mode & 0o777 };
 }
 
 /**
@@ -215,34 +180,6 @@ export async function keyAt(path: string): Promise<Uint8Array | undefined> {
       { cause: error },
     );
   });
-}
-
-/** What else is in a data folder: the files in it, and bookmarks of guards. Other folders are buckets, and what is made anew. */
-async function filesIn(dataDir: string, withKeys: boolean): Promise<string[]> {
-  const entries = (await readdir(dataDir, { withFileTypes: true })).filter(({ name }) => !isPassing(name));
-  const links = entries.filter((entry) => entry.isSymbolicLink() && isFileAt(join(dataDir, entry.name)));
-  await refuseToFollow(links, dataDir);
-  const top = [...entries.filter((entry) => entry.isFile()), ...links].map(({ name }) => name);
-  const guards = await readdir(join(dataDir, "guard")).catch(() => []);
-  const bookmarks = guards.filter((name) => name.endsWith(".json")).map((name) => `guard/${name}`);
-  return [...top.filter((name) => withKeys || name.endsWith(".public.pem")), ...bookmarks];
-}
-
-/** A key may lie elsewhere. But what root can read, and the owner of the folder cannot, must not come to him with a restore. */
-async function refuseToFollow(links: readonly { name: string }[], dataDir: string): Promise<void> {
-  if (!links[0] || process.getuid?.() !== 0 || (await stat(dataDir)).uid === 0) return;
-  throw new DatabaseUnavailable(
-    `${join(dataDir, links[0].name)} is a link, which root does not follow in the folder of another user`,
-    "run lazaret backup as the user of the service, or put the file itself there",
-  );
-}
-
-function isPassing(name: string): boolean {
-  return name.startsWith(DATABASE) || name.endsWith(".draft") || name.startsWith(".room-") || name === RESTORING;
-}
-
-function isFileAt(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function refuseInside(dataDir: string, into: string): void {

@@ -2,18 +2,8 @@ import { constants, existsSync, readFileSync } from "node:fs";
 import { lchown, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder, syncFolder } from "../shared/durable-file.ts";
-import {
-  type BackupFile,
-  type BackupNote,
-  checkDatabase,
-  copyFile,
-  DATABASE,
-  described,
-  inWords,
-  keyAt,
-  readNote,
-  SECRET_KEY,
-} from "./backup.ts";
+import { type BackupNote, checkDatabase, inWords, keyAt, readNote } from "./backup.ts";
+import { type BackupFile, copyFile, DATABASE, described, SECRET_KEY } from "./backup-files.ts";
 import { RESTORING } from "./data-folder.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
 import { newestSchema } from "./sqlite/schema.ts";
