@@ -148,7 +148,7 @@ ${ownKey ? "Paste this" : "Paste this with one of the keys in LAZARET_API_KEYS"}
 
 Scan a file:
 
-  curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@README.md $LAZARET_URL/api/v1/scan/sync/form
+  curl -H "Authorization: Bearer $LAZARET_API_KEY" -F file=@/etc/hosts $LAZARET_URL/api/v1/scan/sync/form
 
 Scan the harmless EICAR test file, which every scanner calls infected:
 

@@ -26,7 +26,7 @@ for (const engine of ["Q"]) {
     const [exports = "", form = "", printf = ""] = run.stdout.split("\n").flatMap((line) => {
       return /^ {2}(export|curl|printf)/.test(line) ? [line.trim()] : [];
     });
-    const scanned = paste([exports, form.replace("README.md", "data/dev-key")], folder.path) as { status: string };
+    const scanned = paste([exports, form], folder.path) as { status: string };
     assert.equal(scanned.status, "clean");
     const infected = paste([exports, printf], folder.path) as { status: string; size: number };
     assert.deepEqual([infected.status, infected.size], ["infected", 68]);
