@@ -13,10 +13,7 @@ export interface Log {
 }
 
 export type LogEvent = (typeof logEvents)[number];
-/**
- * Every event there is. docs/logs.md says what each means and which fields it has.
- * @internal a test holds the two together
- */
+/** Every event there is. docs/logs.md says what each means and which fields it has; a test holds the two together. */
 export const logEvents = [
   "listening",
   "engine",
