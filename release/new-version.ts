@@ -42,8 +42,12 @@ export function changesFor(root: string, version: string, day: string): Changes 
   for (const path of ["package.json", ...folders.map((folder) => `${folder}/package.json`)]) {
     changes.set(path, json(withVersion(JSON.parse(read(path)), version)));
   }
-  const lock = withVersion(JSON.parse(read("package-lock.json")), version);
-  for (const place of ["", ...folders]) lock.packages[place] = withVersion(lock.packages[place], version);
+  const lock = withVersion<LockFile>(JSON.parse(read("package-lock.json")), version);
+  for (const place of ["", ...folders]) {
+    const found = lock.packages[place];
+    if (!found) throw new Error(`package-lock.json lacks ${place || "the root"}: npm install adds it`);
+    lock.packages[place] = withVersion(found, version);
+  }
   changes.set("package-lock.json", json(lock));
   const chart = "deploy/helm/lazaret/Chart.yaml";
   changes.set(
@@ -66,16 +70,20 @@ interface Versioned {
   version: string;
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever else npm keeps there stays
-  [other: string]: any;
+  /** Whatever else npm keeps there stays. */
+  [other: string]: unknown;
 }
 
-function withVersion(manifest: Versioned, version: string): Versioned {
+interface LockFile extends Versioned {
+  packages: Record<string, Versioned>;
+}
+
+function withVersion<Kind extends Versioned>(manifest: Kind, version: string): Kind {
   const ours = (all: Record<string, string>): Record<string, string> =>
     Object.fromEntries(
       Object.entries(all).map(([name, asked]) => [name, name.startsWith("@lazaret/") ? version : asked]),
     );
-  const result: Versioned = { ...manifest, version };
+  const result: Kind = { ...manifest, version };
   if (manifest.dependencies) result.dependencies = ours(manifest.dependencies);
   if (manifest.devDependencies) result.devDependencies = ours(manifest.devDependencies);
   return result;

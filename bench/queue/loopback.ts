@@ -1,5 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listening } from "../listening.ts";
 
 /** Where the jobs' files come from and their callbacks go to. */
 export interface JobUrls {
@@ -79,17 +78,4 @@ export async function loopback(file: Buffer): Promise<Loopback> {
     },
   };
   return self;
-}
-
-async function listening(answer: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
-  const server: Server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }

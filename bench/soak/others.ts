@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
-import { createServer, type IncomingMessage, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, RequestListener } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { callbackHeaderNames as names, SIGNATURE_WINDOW_SECONDS } from "../../packages/contract/src/index.ts";
+import { listening } from "../listening.ts";
 import type { Book } from "./book.ts";
 import type { SoakFile } from "./files.ts";
 
@@ -89,17 +89,4 @@ function isSigned(
   if (!publicKey || !(Math.abs(Date.now() - Number(timestamp)) < SIGNATURE_WINDOW_SECONDS * 1000)) return false;
   const signed = Buffer.concat([Buffer.from(`${timestamp}.${url}.`), body]);
   return verify("sha256", signed, publicKey, Buffer.from(signature, "hex"));
-}
-
-async function listening(answer: RequestListener): Promise<{ origin: string; close(): Promise<void> }> {
-  const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }
