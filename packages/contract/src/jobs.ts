@@ -130,7 +130,7 @@ const objectFields = {
     type: "string",
     minLength: 1,
     maxLength: OBJECT_VERSION_MAX_CHARACTERS,
-    description: "Object version, when versioning is enabled; the newest without.",
+    description: "Object version, if versioning is enabled; the newest one if left out.",
     "x-code": "invalid_object",
   },
 } as const satisfies Record<string, StringSchema>;

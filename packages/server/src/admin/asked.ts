@@ -84,7 +84,7 @@ export function storeCursorIn(query: URLSearchParams): string | undefined {
 }
 
 export function invalidCursor(): Problem {
-  return badRequest("invalid_cursor", "after is no place in this list", "use next of the page before, unchanged");
+  return badRequest("invalid_cursor", "after is not a place in this list", "use next of the previous page, unchanged");
 }
 
 function objectIn(text: string): Record<string, unknown> {

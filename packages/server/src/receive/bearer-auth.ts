@@ -82,7 +82,7 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
     // The same for every secret that is well formed: who makes one up learns nothing.
     if (found.kind === "unknown") {
       return unauthorized(
-        "the secret is none of this installation's API keys: it was revoked, is another installation's, or was made a moment ago",
+        "the secret is not one of this installation's API keys: it was revoked, belongs to another installation, or was made a moment ago",
         "a new key is accepted within 10 seconds; an operator sees with lazaret keys list whether it is there",
       );
     }
@@ -111,7 +111,7 @@ export function bearerAuth(apiKeys: readonly string[], made: KnownKeys = knownKe
         else if (found) return found;
       }
       if (why) throw why;
-      if (offered.length > 0) throw unauthorized("the secret is none of this installation's API keys");
+      if (offered.length > 0) throw unauthorized("the secret is not one of this installation's API keys");
       throw unauthorized(
         authorization === undefined ? "the Authorization header is missing" : "the Authorization header is malformed",
       );

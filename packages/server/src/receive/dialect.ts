@@ -23,7 +23,7 @@ export function aliases<Placed extends PlacedEndpoint>(route: Placed): Placed[] 
       doc: {
         ...route.doc,
         group: "Other dialect",
-        description: `Another name of \`${route.path}\`.${route.doc.description ? ` ${route.doc.description}` : ""}`,
+        description: `Another name for \`${route.path}\`.${route.doc.description ? ` ${route.doc.description}` : ""}`,
         example: route.doc.example.replace(route.path, path),
       },
     }),

@@ -53,7 +53,7 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
       group: "Other dialect",
       summary: "What is left of this month's quota",
       description:
-        "JSON: `credits` (what is left of the quota in this calendar month, UTC; 0 at least) and `quota` (`limit`, `period`). Of a tenant with a limit of files per month that is the quota, beyond which files are refused; else it is LAZARET_MONTHLY_QUOTA, and nothing is refused.",
+        "JSON: `credits` (what is left of the quota for this calendar month, UTC; at least 0) and `quota` (`limit`, `period`). For a tenant with a monthly limit on files, that limit is the quota, and files beyond it are refused; otherwise the quota is LAZARET_MONTHLY_QUOTA, and nothing is refused.",
       success: {
         status: 200,
         description: "The usage.",
@@ -70,8 +70,8 @@ export const familyEndpoints: Record<FamilyEndpoint, Endpoint> = {
       description:
         "JSON: `failures`, newest first, each with `id`, `time`, `download_url`, `callback_url` (both without their queries) and `error_json` (a string that holds JSON), and `next_cursor` when there are more.",
       query: {
-        callback_url: { description: "Only those of this URL, whatever its query.", schema: { type: "string" } },
-        cursor: { description: "`next_cursor` of the page before.", schema: { type: "string" } },
+        callback_url: { description: "Only those for this URL; queries are ignored.", schema: { type: "string" } },
+        cursor: { description: "`next_cursor` of the previous page.", schema: { type: "string" } },
       },
       success: {
         status: 200,
@@ -112,7 +112,8 @@ export function familyHandlers(options: FamilyHandlersOptions): Record<FamilyEnd
         ...(callbackUrl !== null && { callbackUrl: withoutQuery(callbackUrl) }),
         ...(cursor !== null && { cursor }),
       });
-      if (!page) throw badRequest("invalid_request", "cursor is not one of ours", "use next_cursor of the page before");
+      if (!page)
+        throw badRequest("invalid_request", "cursor is not one of ours", "use next_cursor of the previous page");
       const failures = page.failures.map(({ id, failedAt, downloadUrl, callbackUrl: url, error }) => ({
         id,
         time: new Date(failedAt).toISOString(),

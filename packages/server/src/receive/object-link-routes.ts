@@ -15,8 +15,8 @@ export const objectLinkEndpoints: Record<ObjectLinkEndpoint, Endpoint> = {
   objectLink: {
     doc: {
       group: "Service",
-      summary: "Read an object by a link that was made for it",
-      description: "Links are signed, and good for 12 hours.",
+      summary: "Read an object through its link",
+      description: "Links are signed and work for 12 hours.",
       success: { status: 200, description: "The object's bytes.", contentType: "application/octet-stream" },
       errors: { 403: ["invalid_link"], 404: ["not_found"] },
       example: "curl -o report.pdf '$LAZARET_URL/objects/uploads/report.pdf?expires=…&signature=…'",

@@ -37,7 +37,7 @@ export const serviceEndpoints: Record<ServiceEndpoint, Endpoint> = {
     doc: {
       group: "Service",
       summary: "Confirm that the bearer secret is valid",
-      success: { status: 204, description: "It is." },
+      success: { status: 204, description: "The secret is valid." },
       errors: { 401: ["invalid_api_key"] },
       example: 'curl -i -H "Authorization: Bearer $LAZARET_API_KEY" $LAZARET_URL/api/v1/test',
     },

@@ -25,14 +25,14 @@ const text = (description: string): { description: string; schema: { type: "stri
 });
 
 const paged = {
-  limit: text("At most so many."),
-  after: text("`next` of the page before."),
+  limit: text("How many, at most."),
+  after: text("`next` of the previous page."),
 };
 const spanned = {
-  tenant: text("Of this tenant."),
-  key: text("Of the key of this name."),
+  tenant: text("Only those of this tenant."),
+  key: text("Only those of the key with this name."),
   since: text("From this time on, in milliseconds since 1970."),
-  until: text("Until before this time."),
+  until: text("Before this time, in milliseconds since 1970."),
   q: text("Part of a trace id, bucket, key, host or name."),
 };
 const jobFilters = {
@@ -43,13 +43,13 @@ const jobFilters = {
 };
 const findingFilters = {
   verdict: text("`infected` or `no`."),
-  finding: text("This finding alone."),
-  bucket: text("In this bucket."),
+  finding: text("Only this finding."),
+  bucket: text("Only in this bucket."),
   source: text("`url`, `object` or `upload`."),
   ...spanned,
 };
 const letterFilters = {
-  receiver: text("Whose callbacks go to this origin."),
+  receiver: text("Only those whose callbacks go to this origin."),
   tenant: spanned.tenant,
   q: spanned.q,
 };
@@ -125,7 +125,7 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
 }
 
 const JOB = { status: 202, description: "The `id` of the job to look at: the same, or a new one." } as const;
-const TASK = { status: 202, description: "A task, which goes on by itself." } as const;
+const TASK = { status: 202, description: "A task, which runs on its own." } as const;
 const SCANS = { 503: ["busy", "engine_unavailable", "console_away"], 504: ["scanner:timeout"] } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
@@ -162,7 +162,7 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
       summary: "End the session",
       success: {
         status: 204,
-        description: "It has ended, as far as this machine knows, and the cookie is taken back.",
+        description: "The session has ended on this machine, and the cookie is removed.",
       },
       errors: { 403: ["csrf"], 503: ["console_away"] },
       example: "curl -i -X POST $LAZARET_URL/admin/v1/logout",
@@ -182,14 +182,14 @@ const inside = {
   }),
   adminJob: looks({
     path: "jobs/$ID",
-    summary: "One job, by its id or trace id, with its life",
+    summary: "One job, by its id or trace id, with everything that happened to it",
     errors: MISSING,
   }),
   adminSendCallback: acts({
     path: "jobs/$ID/callback",
     act: "jobs.callback",
     summary: "Send the callback of a job again",
-    description: "Of one that was given up: what callbacks need is not kept once a job is done.",
+    description: "Only for a dead letter: what a callback needs is not kept once a job is done.",
     success: JOB,
     errors: { ...MISSING, 409: ["not_kept", "no_callback", "no_report", "under_way"] },
   }),
@@ -244,8 +244,8 @@ const inside = {
     success: TASK,
     errors: { 409: ["too_many_tasks"] },
   }),
-  adminTasks: looks({ path: "tasks", summary: "What was begun here and takes a while" }),
-  adminTask: looks({ path: "tasks/$ID", summary: "How far a task is", errors: MISSING }),
+  adminTasks: looks({ path: "tasks", summary: "Tasks that were started here" }),
+  adminTask: looks({ path: "tasks/$ID", summary: "The progress of a task", errors: MISSING }),
   adminStopTask: acts({ path: "tasks/$ID/stop", act: "tasks.stop", summary: "Stop a task", errors: MISSING }),
   adminActivity: looks({
     path: "activity?range=1h",
@@ -257,7 +257,7 @@ const inside = {
     act: "scan.upload",
     summary: "Scan a file",
     body: "upload",
-    query: { name: text("What the file is called, for those who look at the list.") },
+    query: { name: text("Name of the file, to be shown in lists.") },
     errors: { 413: ["scanner:too-big"], ...SCANS },
   }),
   adminScanUrl: acts({
@@ -292,7 +292,7 @@ const inside = {
     summary: "Make an API key",
     description: "Its secret is in this answer and nowhere else.",
     body: { name: "web", tenant: "default", scopes: ["scan"] },
-    success: { status: 201, description: "The key, and its secret this once." },
+    success: { status: 201, description: "The key, and its secret, which is shown only once." },
     errors: { 409: ["name_taken"] },
   }),
   adminRevokeKey: acts({
@@ -311,7 +311,7 @@ const inside = {
   }),
   adminSettings: looks({ path: "settings", summary: "Every setting, its value and its origin; secrets are masked" }),
   adminDoctor: looks({ path: "doctor", summary: "What lazaret doctor finds" }),
-  adminSupportBundle: looks({ path: "support-bundle", summary: "Facts for who helps, without secrets" }),
+  adminSupportBundle: looks({ path: "support-bundle", summary: "Facts for support, without secrets" }),
   adminAudit: looks({
     path: "audit",
     summary: "What was done by whom, newest first",
