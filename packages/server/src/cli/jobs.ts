@@ -103,7 +103,7 @@ function listDone({ tenant, verdict, since, until, search: text, ...flags }: Job
     async read({ history }, page) {
       const read = await history.list({ ...page, ...wanted });
       if (read) return read;
-      throw wrongUsage(`--after ${page.after} is no place in this list`, "take what the page before said");
+      throw wrongUsage(`--after ${page.after} is not a place in this list`, "use what the previous page printed");
     },
     headings: ["ID", "VERDICT", "AGE", "ATTEMPTS", "TRACE ID", "SOURCE"],
     row: ({ id, submittedAt, attempts, job }, now) => [

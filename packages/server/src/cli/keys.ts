@@ -235,7 +235,7 @@ async function rotateKey(asked: string, flags: Flags): Promise<void> {
   const parts = { name, tenant, scopes, limits, ...(end !== undefined && { expiresAt: end }) };
   const made = await newKey(store, parts, { what: "keys.rotate", details: ending });
   if (!(await store.access.addKey(made.key))) {
-    throw new CannotStart("this id is taken already, by chance", "try once more");
+    throw new CannotStart("this random id is already taken", "try once more");
   }
   show(made);
   for (const { id } of found) await store.access.endKey(id, until);

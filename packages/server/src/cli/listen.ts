@@ -138,7 +138,7 @@ function facts(received: ReceivedCallback, request: IncomingCallback): Record<st
 /** Hands a callback on with the same bytes and headers, and answers what the receiver answered. Never throws. */
 function forwarder(url: string): (request: IncomingCallback) => Promise<{ status: number; text: string }> {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw wrongUsage(`${url} is no URL`, "--forward-to http://localhost:3000/…");
+    throw wrongUsage(`${url} is not a URL`, "--forward-to http://localhost:3000/…");
   }
   return async ({ body, headers }) => {
     const kept = Object.entries(headers).flatMap(([name, value]): [string, string][] =>

@@ -43,7 +43,7 @@ type Status = "clean" | "infected" | "no";
 async function trigger(status: Status, flags: TriggerFlags): Promise<void> {
   const { to: url, traceId, customData, tenantId } = flags;
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
-    throw wrongUsage(`${url} is no URL`, "--to http://localhost:3000/…");
+    throw wrongUsage(`${url} is not a URL`, "--to http://localhost:3000/…");
   const { privateKey } = (await localKeys(flags)).pair;
   const { sampleCallback } = await import("../deliver/sample-callback.ts");
   const { callbackSigner } = await import("../deliver/signature.ts");

@@ -138,7 +138,7 @@ test("who holds a key that was made hears what is wrong with it, and who made on
   const isNamed = (error: unknown): boolean => error instanceof EndedKey && error.account.key === "web";
   assert.throws(() => auth.check({ "x-api-key": ended.secret }), isNamed, "the log can say whose it was");
   assert.match(said(good.secret.slice(0, -1)), /wrong or a missing character.*copy all of it/);
-  assert.match(said(gone.secret), /revoked, is another installation's.*within 10 seconds/);
+  assert.match(said(gone.secret), /revoked, belongs to another installation.*within 10 seconds/);
   assert.match(
     said("one-of-the-keys"),
     /not one of this installation's API keys.*LAZARET_API_KEYS.*lazaret keys create/,
