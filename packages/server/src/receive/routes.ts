@@ -9,7 +9,7 @@ import { objectLinkEndpoints } from "./object-link-routes.ts";
 import { docsPage } from "./reference/docs-page.ts";
 import { openApi } from "./reference/openapi.ts";
 import { pageFiles } from "./reference/page-files.ts";
-import { renderedOnce } from "./request-answer.ts";
+import { type Answer, renderedOnce } from "./request-answer.ts";
 import type { DescribedEndpoint, Endpoint, Handle, PlacedEndpoint, Route } from "./route.ts";
 import { serviceEndpoints, versionEndpoints } from "./service-routes.ts";
 import { syncEndpoints } from "./sync-routes.ts";
@@ -142,13 +142,14 @@ export type Handlers = Readonly<Partial<Record<Exclude<EndpointName, "openapi" |
 /** The routes of a server or a function. */
 export function routes(serving: Serving, handlers: Handlers, { version }: { version: string }): Route[] {
   const placed = placedEndpoints(serving);
-  const document = renderedOnce({ status: 200, json: openApi(placed.filter(isDescribed), version) });
   const files = pageFiles();
-  const page = renderedOnce(docsPage(placed.filter(isDescribed), { version, folder: files.folder }));
+  // Most processes are never asked for them.
+  const document = onFirstCall(() => ({ status: 200, json: openApi(placed.filter(isDescribed), version) }));
+  const page = onFirstCall(() => docsPage(placed.filter(isDescribed), { version, folder: files.folder }));
   const all: Readonly<Partial<Record<EndpointName, Handle>>> = {
     ...handlers,
-    openapi: async () => document,
-    docs: async () => page,
+    openapi: async () => document(),
+    docs: async () => page(),
     docsFiles: async ({ path }) => files.answer(path),
   };
   return placed.map((endpoint) => {
@@ -156,6 +157,15 @@ export function routes(serving: Serving, handlers: Handlers, { version }: { vers
     if (!handle) throw new Error(`nothing answers ${endpoint.method} ${endpoint.path}`);
     return { ...endpoint, handle };
   });
+}
+
+/** An answer that is made when it is first asked for, and kept. */
+function onFirstCall(make: () => Answer): () => Answer {
+  let made: Answer | undefined;
+  return () => {
+    made ??= renderedOnce(make());
+    return made;
+  };
 }
 
 /** The API of such a process, as an OpenAPI document. */

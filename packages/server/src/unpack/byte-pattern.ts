@@ -3,10 +3,11 @@
  * `*n` behind one of these to repeat it. `'BZh' 31-39 '1AY&SY'` is what bzip2 begins with.
  */
 export function bytePattern(spelled: string): BytePattern {
-  const ranges = rangesOf(spelled);
-  const lows = Uint8Array.from(ranges, ([low]) => low);
-  const highs = Uint8Array.from(ranges, ([, high]) => high);
+  // Read when it is first asked: there are hundreds, and most processes meet few of what they stand for.
+  let read: { lows: Uint8Array; highs: Uint8Array } | undefined;
   return (bytes, offset = 0) => {
+    read ??= boundsOf(spelled);
+    const { lows, highs } = read;
     if (offset + lows.length > bytes.length) return false;
     for (let index = 0; index < lows.length; index += 1) {
       const byte = bytes[offset + index] as number;
@@ -21,15 +22,22 @@ export type BytePattern = (bytes: Uint8Array, offset?: number) => boolean;
 /** A table of the bytes that contents with one of these patterns at their beginning begin with. */
 export function beginningsOf(spelled: readonly string[]): Uint8Array {
   const table = new Uint8Array(256);
-  for (const [low, high] of spelled.flatMap((one) => rangesOf(one).slice(0, 1))) table.fill(1, low, high + 1);
+  for (const one of spelled) {
+    const [first] = one.matchAll(TOKEN);
+    const [range] = first ? rangesOf(first) : [];
+    if (range) table.fill(1, range[0], range[1] + 1);
+  }
   return table;
 }
 
-function rangesOf(spelled: string): Range[] {
-  return [...spelled.matchAll(TOKEN)].flatMap(([, text, low, high, any, times]) => {
-    const one: Range[] = text !== undefined ? [...text].map(exactly) : [any ? [0, 255] : range(low, high)];
-    return Array.from({ length: Number(times ?? 1) }, () => one).flat();
-  });
+function boundsOf(spelled: string): { lows: Uint8Array; highs: Uint8Array } {
+  const ranges = [...spelled.matchAll(TOKEN)].flatMap(rangesOf);
+  return { lows: Uint8Array.from(ranges, ([low]) => low), highs: Uint8Array.from(ranges, ([, high]) => high) };
+}
+
+function rangesOf([, text, low, high, any, times]: RegExpExecArray): Range[] {
+  const one: Range[] = text !== undefined ? [...text].map(exactly) : [any ? [0, 255] : range(low, high)];
+  return Array.from({ length: Number(times ?? 1) }, () => one).flat();
 }
 
 type Range = readonly [low: number, high: number];

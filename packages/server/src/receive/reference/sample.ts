@@ -30,6 +30,9 @@ function isMap(schema: ObjectSchema | MapSchema): schema is MapSchema {
   return "maxProperties" in schema;
 }
 
+/** Made once: a number's own `toLocaleString` makes one for each. */
+const inWords = new Intl.NumberFormat("en-US");
+
 function amount(number: number): string {
-  return number.toLocaleString("en-US");
+  return inWords.format(number);
 }
