@@ -2,11 +2,11 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { endWithUs } from "../packages/server/src/engines/clamd/own-clamd.ts";
+import { lazaretCommand } from "../packages/server/test/support/lazaret-command.ts";
 
-const binary = fileURLToPath(new URL("../packages/server/bin/lazaret.mjs", import.meta.url));
+const [program, ...itsArgs] = lazaretCommand;
 const CLI_MAX_BYTES = 64 * 1024 * 1024;
 /** The end of what it wrote to stderr, for the message when it ends by itself. */
 const WORDS = 2000;
@@ -30,7 +30,7 @@ export interface Lazaret {
 
 /** `lazaret serve` as a process of its own, which does not outlive this one, however that ends. */
 export function startLazaret(env: Readonly<Record<string, string>>, onLine: (line: LogLine) => void): Lazaret {
-  const child = spawn(process.execPath, [binary, "serve"], {
+  const child = spawn(program, [...itsArgs, "serve"], {
     env: { ...cleanEnv(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
     // A process group of its own, so that all of it can be killed at once.
@@ -99,8 +99,8 @@ export async function askForLines(args: readonly string[], env: Readonly<Record<
 }
 
 async function printed(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-  const command = [binary, ...args, "--json"];
-  const { stdout } = await promisify(execFile)(process.execPath, command, {
+  const command = [...itsArgs, ...args, "--json"];
+  const { stdout } = await promisify(execFile)(program, command, {
     env: { ...cleanEnv(), ...env },
     maxBuffer: CLI_MAX_BYTES,
   });

@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type StartedServer, startServer } from "../examples/start-server.ts";
+import { type StartedServer, startLazaret, startServer } from "../examples/start-server.ts";
 import { until } from "../support/until.ts";
-import { lazaretProgram, type Place, root } from "./place.ts";
+import { type Place, root } from "./place.ts";
 
 /**
  * How a page is read, from its blocks:
@@ -94,7 +94,7 @@ async function start(line: string, place: Place): Promise<{ server: StartedServe
   }
   if (line !== "npx lazaret listen") return undefined;
   const args = ["listen", "--port", "0"];
-  const server = await startServer(lazaretProgram, { args, cwd: place.folder, env: place.env });
+  const server = await startLazaret({ args, cwd: place.folder, env: place.env });
   return { server, address: "http://127.0.0.1:8041" };
 }
 

@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startServer } from "../examples/start-server.ts";
+import { startLazaret } from "../examples/start-server.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
 
 export const root: string = fileURLToPath(new URL("../../../..", import.meta.url));
-export const lazaretProgram: URL = new URL("../../bin/lazaret.mjs", import.meta.url);
 
 /** Where pages are followed: a folder that looks like a clone of the project, and `lazaret dev` running in it. */
 export interface Place extends AsyncDisposable {
@@ -22,7 +21,7 @@ export async function place(): Promise<Place> {
   for (const name of ["LICENSE", "examples", "node_modules"]) symlinkSync(join(root, name), join(folder.path, name));
   writeFileSync(join(folder.path, "package.json"), '{ "type": "module" }');
   const env = { LAZARET_CLAMD: "none" };
-  const server = await startServer(lazaretProgram, {
+  const server = await startLazaret({
     args: ["dev"],
     cwd: folder.path,
     env: { ...env, LAZARET_PORT: "0" },

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { lazaretCommand } from "../support/lazaret-command.ts";
 import { watchChild } from "../support/leftovers.ts";
 import { until } from "../support/until.ts";
 
@@ -28,9 +29,21 @@ export const examplesFolder = new URL("../../../../examples/", import.meta.url);
 export const alone = { Connection: "close" } as const;
 
 /** Starts a program that listens, an example on a free port, and waits until it has said where. */
-export async function startServer(program: URL, { args = [], cwd, env }: StartOptions): Promise<StartedServer> {
+export async function startServer(program: URL, options: StartOptions): Promise<StartedServer> {
+  return startCommand([process.execPath, fileURLToPath(program)], options);
+}
+
+/** The same of `lazaret` itself. */
+export async function startLazaret(options: StartOptions): Promise<StartedServer> {
+  return startCommand(lazaretCommand, options);
+}
+
+async function startCommand(
+  [program, ...first]: readonly [string, ...string[]],
+  { args = [], cwd, env }: StartOptions,
+): Promise<StartedServer> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("LAZARET_"));
-  const child = spawn(process.execPath, [fileURLToPath(program), ...args], {
+  const child = spawn(program, [...first, ...args], {
     cwd,
     env: { ...Object.fromEntries(inherited), PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -50,11 +63,11 @@ export async function startServer(program: URL, { args = [], cwd, env }: StartOp
   // With what comes after it: the number may have come by halves.
   const address = (): string | undefined => /(http:\/\/127\.0\.0\.1:\d+)\D/.exec(said)?.[1];
   const settled = (): boolean => address() !== undefined || child.exitCode !== null;
-  await until(`${program.pathname} says where it listens`, settled, { limitMs: 120_000 }).catch(async (cause) => {
+  await until(`${first.at(-1)} says where it listens`, settled, { limitMs: 120_000 }).catch(async (cause) => {
     await stop();
-    throw new Error(`${program.pathname} said ${said}`, { cause });
+    throw new Error(`${first.at(-1)} said ${said}`, { cause });
   });
   const origin = address();
-  if (origin === undefined) throw new Error(`${program.pathname} ended: ${said}`);
+  if (origin === undefined) throw new Error(`${first.at(-1)} ended: ${said}`);
   return { origin, said: () => said, [Symbol.asyncDispose]: stop };
 }

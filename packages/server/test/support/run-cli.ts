@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { lazaretCommand } from "./lazaret-command.ts";
 import { watchChild } from "./leftovers.ts";
 import { until } from "./until.ts";
-
-const binary = fileURLToPath(new URL("../../bin/lazaret.mjs", import.meta.url));
 
 export interface CliRun extends AsyncDisposable {
   child: ChildProcess;
@@ -40,7 +38,7 @@ export function insideOf(run: CliRun, path: string): string {
 /** Runs the real `lazaret` with nothing of LAZARET_* and OTEL_* in its environment but what is given. */
 export function runCli(args: readonly string[], options: CliOptions): CliRun {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:LAZARET|OTEL)_/.test(name)));
-  const [program = "", ...words] = [...onDisk(options.disk), process.execPath, binary, ...args];
+  const [program = "", ...words] = [...onDisk(options.disk), ...lazaretCommand, ...args];
   const child = spawn(program, words, { cwd: options.cwd, env: { ...env, ...options.env } });
   if (child.pid) watchChild(child.pid);
   const exit = once(child, "close");
