@@ -11,7 +11,7 @@ import { startLimits } from "./compose/limits.ts";
 import { openPlatform } from "./compose/platform.ts";
 import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
-import { startServers } from "./compose/servers.ts";
+import { type ServersOptions, startServers } from "./compose/servers.ts";
 import { startTraces } from "./compose/traces.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
@@ -70,6 +70,8 @@ export interface ServiceOptions {
   sessionSecret?: string;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
   useLink?: (token: string) => Promise<boolean>;
+  /** Where connections come from when another process listens. */
+  door?: ServersOptions["door"];
   /** What answers /admin/v1, in place of what does. */
   admin?: AdminHandlers;
   /** What `lazaret doctor` would say, for the console. */
@@ -241,6 +243,7 @@ export async function startService(
     spans,
     log,
     timings,
+    door: options.door,
     others:
       shown && !elsewhere && consoleSocket !== undefined ? { path: consoleSocket, take: shown.others.take } : undefined,
   });

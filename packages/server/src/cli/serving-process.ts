@@ -1,12 +1,16 @@
 // One of several processes of a service: started by supervise.ts, which says what to do.
-import cluster from "node:cluster";
-import type { RunningService } from "../app.ts";
+import type { Socket } from "node:net";
+import type { RunningService, ServiceOptions } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
+import { buffered, log } from "../log.ts";
 import type { Counts } from "../metrics/add-up.ts";
-import type { OneOf } from "../pipeline/processes.ts";
+import { engineHealth } from "../pipeline/health.ts";
+import { ANSWER_MS, type OneOf, OTHERS_MS } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { SettingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
+import { channel } from "./process-channel.ts";
+import { SAME_SIGNAL_MS } from "./run-service.ts";
 
 export interface StartOrder {
   settings: Settings;
@@ -28,23 +32,16 @@ export interface Up {
   checks: readonly EngineCheck[];
 }
 
-// The end of the supervisor would end this process at once, with all that is under way.
-if (cluster.worker) cluster.worker.exitedAfterDisconnect = true;
-
-const { buffered, log } = await import("../log.ts");
-const { engineHealth } = await import("../pipeline/health.ts");
-const { OTHERS_MS } = await import("../pipeline/processes.ts");
-const { channel } = await import("./process-channel.ts");
-const { SAME_SIGNAL_MS } = await import("./run-service.ts");
-
 const started = Promise.withResolvers<RunningService>();
 started.promise.catch(() => {});
 let drainMs = 0;
 let stopping: Promise<void> | undefined;
+/** By the setting that says where their connections come from. */
+const takers = new Map<string, (socket: Socket) => void>();
 
 const supervisor = channel(
   {
-    send: (message, sent) => process.send?.(message, undefined, {}, sent),
+    send: (message, socket, options, sent) => process.send?.(message, socket, options, sent),
     on: (event, heard) => process.on(event, heard),
   },
   {
@@ -63,6 +60,7 @@ const supervisor = channel(
           ...order,
           doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
           metricsOfOthers,
+          door,
           // Once among all processes.
           useLink: async (token) => (await supervisor.ask("link", token, OTHERS_MS)) === true,
         });
@@ -78,11 +76,26 @@ const supervisor = channel(
     keys: async (keys: KeysOfSettings) => (await started.promise).changeKeys(keys),
     metrics: async () => (await started.promise).metrics(),
     alive: async () => true,
+    async connection(name: string, socket) {
+      if (socket) takers.get(name)?.(socket);
+    },
     async stop(drain: number) {
       void stop(drain);
     },
   },
 );
+
+/** The supervisor listens, and hands over a connection when it is this process's turn. */
+const door: ServiceOptions["door"] = (place) => ({
+  async open(take) {
+    takers.set(place.name, take);
+    return (await supervisor.ask("listen", place)) as number;
+  },
+  async close() {
+    // Without a supervisor none comes any more.
+    await supervisor.ask("leave", place.name, ANSWER_MS).catch(() => {});
+  },
+});
 
 let others: readonly Counts[] = [];
 /** What the others counted; what they had counted before when the supervisor does not answer. */

@@ -1,5 +1,6 @@
-import cluster, { type Worker } from "node:cluster";
+import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -19,6 +20,7 @@ import {
 } from "../pipeline/processes.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
+import { type FrontDoors, frontDoors, type Place } from "./front-doors.ts";
 import type { LoadedSettings } from "./load-settings.ts";
 import { type Channel, channel, forwardLines } from "./process-channel.ts";
 import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";
@@ -55,21 +57,9 @@ export interface SuperviseOptions extends RunOptions {
  * The first is started alone: what keeps a service from starting is said once, and it makes what all of them need.
  */
 export async function superviseProcesses(options: SuperviseOptions): Promise<void> {
-  const { settings, processes, log, until, alsoStop, manager } = options;
+  const { processes, log, until, alsoStop, manager } = options;
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-  // In turn, and not as the kernel likes: it is even, a process that dies takes no waiting connection with it, and the port is free when this one ends.
-  cluster.schedulingPolicy = cluster.SCHED_RR;
-  cluster.setupPrimary({
-    exec: ENTRY,
-    args: [],
-    execArgv: [...process.execArgv, ...HEAP_FLAGS, ...QUIET],
-    serialization: "advanced",
-    stdio: ["ignore", "pipe", "inherit", "ipc"],
-  });
   let keys = options.startKeys;
-  let port = settings.port;
-  /** Where clients know it to be. */
-  let announced: number | undefined;
   /** What processes counted that are gone. */
   let counted: Counts = [];
   let signal: string | undefined;
@@ -81,16 +71,11 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   });
 
   const sessionSecret = randomBytes(32).toString("hex");
+  using doors = frontDoors();
   await using folder = await runFolder();
   const same = { sessionSecret, ...socketIn(folder.path) };
-  const parts = { ...options, keys: () => keys, port: portNow, othersOf, ended, gaveUp: failed.reject, same };
+  const parts = { ...options, keys: () => keys, doors, othersOf, ended, gaveUp: failed.reject, same };
   const members = Array.from({ length: processes }, (_, index) => member({ number: index + 1, of: processes }, parts));
-
-  /** Port 0 is any free one, the same for all who come while one has it; when all are gone it must be asked for by its number. */
-  function portNow(): { asked: number; announced: number | undefined } {
-    if (announced !== undefined && members.every(({ up }) => !up)) port = announced;
-    return { asked: port, announced };
-  }
 
   async function othersOf(number: number): Promise<Counts[]> {
     const others = members.filter((each) => each.number !== number);
@@ -132,6 +117,7 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
 
   async function stopAll(drainMs: number): Promise<boolean> {
     stopping = true;
+    doors.stop();
     const ends = await Promise.all(members.map((each) => each.stop(drainMs)));
     return ends.every((well) => well);
   }
@@ -140,7 +126,6 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
   try {
     const [first, ...others] = members;
     const up = await first?.start();
-    announced = up?.port;
     await Promise.all(others.map((each) => each.start()));
     if (up) options.onUp(up);
     manager?.watch(allAlive);
@@ -188,8 +173,7 @@ interface MemberOptions extends SuperviseOptions {
   keys(): KeysOfSettings;
   /** For all of them. */
   same: Pick<StartOrder, "sessionSecret" | "consoleSocket">;
-  /** To listen on, and the one that it must be. */
-  port(): { asked: number; announced: number | undefined };
+  doors: FrontDoors;
   othersOf(number: number): Promise<Counts[]>;
   /** With what it had counted. Answers whether it should be started again. */
   ended(counts: Counts): boolean;
@@ -199,10 +183,10 @@ interface MemberOptions extends SuperviseOptions {
 /** One process through all its lives. */
 function member(among: StartOrder["among"], options: MemberOptions): Member {
   const { number } = among;
-  const { log, settings, format, allowShortKeys = false } = options;
+  const { log, settings, doors, format, allowShortKeys = false } = options;
   const mine = settingsOfOne(settings, concurrencyOf(settings.engine), among);
   const stopped = new AbortController();
-  let life: { worker: Worker; ask: Channel["ask"]; gone: Promise<boolean> } | undefined;
+  let life: { child: ChildProcess; ask: Channel["ask"]; gone: Promise<boolean> } | undefined;
   let up = false;
   /** What it said last of what it counts. */
   let last: Counts = [];
@@ -211,8 +195,15 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
 
   /** Resolves when it takes requests; when it ends after that it is started again. */
   async function start(): Promise<Up> {
-    const worker = cluster.fork();
-    const line = channel(worker, {
+    const child = fork(ENTRY, {
+      execArgv: [...process.execArgv, ...HEAP_FLAGS, ...QUIET],
+      serialization: "advanced",
+      stdio: ["ignore", "pipe", "inherit", "ipc"],
+    });
+    const taker = { hand: (name: string, socket: Socket) => line.hand("connection", name, socket) };
+    const line = channel(child, {
+      listen: (place: Place) => doors.open(place, taker),
+      leave: (name: string) => doors.leave(name, taker),
       async others(own: Counts) {
         last = own;
         return options.othersOf(number);
@@ -222,34 +213,34 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
         last = own;
       },
     });
-    if (worker.process.stdout) forwardLines(worker.process.stdout, options.write);
+    if (child.stdout) forwardLines(child.stdout, options.write);
     const gone = new Promise<boolean>((resolve) => {
-      worker.once("exit", (code, signal) => {
-        const how: string | number = signal || code;
+      const over = (how: string | number): void => {
         line.end(new Error(`process ${number} ended with ${how} before it was asked to`));
+        doors.gone(taker);
         resolve(how === 0);
-        if (life?.worker !== worker) return;
+        if (life?.child !== child) return;
         life = undefined;
         if (up) died(how, startedAt);
-      });
+      };
+      child.once("exit", (code, signal) => over(signal ?? code ?? 0));
+      // The system had no room for another process.
+      child.on("error", (error: NodeJS.ErrnoException) => child.pid === undefined && over(String(error.code)));
     });
-    life = { worker, ask: line.ask, gone };
+    life = { child, ask: line.ask, gone };
     const startedAt = performance.now();
     const keys = options.keys();
-    const { asked: port, announced } = options.port();
     const facts = settingsFacts(settings, options.origins);
-    const started = { ...mine, port, ...keys };
+    const started = { ...mine, ...keys };
     const order: StartOrder = { settings: started, among, format, allowShortKeys, facts, ...options.same };
     try {
       const answer = (await line.ask("start", order)) as Up;
-      if (announced !== undefined && answer.port !== announced)
-        throw new Error(`process ${number} listens on port ${answer.port}, and not on ${announced}`);
       if (keys !== options.keys()) await line.ask("keys", options.keys(), ANSWER_MS);
       up = true;
       return answer;
     } catch (error) {
       // What it had begun it has undone.
-      worker.process.kill("SIGKILL");
+      child.kill("SIGKILL");
       throw error;
     }
   }
@@ -300,7 +291,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
       } catch {
         if (life !== asked || stopped.signal.aborted) return true;
         log.error("process", { process: number, state: "silent", after_seconds: limitMs / 1000 });
-        asked.worker.process.kill("SIGKILL");
+        asked.child.kill("SIGKILL");
         return false;
       }
     },
@@ -321,13 +312,13 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
         return true;
       }
       ending.ask("stop", drainMs).catch(() => {});
-      using _late = cutAfter(GRACE_MS + LAST_GRACE_MS, () => ending.worker.process.kill("SIGKILL"));
+      using _late = cutAfter(GRACE_MS + LAST_GRACE_MS, () => ending.child.kill("SIGKILL"));
       const well = await ending.gone;
       await again;
       return well;
     },
     kill() {
-      life?.worker.process.kill("SIGKILL");
+      life?.child.kill("SIGKILL");
     },
   };
 }

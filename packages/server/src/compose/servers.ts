@@ -2,7 +2,7 @@ import { type ForOthersOptions, listenForOthers } from "../admin/for-others.ts";
 import type { Log } from "../log.ts";
 import { type ApiOptions, api } from "../receive/api.ts";
 import { isRelayed } from "../receive/console/relay.ts";
-import { type HttpTimings, type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
+import { type Door, type HttpTimings, type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
 import { listenPlace } from "../settings/console-settings.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
@@ -12,6 +12,15 @@ export interface ServersOptions extends Omit<ApiOptions, "home"> {
   timings: Partial<HttpTimings>;
   /** In the first of several processes, which answers calls of the console for all. */
   others?: Omit<ForOthersOptions, "handle"> | undefined;
+  /** Where another process listens. */
+  door?: ((place: Place) => Door) | undefined;
+}
+
+/** What to listen on, and how the setting for it is called. */
+interface Place {
+  host: string;
+  port: number;
+  name: string;
 }
 
 export interface Servers extends RunningServer {
@@ -20,14 +29,15 @@ export interface Servers extends RunningServer {
 
 /** The listener of the API, and that of the console and the metrics, if they have one of their own. */
 export async function startServers(settings: Settings, options: ServersOptions): Promise<Servers> {
-  const { routes, log, timings, others, ...parts } = options;
+  const { routes, log, timings, others, door, ...parts } = options;
   const { tlsCert, tlsKey, trustedProxies } = settings;
   const apart = listenPlace(settings.adminListen);
   const home = options.entrance ? "console/" : "docs";
 
-  function listen(place: { host: string; port: number; name: string }, served: Partial<ApiOptions>) {
+  function listen(place: Place, served: Partial<ApiOptions>) {
     return startHttpServer({
       ...place,
+      door: door?.(place),
       ...(tlsCert !== "" && { tls: { certPath: tlsCert, keyPath: tlsKey } }),
       handle: api({ ...parts, routes, ...served }),
       log,
@@ -68,10 +78,7 @@ export async function startServers(settings: Settings, options: ServersOptions):
   };
 }
 
-function cannotListen(
-  { host, port, name }: { host: string; port: number; name: string },
-  error: NodeJS.ErrnoException,
-): Error {
+function cannotListen({ host, port, name }: Place, error: NodeJS.ErrnoException): Error {
   const where = `${host}:${port}`;
   const code = String(error.code);
   if (code === "EADDRINUSE") {

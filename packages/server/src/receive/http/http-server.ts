@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { quietTurn } from "../../flow/quiet-turn.ts";
 import type { Log, LogFields } from "../../log.ts";
 import { createServer, STATUS_CODES } from "../../net/node-http.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
@@ -17,6 +19,8 @@ export interface HttpServerOptions {
   port: number;
   /** In place of host and port: the socket for the other processes of this service, who say for whom they ask. */
   path?: string;
+  /** In place of listening: another process does, and hands connections over. */
+  door?: Door | undefined;
   tls?: { certPath: string; keyPath: string };
   /** Answers every request; never throws. */
   handle(request: ApiRequest): Promise<Answer>;
@@ -24,6 +28,14 @@ export interface HttpServerOptions {
   /** Networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies?: readonly string[];
   timings?: Partial<HttpTimings>;
+}
+
+/** Where connections come from that another process has accepted. */
+export interface Door {
+  /** Each is given to `take`. Answers the port that they come to. */
+  open(take: (socket: Socket) => void): Promise<number>;
+  /** Resolves when all have come that ever will. */
+  close(): Promise<void>;
 }
 
 export interface HttpTimings {
@@ -53,11 +65,14 @@ const MAX_HEADER_BYTES = 16 * 1024;
  */
 export const KEEP_ALIVE_MS = 75_000;
 
-/** A connection that is younger, and has not said anything yet, may have its request under way. */
-const NEW_CONNECTION_MS = 1000;
-/** A turn of the event loop in which nothing else was done; and how many are waited for. */
-const QUIET_TURN_MS = 0.3;
-const MOST_TURNS = 2000;
+/** For so long a new connection, and one that was just answered, may have its next request under way. */
+const FIRST_REQUEST_MS = 1000;
+const NEXT_REQUEST_MS = 250;
+/** While it closes, how often it looks for connections that are idle. */
+const LOOK_MS = 50;
+
+/** The last connection has gone. */
+const ALL_CLOSED = "all closed";
 
 /** The client hung up. Nobody is left to answer. */
 const clientGone = new Error("the client has gone");
@@ -66,12 +81,17 @@ clientGone.name = "ClientGone";
 export async function startHttpServer(options: HttpServerOptions): Promise<RunningServer> {
   const timings = { ...TIMINGS, ...options.timings };
   const addressOf = clientAddress(options.trustedProxies ?? []);
+  /** All, also those that are not ready for requests yet: with TLS, whose handshake goes on. */
+  const sockets = new Set<Socket>();
   const connections = new Map<Socket, Connection>();
   const underWay = new Map<Socket, UnderWay>();
-  /** Those that have not sent a request yet, and when they came. */
-  const silent = new Map<Socket, number>();
+  /** Until when a request may be under way on a connection that is idle. */
+  const mayAsk = new Map<Socket, number>();
+  /** Those that have come while it stops to listen. */
+  let held: Socket[] | undefined;
   let accepted = 0;
   let closing = false;
+  const { door } = options;
 
   /** Streams that go on until somebody ends them. */
   const live = new Set<LiveStream>();
@@ -98,7 +118,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
-    silent.delete(socket);
     const connection = connections.get(socket);
     const othersFirst = connection?.turn(message, response);
     if (othersFirst) await othersFirst;
@@ -108,6 +127,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     underWay.set(socket, { response, notes });
     response.once("close", () => {
       underWay.delete(socket);
+      if (connection) mayAsk.set(socket, performance.now() + NEXT_REQUEST_MS);
       gone = !response.writableFinished;
       if (gone) request.clientGone(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
@@ -160,64 +180,85 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   // 100 Continue is sent when the body is first read, that is after the key and the headers were checked.
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
-  server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
+  server.on("connection", (socket: Socket) => {
     accepted += 1;
+    sockets.add(socket);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      if (sockets.size === 0) server.emit(ALL_CLOSED);
+    });
+  });
+  server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
     connections.set(socket, oneAtATime(socket));
-    silent.set(socket, performance.now());
+    mayAsk.set(socket, performance.now() + FIRST_REQUEST_MS);
+    held?.push(socket.pause());
     socket.once("close", () => {
       connections.delete(socket);
-      silent.delete(socket);
+      mayAsk.delete(socket);
     });
   });
   // What is idle we know better: node:http takes an answer for done that has not left yet.
-  server.closeIdleConnections = () => closeIdle(performance.now() - NEW_CONNECTION_MS);
+  server.closeIdleConnections = closeIdle;
 
-  function closeIdle(cameBefore: number): void {
+  function closeIdle(): void {
+    const now = performance.now();
     for (const [socket, { busy }] of connections) {
-      if (!busy && !underWay.has(socket) && (silent.get(socket) ?? 0) <= cameBefore) socket.destroy();
+      if (!busy && !underWay.has(socket) && (mayAsk.get(socket) ?? 0) <= now) socket.destroy();
     }
   }
 
-  /**
-   * Connections that the system has made, and we have not accepted, are reset when we stop listening, with the requests that are in them
-   * already. So this is done right after a turn of the event loop in which none came, and that took next to no time.
-   */
-  async function quietTurn(): Promise<void> {
-    for (let turn = 0; turn < MOST_TURNS; turn += 1) {
-      const [began, before] = [performance.now(), accepted];
-      await new Promise(setImmediate);
-      if (accepted === before && performance.now() - began < QUIET_TURN_MS) return;
-    }
+  async function stopListening(): Promise<void> {
+    if (!door) held = [];
+    await (door ? door.close() : quietTurn(() => accepted));
+    // Closes those that are idle, too.
+    server.close();
+    for (const socket of held ?? []) socket.resume();
+    held = undefined;
+  }
+
+  /** As if it had been accepted here. */
+  function take(socket: Socket): void {
+    socket.allowHalfOpen = !options.tls;
+    server.emit("connection", socket);
   }
 
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
   });
 
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+  async function listen(): Promise<number> {
+    if (door) {
+      // From here on node:http looks for those who are too slow.
+      server.emit("listening");
+      return await door.open(take);
+    }
     const { host, port, path } = options;
-    // In a cluster, the others would otherwise share the socket of the first.
-    server.listen(path === undefined ? { host, port } : { path, exclusive: true }, () => {
-      server.off("error", reject);
-      resolve();
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path === undefined ? { host, port } : { path }, () => {
+        server.off("error", reject);
+        resolve();
+      });
     });
-  });
+    return (server.address() as Partial<AddressInfo>).port ?? 0;
+  }
 
   return {
-    port: (server.address() as Partial<AddressInfo>).port ?? 0,
+    port: await listen(),
 
     drain,
 
     async close(graceMs) {
       drain();
-      await quietTurn();
-      // Closes those that are idle, too.
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const late = setTimeout(() => closeIdle(performance.now()), Math.min(NEW_CONNECTION_MS, graceMs));
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+      const cut = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMs);
+      await stopListening();
+      const closed = sockets.size > 0 && once(server, ALL_CLOSED);
+      // Each time after it has read what has come: a machine may be so busy that all this time was one turn.
+      const looking = setInterval(() => setImmediate(closeIdle), LOOK_MS);
       await closed;
-      clearTimeout(late);
+      clearInterval(looking);
       clearTimeout(cut);
     },
   };
