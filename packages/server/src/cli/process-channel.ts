@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 
@@ -24,7 +23,8 @@ interface Wire {
 }
 
 interface Message {
-  id: string;
+  /** Of the question, among those of the side that asked. */
+  id: number;
   /** Undefined in an answer. */
   kind?: string;
   content?: unknown;
@@ -46,8 +46,9 @@ type Answers = Readonly<Record<string, (content: never, socket: Socket | undefin
 
 /** Answers what the other asks by these functions. What they throw is thrown over there, with its hint. */
 export function channel(wire: Wire, answers: Answers): Channel {
-  const asked = new Map<string, { answered(value: unknown): void; failed(error: Error): void }>();
+  const asked = new Map<number, { answered(value: unknown): void; failed(error: Error): void }>();
   let ended: Error | undefined;
+  let questions = 0;
 
   function send(message: Message, socket?: Socket): void {
     // When the other is gone, whoever waits for it hears that from `end`.
@@ -73,7 +74,8 @@ export function channel(wire: Wire, answers: Answers): Channel {
 
   function ask(kind: string, content: unknown, limitMs?: number, socket?: Socket): Promise<unknown> {
     if (ended) return Promise.reject(ended);
-    const id = randomUUID();
+    questions += 1;
+    const id = questions;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const timer = limitMs && setTimeout(() => reject(new Error(`no answer to ${kind} in ${limitMs} ms`)), limitMs);
     asked.set(id, { answered: resolve, failed: reject });

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { askingOn } from "../support/asking-on.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd, temporaryFolder, watchChild } from "../support/leftovers.ts";
 import { cliOutcome, runCli } from "../support/run-cli.ts";
@@ -37,7 +38,7 @@ async function metric(url: string, name: string): Promise<number> {
 
 const scans = 'lazaret_requests_total{method="POST",status="200"}';
 
-test("three processes serve one port; log, metrics, SIGHUP and SIGTERM are those of one service", async () => {
+test("three processes serve one port; log, metrics and SIGHUP are those of one service, and SIGTERM under load costs no request", async () => {
   using folder = temporaryFolder();
   await using service = await threeProcesses(folder.path, env());
   const { run, url, scan, lines, pids } = service;
@@ -53,7 +54,10 @@ test("three processes serve one port; log, metrics, SIGHUP and SIGTERM are those
   run.child.kill("SIGHUP");
   await run.says(/"event":"reloaded","api_keys":1/);
   const children = pids();
+  const clients = [true, false].map((keepAlive) => askingOn(url, { clients: 16, keepAlive }));
+  await until("all are at work", () => clients.every((each) => each.answered() > 50));
   assert.equal(await run.stop(), 0);
+  assert.deepEqual(await Promise.all(clients.map((each) => each.unanswered())), [[], []]);
   assert.deepEqual(children.filter(alive), []);
   for (const event of ["listening", "reloaded", "stopping", "stopped"]) assert.equal(lines(event).length, 1, event);
   assert.equal(run.stderr, "");
