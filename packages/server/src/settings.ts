@@ -11,7 +11,18 @@ import {
 } from "./platforms/shared/messages/subscriptions.ts";
 import { consoleSettings } from "./settings/console-settings.ts";
 import { retentionSettings } from "./settings/retention-settings.ts";
-import { choice, httpAddress, keyList, list, path, setting, text, wholeNumber, yesOrNo } from "./settings/setting.ts";
+import {
+  choice,
+  hostAddress,
+  httpAddress,
+  keyList,
+  list,
+  path,
+  setting,
+  text,
+  wholeNumber,
+  yesOrNo,
+} from "./settings/setting.ts";
 import { signatureSettings } from "./settings/signature-settings.ts";
 import { traceSettings } from "./settings/trace-settings.ts";
 
@@ -48,7 +59,7 @@ export const settingsTable = {
   }),
   host: setting({
     doc: "Address to listen on. `dev` listens on 127.0.0.1 unless told otherwise.",
-    parse: text,
+    parse: hostAddress,
     default: "0.0.0.0",
   }),
   tenantsFile: setting({

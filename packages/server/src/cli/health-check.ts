@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { timeLimit } from "../flow/time-limit.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { loadSettings } from "./load-settings.ts";
-import { ownUrl } from "./own-url.ts";
+import { ownPlace, ownUrl } from "./own-url.ts";
 import { out, printable, say } from "./terminal/output.ts";
 
 /** Shorter than the time limits of those who run it: its words are worth more than theirs. */
@@ -15,9 +15,12 @@ const LONGEST_ANSWER = 64 * 1024;
  * few seconds by those who watch a container, so this file imports no more than it needs.
  */
 export async function checkHealth({ live }: { live: boolean }): Promise<number> {
-  const url = ownUrl(loadSettings({}, {}).settings);
+  const { settings } = loadSettings({}, {});
+  const url = ownUrl(settings);
+  // By its parts: `fe80::1%eth0` can be listened on, but no link can have it.
+  const place = { ...ownPlace(settings), path: live ? "/livez" : "/readyz?verbose", tls: settings.tlsCert !== "" };
   try {
-    const { status, text } = await get(`${url}${live ? "/livez" : "/readyz?verbose"}`);
+    const { status, text } = await get(place);
     if (status === (live ? 204 : 200)) {
       out(`${live ? "alive" : "ready"}: ${url}\n`);
       return exitCodes.clean;
@@ -47,15 +50,22 @@ function failedChecks(text: string): string {
   }
 }
 
-async function get(url: string): Promise<{ status: number; text: string }> {
+interface AskedPlace {
+  host: string;
+  port: number;
+  path: string;
+  tls: boolean;
+}
+
+async function get({ tls, ...place }: AskedPlace): Promise<{ status: number; text: string }> {
   // Not by import, which asks node:http for all that it exports, and so loads fetch and WebSocket too: half of the time that this takes.
-  const { request } = process.getBuiltinModule(url.startsWith("https:") ? "node:https" : "node:http");
+  const { request } = process.getBuiltinModule(tls ? "node:https" : "node:http");
   // Not verified: it is this machine that is asked, under a name that no certificate has, and nothing secret is sent.
   using limit = timeLimit(ANSWER_MS);
-  const options = { agent: false, rejectUnauthorized: false, signal: limit.signal };
+  const options = { ...place, agent: false, rejectUnauthorized: false, signal: limit.signal };
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(url, options, resolve).once("error", reject).end();
+      request(options, resolve).once("error", reject).end();
     });
     let text = "";
     for await (const part of response.setEncoding("utf8")) {

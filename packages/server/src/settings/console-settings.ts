@@ -1,4 +1,4 @@
-import { choice, keyList, type Parser, setting } from "./setting.ts";
+import { choice, hostAddress, keyList, type Parser, setting } from "./setting.ts";
 
 /** The part of the table about who looks after the service, and where. */
 export const consoleSettings = {
@@ -34,5 +34,6 @@ function addressAndPort(value: string): ReturnType<Parser<string>> {
 export function listenPlace(value: string): { host: string; port: number } | undefined {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i.exec(value) ?? [];
   const host = bracketed ?? plain;
-  return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
+  if (host === undefined || "problem" in hostAddress(host) || Number(port) > 65_535) return undefined;
+  return { host, port: Number(port) };
 }

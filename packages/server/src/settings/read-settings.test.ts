@@ -82,6 +82,19 @@ test("a secret given twice, or in a file that cannot be read, is a problem", () 
   assert.match(problemsOf({ env: { LAZARET_API_KEYS_FILE: "/nowhere/keys" } })[0] ?? "", /cannot read .* ENOENT/);
 });
 
+test("an address to listen on is an IP address or a name, and nothing that no link can have", () => {
+  for (const host of ["0.0.0.0", "::", "::1", "fe80::1%eth0", "localhost", "scan_1.example.com"]) {
+    assert.deepEqual(problemsOf({ env: { LAZARET_HOST: host } }), []);
+  }
+  for (const host of ["bad host", "localhost:8040", "[::1]", "http://localhost", "999.1.1.1", "a/b", "user@host"]) {
+    assert.match(
+      problemsOf({ env: { LAZARET_HOST: host } })[0] ?? "",
+      /^LAZARET_HOST must be an IP address or the name/,
+    );
+  }
+  assert.match(problemsOf({ env: { LAZARET_ADMIN_LISTEN: "999.1.1.1:8041" } })[0] ?? "", /an address and a port/);
+});
+
 test("the client's own variables are no mistake", () => {
   assert.deepEqual(problemsOf({ env: { LAZARET_URL: "http://localhost:8040", LAZARET_API_KEY: "x" } }), []);
 });

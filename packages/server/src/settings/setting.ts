@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { resolve } from "node:path";
 
 /** One row of the settings table. A value is text until it is parsed, wherever it came from. */
@@ -28,6 +29,14 @@ export const path: Parser<string> = (value) => ({ value: value === "" ? "" : res
 export const httpAddress: Parser<string> = (value) => {
   if (value === "" || /^https?:$/.test(URL.parse(value)?.protocol ?? "")) return { value: value.replace(/\/+$/, "") };
   return { problem: "must be an http or https address" };
+};
+
+/** An address, or the name of one: what a link can have in its place. */
+export const hostAddress: Parser<string> = (value) => {
+  const isName = /^[\w.-]{1,253}$/.test(value) && URL.canParse(`http://${value}`);
+  return isIP(value) !== 0 || isName
+    ? { value }
+    : { problem: "must be an IP address or the name of a host, without a port" };
 };
 
 export function wholeNumber(lowest: number, highest: number): Parser<number> {

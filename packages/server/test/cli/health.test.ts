@@ -60,6 +60,9 @@ test("health says 1 where nobody listens, and 78 for settings that are wrong", a
   const wrong = await health([], { LAZARET_PORT: "many" });
   assert.equal(wrong.code, 78);
   assert.match(wrong.err, /^lazaret: the settings have problems:\n {2}LAZARET_PORT must be a whole number/);
+  const badHost = await health([], { LAZARET_HOST: "bad host" });
+  assert.equal(badHost.code, 78);
+  assert.match(badHost.err, /\n {2}LAZARET_HOST must be an IP address or the name of a host.*"bad host"/);
 });
 
 test("health speaks TLS where the service does, whatever name its certificate has", async () => {
