@@ -11,10 +11,13 @@ export function migrateCommand(): Command {
   withExamples(
     command,
     [
-      ["migrate", "with LAZARET_POSTGRES_URL and LAZARET_SECRET_KEY in the environment"],
+      ["migrate", "with LAZARET_PLATFORM=postgres and LAZARET_POSTGRES_URL in the environment"],
       ["migrate --dry-run > next.sql", "what it would do"],
     ],
-    ["lazaret serve does so by itself at its start, unless LAZARET_MIGRATE is off. Older processes may go on running."],
+    [
+      "lazaret serve does so by itself at its start, unless LAZARET_MIGRATE is off. Older processes may go on running.",
+      "It needs no LAZARET_SECRET_KEY: it opens nothing that is sealed with it.",
+    ],
   );
   return addSettingFlags(command, ["postgresSchema"]).action(migrate);
 }

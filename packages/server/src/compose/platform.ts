@@ -15,7 +15,7 @@ import { embeddedPlatform } from "../platforms/embedded/platform.ts";
 import { keyFiles } from "../platforms/embedded/signing-keys.ts";
 import type { Platform } from "../platforms/platform.ts";
 import type { DatabaseState } from "../platforms/postgres/database-state.ts";
-import type { JobStoreOptions } from "../platforms/postgres/job-store.ts";
+import type { DatabaseOptions, JobStoreOptions } from "../platforms/postgres/job-store.ts";
 import type { SendingParts } from "../platforms/shared/messages/fan-out.ts";
 import { retention } from "../platforms/shared/retention.ts";
 import type { Settings } from "../settings.ts";
@@ -120,17 +120,21 @@ function postgresOptions(settings: Settings): JobStoreOptions {
   if (missing.length > 0) {
     throw new CannotStart(
       `the PostgreSQL platform needs ${missing.join(" and ")}`,
-      "LAZARET_POSTGRES_URL=postgresql://user:password@host/name, and the same LAZARET_SECRET_KEY for all processes: openssl rand -hex 32",
+      `${URL_HINT}, and the same LAZARET_SECRET_KEY for all processes: openssl rand -hex 32`,
     );
   }
   return {
-    url: settings.postgresUrl,
-    pool: settings.postgresPool,
-    schema: settings.postgresSchema,
+    ...databaseOptions(settings),
     secretKey: Buffer.from(settings.secretKey, "hex"),
     migrate: settings.migrate === "on",
     kept: retention(settings),
   };
+}
+
+const URL_HINT = "LAZARET_POSTGRES_URL=postgresql://user:password@host/name";
+
+function databaseOptions(settings: Settings): DatabaseOptions {
+  return { url: settings.postgresUrl, pool: settings.postgresPool, schema: settings.postgresSchema };
 }
 
 /** What commands work on. */
@@ -159,13 +163,15 @@ export async function postgresOperatorKeys(settings: Settings): Promise<KeyCare 
   return { ...postgresKeyCare(store, settings.scannerStackName), [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** Brings the schema to this version, or only answers what that would do. */
+/** Brings the schema to this version, or only answers what that would do. It opens nothing that is sealed, and so needs no key. */
 export async function migratePostgres(
   settings: Settings,
   { dryRun }: { dryRun: boolean },
 ): Promise<readonly Readonly<Record<"name" | "sql", string>>[]> {
+  if (settings.postgresUrl === "")
+    throw new CannotStart("the PostgreSQL platform needs LAZARET_POSTGRES_URL", URL_HINT);
   const { migrateDatabase } = await import("../platforms/postgres/job-store.ts");
-  return migrateDatabase({ ...postgresOptions(settings), dryRun });
+  return migrateDatabase({ ...databaseOptions(settings), dryRun });
 }
 
 const needed = {
