@@ -37,7 +37,7 @@ test("the largest job that the API accepts fits into a message, also with its re
     const job = sampleJob({
       customData,
       traceId: most("👾", TRACE_ID_MAX_CHARACTERS),
-      traceContext: { traceparent: most("x", 55), tracestate: most("x", 512) },
+      traceContext: { traceparent: most("x", 55), tracestate: `a=${most('"', 253)},b=${most('"', 254)}` },
       source: { kind: "url", url, headers },
       callback: { url, headers },
       report: { ...failedReport, verdict: { kind: "infected", finding: most("x", 1024) } },
