@@ -17,6 +17,7 @@ import { fileRoom, gathered, seenBy } from "./gathered-file.ts";
 import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
+import { ifExchanged, openEnd, type Ready, Withheld, wholeFile } from "./whole-file.ts";
 
 export interface EngineParts {
   /** The variant, for people. */
@@ -78,6 +79,7 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
     signal: AbortSignal,
   ): Promise<{ verdict: Verdict; decrypted?: true }> {
     const opens = clamd ? [...clamd.opens()] : [];
+    ready.left = opens;
     const opened = opens.join(" ");
     if (clamd && recall.cleanIfOpened === opened) {
       ready.resolve();
@@ -132,14 +134,15 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
     const whole = wholeBytes(file.bytes);
     // It holds nothing, and no rule can match it.
     if (plain && !threads.mayMatch(file.bytes)) {
-      const said = clamd ? await clamd.scan(whole, signal) : CLEAN;
+      const said = clamd ? await clamd.scan(whole, signal).catch(ifExchanged) : CLEAN;
+      if (said === "exchanged") return showApart(file, "contents", signal);
       return isBeyondLimits(said) ? showApart(file, "members", signal) : said;
     }
     // clamd has to be asked; our part may be known all the same.
     if (content && recall.began && !recall.content) lookUp(recall, content, recall.began);
     const ready = openEnd();
     if (plain) ready.resolve();
-    const byClamd = clamd && wholeFile(clamd, heldOpen(whole, ready.promise), signal);
+    const byClamd = clamd && wholeFile(clamd, whole, { ready, signal });
     return byBoth({ byClamd, ready, recall, spooled: async () => file }, signal);
   }
 
@@ -157,7 +160,7 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
     const stop = (reader: AsyncIterable<Uint8Array>) => (): void => {
       if ("stop" in reader && typeof reader.stop === "function") reader.stop();
     };
-    const byClamd = clamd && wholeFile(clamd, heldOpen(forClamd, ready.promise), signal).finally(stop(forClamd));
+    const byClamd = clamd && wholeFile(clamd, forClamd, { ready, signal }).finally(stop(forClamd));
     const spooled = async (): Promise<Spooled | Verdict> => {
       const file = await threads.spool(forThreads, signal).finally(stop(forThreads));
       const sizeBytes = file.kind === "file" ? file.size : file.bytes.length;
@@ -203,10 +206,8 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
       }
       try {
         const { verdict, decrypted = false } = await unpackAndMatch(file, { ready, recall }, signal);
-        const said = verdict.kind === "clean" ? await byClamd : undefined;
-        // Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key.
-        const apart =
-          said && (isBeyondLimits(said) ? "members" : decrypted && isEncrypted(said) ? "contents" : undefined);
+        const said = verdict.kind === "clean" ? await byClamd?.catch(ifExchanged) : undefined;
+        const apart = said && shownApart(said, decrypted);
         if (!apart) return verdict;
         overruled = true;
         return await showApart(file, apart, signal);
@@ -279,23 +280,6 @@ interface Looks {
   spooled(): Promise<Spooled | Verdict>;
 }
 
-type Ready = PromiseWithResolvers<void>;
-
-function openEnd(): Ready {
-  const ready: Ready = Promise.withResolvers();
-  // Nobody may be waiting for it.
-  ready.promise.catch(() => {});
-  return ready;
-}
-
-/** clamd is not to scan the file as a whole; its members have been shown to it, or there is no hope for the file. */
-class Withheld extends Error {
-  constructor() {
-    super("the file is not shown as a whole");
-    this.name = "Withheld";
-  }
-}
-
 /** A file beyond our limits would hold clamd for as long, and its word would not count. */
 function isHopeless(verdict: Verdict): boolean {
   if (verdict.kind === "infected") return true;
@@ -305,20 +289,11 @@ function isHopeless(verdict: Verdict): boolean {
   );
 }
 
-/** The same bytes, but the end of them only when it is known that clamd may have them all. */
-async function* heldOpen(bytes: AsyncIterable<Uint8Array>, ready: Promise<void>): AsyncGenerator<Uint8Array> {
-  yield* bytes;
-  await ready;
-}
-
-/** What clamd says to the file as it is. Where it was not asked it has nothing to say. */
-async function wholeFile(clamd: Clamd, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Verdict> {
-  try {
-    return await clamd.scan(bytes, signal);
-  } catch (error) {
-    if (error instanceof Withheld) return { kind: "clean" };
-    throw error;
-  }
+/** Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key; or it was another clamd. */
+function shownApart(said: Verdict | "exchanged", decrypted: boolean): "contents" | "members" | undefined {
+  if (said === "exchanged") return "contents";
+  if (isBeyondLimits(said)) return "members";
+  return decrypted && isEncrypted(said) ? "contents" : undefined;
 }
 
 /** A fault of one engine leaves the file unjudged, unless another has found something in it. */

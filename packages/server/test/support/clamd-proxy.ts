@@ -8,11 +8,14 @@ export interface ClamdProxy extends AsyncDisposable {
   readonly connections: number;
   /** Cuts every connection, as a restart of clamd does. */
   cut(): void;
+  /** The same, and from then on it leads to another one. */
+  leadTo(socketPath: string): void;
 }
 
-/** A TCP port on loopback that leads to a real clamd's socket. */
-export async function clamdProxy(socketPath: string): Promise<ClamdProxy> {
+/** A TCP port on loopback, or a socket at a path, as systemd keeps one for clamd, that leads to a real clamd's socket. */
+export async function clamdProxy(first: string, at?: string): Promise<ClamdProxy> {
   const sockets = new Set<Socket>();
+  let socketPath = first;
   let connections = 0;
   const server = createServer((client) => {
     connections += 1;
@@ -28,16 +31,24 @@ export async function clamdProxy(socketPath: string): Promise<ClamdProxy> {
     }
     client.pipe(upstream).pipe(client);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const place = at === undefined ? { host: "127.0.0.1", port: 0 } : { path: at };
+  await new Promise<void>((resolve) => server.listen(place, resolve));
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    address: { kind: "tcp", host: "127.0.0.1", port: (server.address() as AddressInfo).port },
+    address:
+      at === undefined
+        ? { kind: "tcp", host: "127.0.0.1", port: (server.address() as AddressInfo).port }
+        : { kind: "unix", path: at },
     get connections() {
       return connections;
     },
     cut,
+    leadTo(next) {
+      socketPath = next;
+      cut();
+    },
     async [Symbol.asyncDispose]() {
       cut();
       await new Promise((resolve) => server.close(resolve));

@@ -2,18 +2,19 @@ import { readlinkSync } from "node:fs";
 import { remembered } from "../../flow/remembered.ts";
 import { unlessAborted } from "../../flow/time-limit.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import type { Engine, EngineCheck, EngineDatabase } from "../../scan/engine.ts";
-import { type ClamdAddress, describeAddress } from "./address.ts";
+import type { Verdict } from "../../model/verdict.ts";
+import type { Engine } from "../../scan/engine.ts";
+import type { ClamdAddress } from "./address.ts";
 import { canaries } from "./canaries.ts";
 import { SILENT_WHEN_FULL } from "./canary-files.ts";
+import { CONNECT_TIMEOUT_MS, checkClamd, databasesOf, wordsOf } from "./check-clamd.ts";
 import { findClamdConf } from "./clamd-conf.ts";
 import { type ClamdEdition, clamdEdition } from "./clamd-edition.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
-import { databasesIn } from "./databases.ts";
 import type { SessionOptions } from "./session.ts";
-import { type SessionPool, type SessionPoolOptions, sessionPool } from "./session-pool.ts";
+import { type SessionPool, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
-import { askVersion, type ClamdVersion, isSameVersion, signatureWords } from "./version.ts";
+import { type ClamdVersion, isSameVersion } from "./version.ts";
 
 export interface ClamdOptions extends Partial<SessionOptions> {
   address: ClamdAddress;
@@ -39,6 +40,11 @@ export interface Clamd extends Engine {
    * ordinary way need not be shown to it. To be asked while the whole file is being sent, not before.
    */
   opens(): ReadonlySet<string>;
+  /**
+   * Scans a file of which all that came out in the ways that `left` names, when clamd has answered, is left to clamd's own unpacker. Its OK
+   * counts only if the clamd that gave it has shown to open these: otherwise `ClamdExchanged` is thrown. For engines that may become others.
+   */
+  scanLeaving?(bytes: AsyncIterable<Uint8Array>, left: () => Iterable<string>, signal: AbortSignal): Promise<Verdict>;
   /** Shows members of one file. Waits for no whole file that is being sent. */
   show(members: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict>;
   /** Its signatures and settings, where it is certain what they are: see `ClamdEdition`. Never where this is missing. */
@@ -47,9 +53,16 @@ export interface Clamd extends Engine {
   version?(): ClamdVersion | undefined;
 }
 
+/** clamd's OK does not count, as it was another one, or may have been, by the time that it had shown what it can do. */
+export class ClamdExchanged extends EngineUnavailable {
+  constructor() {
+    super("clamd was exchanged for another one while it looked at the file");
+    this.name = "ClamdExchanged";
+  }
+}
+
 /** MaxScanTime is 30 s and checked between layers only, so clamd may need longer than that for its reply. */
 const REPLY_TIMEOUT_MS = 120_000;
-const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 10_000;
 const LEARN_EVERY_MS = 3 * 60_000;
 /** What is in its folder is read no more often. */
@@ -70,31 +83,52 @@ export function clamd(options: ClamdOptions): Clamd {
   /** When the ways were last given out that clamd is silent about in a full folder. */
   let gaveSilentWays = Number.NEGATIVE_INFINITY;
 
-  const place = address.kind === "unix" && options.switches ? () => linkAt(address.path) : undefined;
-  const pool = (slots: number, events: Pick<SessionPoolOptions, "onOpened" | "onGone" | "onFault">): SessionPool =>
+  /** How often clamd may have become another one. What it has shown it has shown in one of these. */
+  let epoch = 0;
+  function another(): void {
+    epoch += 1;
+    shown.distrust();
+  }
+  const link = address.kind === "unix" && options.switches ? () => linkAt(address.path) : undefined;
+  let lastLink = link?.();
+  function place(): string | undefined {
+    const now = link?.();
+    if (now !== lastLink) another();
+    lastLink = now;
+    return now;
+  }
+
+  const pool = (slots: number, onFault: () => void): SessionPool =>
     sessionPool({
       address,
       slots,
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
       replyTimeoutMs: options.replyTimeoutMs ?? REPLY_TIMEOUT_MS,
       idleMs: options.idleMs ?? IDLE_MS,
-      place,
-      ...events,
+      place: link && place,
+      epoch: () => epoch,
+      // While nobody was connected clamd may have become another one.
+      onOpened: () => void (whole.open + members.open + forCanaries.open === 1 && another()),
+      onGone: another,
+      onFault,
     });
   const shown = canaries({
     ask: (canary) =>
       forCanaries.use((session) => session.scan(once(canary), { signal: closing.signal }), closing.signal),
     suspicion: () => (folder.room() === "full" ? fullFolder() : undefined),
-    observe: folder.observe,
+    observe: (round) =>
+      folder.observe(async () => {
+        // Connected before the round, which would otherwise doubt itself for it.
+        await forCanaries.use(async () => {}, closing.signal).catch(ignore);
+        await round();
+      }),
   });
   const { distrust } = shown;
-  // While nobody was connected clamd may have become another one.
-  const onOpened = (): unknown => whole.open + members.open + forCanaries.open === 1 && distrust();
   // Apart from each other, so that files which are held open while their members are shown cannot block these.
-  const whole = pool(concurrency, { onOpened, onGone: distrust, onFault: distrust });
-  const members = pool(concurrency, { onOpened, onGone: distrust, onFault: distrust });
+  const whole = pool(concurrency, distrust);
+  const members = pool(concurrency, distrust);
   // What happens to a canary is judged by the round.
-  const forCanaries = pool(CANARIES_AT_ONCE, { onOpened: ignore, onGone: distrust, onFault: ignore });
+  const forCanaries = pool(CANARIES_AT_ONCE, ignore);
 
   function fullFolder(): string {
     const free = folder.path === undefined ? undefined : freeIn(folder.path);
@@ -147,6 +181,66 @@ export function clamd(options: ClamdOptions): Clamd {
 
   const edition = clamdEdition(address);
 
+  async function scanLeaving(
+    bytes: AsyncIterable<Uint8Array>,
+    left: () => Iterable<string>,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    begin();
+    const { beforeEnd, believe, end } = witness();
+    let sentAt: number | undefined;
+    let of: number | undefined;
+    const sent = (count: number): Promise<void> | undefined => {
+      sentAt = performance.now();
+      return beforeEnd(count);
+    };
+    try {
+      const reply = await whole.use((session, its) => {
+        of = its;
+        return session.scan(bytes, { signal, beforeEnd: sent });
+      }, signal);
+      if (sentAt !== undefined) options.onReply?.((performance.now() - sentAt) / 1000);
+      if (reply.kind === "failure") {
+        distrust();
+        throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileScanning: true });
+      }
+      if (reply.verdict.kind === "clean") {
+        await believe(signal);
+        if (of !== epoch || !isOpened(left())) throw new ClamdExchanged();
+      }
+      return reply.verdict;
+    } finally {
+      end();
+    }
+  }
+
+  function isOpened(left: Iterable<string>): boolean {
+    const ways: ReadonlySet<string> = shown.opens();
+    for (const way of left) if (!ways.has(way)) return false;
+    return true;
+  }
+
+  async function showOnce(given: readonly ShownMember[], signal: AbortSignal): Promise<ShownVerdict> {
+    const { beforeEnd, believe, end } = witness();
+    // A canary shows that there is room for a few files, not for many.
+    const atOnce = folder.room() === "enough" ? MEMBERS_AT_ONCE : 1;
+    let of: number | undefined;
+    try {
+      const verdict = await members.use((session, its) => {
+        of = its;
+        const byTar = of === epoch && shown.opens().has("tar");
+        return showMembers(given, { session, byTar, atOnce, beforeEnd, signal });
+      }, signal);
+      if (verdict.kind === "clean") {
+        await believe(signal);
+        if (of !== epoch) throw new ClamdExchanged();
+      }
+      return verdict;
+    } finally {
+      end();
+    }
+  }
+
   return {
     edition,
     version: () => version,
@@ -158,41 +252,16 @@ export function clamd(options: ClamdOptions): Clamd {
       return ways;
     },
 
-    async scan(bytes, signal) {
-      begin();
-      const { beforeEnd, believe, end } = witness();
-      let sentAt: number | undefined;
-      const sent = (count: number): Promise<void> | undefined => {
-        sentAt = performance.now();
-        return beforeEnd(count);
-      };
-      try {
-        const reply = await whole.use((session) => session.scan(bytes, { signal, beforeEnd: sent }), signal);
-        if (sentAt !== undefined) options.onReply?.((performance.now() - sentAt) / 1000);
-        if (reply.kind === "failure") {
-          distrust();
-          throw new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, { whileScanning: true });
-        }
-        if (reply.verdict.kind === "clean") await believe(signal);
-        return reply.verdict;
-      } finally {
-        end();
-      }
-    },
+    scan: (bytes, signal) => scanLeaving(bytes, () => [], signal),
+    scanLeaving,
 
     async show(given, signal) {
       begin();
-      const { beforeEnd, believe, end } = witness();
-      const byTar = shown.opens().has("tar");
-      // A canary shows that there is room for a few files, not for many.
-      const atOnce = folder.room() === "enough" ? MEMBERS_AT_ONCE : 1;
-      const how = { byTar, atOnce, beforeEnd, signal };
       try {
-        const verdict = await members.use((session) => showMembers(given, { session, ...how }), signal);
-        if (verdict.kind === "clean") await believe(signal);
-        return verdict;
-      } finally {
-        end();
+        return await showOnce(given, signal);
+      } catch (error) {
+        if (!(error instanceof ClamdExchanged)) throw error;
+        return showOnce(given, signal);
       }
     },
 
@@ -235,47 +304,12 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-async function checkClamd(
-  address: ClamdAddress,
-  options: { signal: AbortSignal; now: number },
-): Promise<{ check: EngineCheck; version?: ClamdVersion }> {
-  try {
-    const version: ClamdVersion = await askVersion(address, CONNECT_TIMEOUT_MS, options.signal);
-    const { signatures } = version;
-    const words = signatureWords(version, options.now);
-    const check = {
-      name: "clamd",
-      ok: true,
-      detail: `${version.product} at ${describeAddress(address)}, ${words}`,
-      ...(signatures && { signatureAgeSeconds: Math.max(0, (options.now - signatures.builtAt) / 1000) }),
-    };
-    return { check, version };
-  } catch (error) {
-    return { check: { name: "clamd", ok: false, detail: wordsOf(error) } };
-  }
-}
-
 function linkAt(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
     return undefined;
   }
-}
-
-/** None where its folder is not ours to read. */
-async function databasesOf(address: ClamdAddress): Promise<EngineDatabase[]> {
-  const folder = address.kind === "unix" ? findClamdConf(address)?.databaseDir : undefined;
-  const found = folder === undefined ? [] : await databasesIn(folder).catch(() => []);
-  return found.map(({ name, header }) => ({
-    name,
-    ...(header && { version: header.version, builtAt: header.builtAt }),
-  }));
-}
-
-function wordsOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return `${error instanceof Error ? error.message : String(error)}${cause}`;
 }
 
 function ignore(): void {}

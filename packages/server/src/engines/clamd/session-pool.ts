@@ -7,7 +7,8 @@ import { openSession, type Session, type SessionOptions } from "./session.ts";
 export interface SessionPool {
   /** Connections, used or kept. */
   readonly open: number;
-  use<T>(work: (session: Session) => Promise<T>, signal: AbortSignal): Promise<T>;
+  /** `of`: the epoch of the clamd that the session leads to. Undefined where that is not certain. */
+  use<T>(work: (session: Session, of: number | undefined) => Promise<T>, signal: AbortSignal): Promise<T>;
   close(): void;
 }
 
@@ -18,15 +19,17 @@ export interface SessionPoolOptions extends SessionOptions {
   idleMs: number;
   /** What the address leads to now. A session is kept only while that is the same. */
   place?: (() => string | undefined) | undefined;
+  /** Another number whenever clamd may have become another one. A session is kept only while that is the same. */
+  epoch(): number;
   onOpened(): void;
-  /** An idle session was closed by the other side, or the address leads to another one now. */
+  /** An idle session was closed by the other side. */
   onGone(): void;
   /** A session could not be opened, or failed. */
   onFault(): void;
 }
 
 export function sessionPool(options: SessionPoolOptions): SessionPool {
-  const { address, idleMs, place = () => undefined, onOpened, onGone, onFault } = options;
+  const { address, idleMs, place = () => undefined, epoch, onOpened, onGone, onFault } = options;
   const slots = gate({ slots: options.slots });
   const open = new Set<Session>();
   /** Those that wait for work, the most recently used last. */
@@ -35,15 +38,17 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   const timers = new Map<Session, NodeJS.Timeout>();
   /** Where each leads to, or to one that came after: looked at before it was opened. */
   const places = new WeakMap<Session, string | undefined>();
-  let lastPlace = place();
+  const epochs = new WeakMap<Session, number>();
   let closed = false;
 
   /** The most recently used first, so that the others grow old and are dropped. */
   function takeIdle(): Session | undefined {
     for (let session = idle.pop(); session; session = idle.pop()) {
-      if (session.idle && places.get(session) === place()) return session;
+      const wasClosed = !session.idle;
+      if (!wasClosed && places.get(session) === place() && epochs.get(session) === epoch()) return session;
       drop(session);
-      onGone();
+      // Of one from before nobody needs to hear any more.
+      if (wasClosed && epochs.get(session) === epoch()) onGone();
     }
     return undefined;
   }
@@ -55,10 +60,8 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
     open.add(session);
     if (closed) drop(session);
     onOpened();
-    // Whoever answers in it, nobody else may be believed for: also where others are still busy in sessions from before.
-    const now = place();
-    if (now !== lastPlace) onGone();
-    lastPlace = now;
+    // Where the address led elsewhere meanwhile, nobody knows who has answered.
+    if (place() === at) epochs.set(session, epoch());
     return session;
   }
 
@@ -106,7 +109,7 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
         throw error;
       }
       try {
-        return await work(session);
+        return await work(session, epochs.get(session));
       } catch (error) {
         if (error instanceof EngineUnavailable) onFault();
         throw error;
