@@ -220,7 +220,7 @@ export async function startService(
     console,
     admin: options.admin ?? admin?.handlers ?? (relayed && relayedHandlers(relayed)),
     submit: jobs.submit,
-    scanNow: scanNow({ ...inTime, scan, render: renderSyncResult(installationOf(settings)) }),
+    scanNow: scanNow({ ...inTime, scan, digestOf: "findings", render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
     metrics: remembered(

@@ -154,8 +154,8 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
       },
       engine: {
         ...stages.engine,
-        scan: (bytes, signal, onContent) =>
-          stages.engine.scan(bytes, signal, onContent).catch((error) => {
+        scan: (bytes, signal, digest) =>
+          stages.engine.scan(bytes, signal, digest).catch((error) => {
             if (error instanceof EngineUnavailable) activity.failed();
             throw error;
           }),

@@ -10,7 +10,7 @@ import { type TestClamd, testClamd } from "../../test/support/clamd.ts";
 import "../../test/support/leftovers.ts";
 import { deflated, zip } from "../../test/fixtures/zip-writer.ts";
 import type { Verdict } from "../model/verdict.ts";
-import type { Engine } from "../scan/engine.ts";
+import type { AskedDigest, Engine } from "../scan/engine.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { startEngine } from "./variants.ts";
 
@@ -49,6 +49,22 @@ describe("what is too much for clamd at once", () => {
   test("is infected if one of the parts that it did not get to is", async () => {
     const verdict = await scan(zip([...members, deflated("last.txt", known)]));
     assert.deepEqual([verdict.kind, verdict.kind === "infected" && verdict.finding], ["infected", "Known.By.Hash"]);
+  });
+
+  test("the digest is told of all files, or of findings alone, whatever their size", async () => {
+    const large = Buffer.concat([known, Buffer.alloc(2 * 1024 * 1024, 0xff)]);
+    const toldOf = async (file: Buffer, of: AskedDigest["of"]): Promise<string[]> => {
+      const told: string[] = [];
+      await engine.scan(once(file), new AbortController().signal, { of, tell: (sha256) => void told.push(sha256) });
+      return told;
+    };
+    const digest = (file: Buffer): string => createHash("sha256").update(file).digest("hex");
+    const noise = Buffer.alloc(100, 0xff);
+    assert.deepEqual(await toldOf(known, "all"), [digest(known)]);
+    assert.deepEqual(await toldOf(known, "findings"), [digest(known)]);
+    assert.deepEqual(await toldOf(noise, "all"), [digest(noise)]);
+    assert.deepEqual(await toldOf(noise, "findings"), []);
+    assert.deepEqual(await toldOf(large, "all"), [digest(large)]);
   });
 
   test("is not clean if it is a part by itself", async () => {

@@ -5,7 +5,7 @@ import { EngineUnavailable } from "../model/faults.ts";
 import type { ScannedBy } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
-import type { Engine, EngineCheck, OnContent } from "../scan/engine.ts";
+import type { AskedDigest, Engine, EngineCheck } from "../scan/engine.ts";
 import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
@@ -113,16 +113,17 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
     return outcome.kind === "clean" ? CLEAN : outcome;
   }
 
-  async function scanSmall(bytes: Uint8Array, signal: AbortSignal, onContent?: OnContent): Promise<Verdict> {
+  async function scanSmall(bytes: Uint8Array, signal: AbortSignal, asked?: AskedDigest): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
-    const content = cache || onContent ? contentOf(bytes) : undefined;
-    if (content) onContent?.(hexOf(content));
+    const content = cache || asked?.of === "all" ? contentOf(bytes) : undefined;
+    if (content) asked?.tell(hexOf(content));
     const recall: Recall = { began: content && editionFor(content) };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
     if (seen) return seen;
     const file: Spooled = { kind: "memory", bytes };
     const plain = !mayHoldMembers(memoryBlob(bytes));
     const verdict = await scanUnknown(file, { plain, recall, content }, signal);
+    if (asked && !content && verdict.kind !== "clean") asked.tell(hexOf(contentOf(bytes)));
     return finished(verdict, recall, () => sampleOf(bytes));
   }
 
@@ -149,10 +150,10 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
   async function scanLarge(
     bytes: AsyncIterable<Uint8Array>,
     signal: AbortSignal,
-    onContent?: OnContent,
+    asked?: AskedDigest,
   ): Promise<Verdict> {
     const recall: Recall = { began: editionNow() };
-    const digest = recall.began || onContent ? createHash("sha256") : undefined;
+    const digest = recall.began || asked ? createHash("sha256") : undefined;
     const sample = fileType && sampler();
     const passing = digest || sample ? seenBy(bytes, digest, sample) : bytes;
     const ready = openEnd();
@@ -171,7 +172,7 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
       return seen;
     };
     const verdict = await byBoth({ byClamd, ready, recall, spooled }, signal);
-    if (recall.content) onContent?.(hexOf(recall.content));
+    if (recall.content) asked?.tell(hexOf(recall.content));
     return finished(verdict, recall, () => sample?.sample());
   }
 
@@ -226,12 +227,12 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
   }
 
   return {
-    async scan(bytes, signal, onContent) {
+    async scan(bytes, signal, asked) {
       // What is here as a whole is small.
-      if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal, onContent);
+      if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal, asked);
       const file = await gathered(bytes, rooms, signal);
-      if (file.kind === "large") return scanLarge(file.bytes, signal, onContent);
-      const verdict = await scanSmall(file.content, signal, onContent);
+      if (file.kind === "large") return scanLarge(file.bytes, signal, asked);
+      const verdict = await scanSmall(file.content, signal, asked);
       // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
       if (verdict.kind === "clean") rooms.giveBack(file.room);
       return verdict;

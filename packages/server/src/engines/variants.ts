@@ -103,9 +103,9 @@ function untilFound(search: ClamdSearch, before: Engine, join: (address: ClamdAd
   return {
     ...(before.cacheCounts && { cacheCounts: before.cacheCounts }),
     scannedBy: () => current.scannedBy?.(),
-    scan(bytes, signal, onContent) {
+    scan(bytes, signal, digest) {
       joinIfFound();
-      return current.scan(bytes, signal, onContent);
+      return current.scan(bytes, signal, digest);
     },
     health(signal) {
       joinIfFound();

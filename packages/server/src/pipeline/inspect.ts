@@ -11,7 +11,7 @@ import { type OpenedSource, type Source, SourceFailed } from "../model/source.ts
 import type { Account } from "../model/tenant.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Admitted } from "../scan/admission.ts";
-import type { Engine } from "../scan/engine.ts";
+import type { AskedDigest, Engine } from "../scan/engine.ts";
 import type { Span } from "../traces/spans.ts";
 import { fileSpans } from "./file-spans.ts";
 import { type Again, afterEngineFault, afterFailedDownload, type ScanCounts } from "./retry-policy.ts";
@@ -33,6 +33,8 @@ export interface InspectOptions {
   /** On whose account it is; nobody's where it is not counted. */
   account?: Account;
   maxBytes: number;
+  /** Which files' reports have their SHA-256; all by default. */
+  digestOf?: AskedDigest["of"] | undefined;
   /** What is not done by then is reported as not scannable. */
   maxSeconds?: number;
   signal: AbortSignal;
@@ -109,8 +111,11 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     if (admitted?.waitedMs !== undefined) meter?.admitted(admitted.waitedMs / 1000);
     const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes, spans?.fetched);
     spans?.scanning();
-    const verdict = await stages.engine.scan(shown.bytes, signal, (digest) => {
-      sha256 = digest;
+    const verdict = await stages.engine.scan(shown.bytes, signal, {
+      of: options.digestOf ?? "all",
+      tell(digest) {
+        sha256 = digest;
+      },
     });
     by = stages.engine.scannedBy?.();
     // All of them have arrived, and it has seen all that arrived.

@@ -3,6 +3,7 @@ import type { Source } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
 import { newJobId } from "../queue/job-queue.ts";
 import type { Admission } from "../scan/admission.ts";
+import type { AskedDigest } from "../scan/engine.ts";
 import type { Span } from "../traces/spans.ts";
 import { finishScanNow, type ObjectSteps, onAccountOf } from "./finish-object.ts";
 import { inspect, type Stages } from "./inspect.ts";
@@ -24,19 +25,21 @@ interface Asked {
   account: Account;
   requestId: string;
   maxBytes: number;
+  digestOf?: AskedDigest["of"];
   span?: Span | undefined;
 }
 
 /** Scans whose results somebody waits for. */
 export function synchronousScan(options: SynchronousScanOptions): SynchronousScan {
   const { line, stages, objects, keepFinding } = options;
-  return async (source, { account, requestId, maxBytes, span }, stop) => {
+  return async (source, { account, requestId, maxBytes, digestOf, span }, stop) => {
     const { signal } = stop;
     signal.throwIfAborted();
     const place = line.join(account.tenant, (reason) => stop.abort(reason));
     try {
       const report = await inspect(source, stages, {
         maxBytes,
+        digestOf,
         account,
         signal,
         span,
@@ -46,7 +49,8 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
       const refused = source.kind === "upload" && report.failure !== undefined;
       if (!refused) stages.meter?.verdict("sync", source.kind, report.verdict.kind);
       if (source.kind !== "object") {
-        if (!refused) await keepFinding({ id: newJobId(), account, source, report, requestId });
+        if (!refused && report.verdict.kind !== "clean")
+          await keepFinding({ id: newJobId(), account, source, report, requestId });
         return report;
       }
       const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });

@@ -163,7 +163,7 @@ export interface ScanNowOptions {
   /** Fetches, waits for a slot and scans, until `stop`. Throws `Busy`, `TooSlow`, `EngineUnavailable`, or its reason. */
   scan(
     source: Source,
-    asked: Asked & { requestId: string; span?: Span | undefined },
+    asked: Asked & { requestId: string; digestOf?: DigestOf; span?: Span | undefined },
     stop: AbortController,
   ): Promise<Report>;
   timeoutMs: number;
@@ -171,18 +171,23 @@ export interface ScanNowOptions {
   timer?: (ms: number, fire: () => void) => () => void;
   /** What the answer says of a report. */
   render(report: Report): unknown;
+  /** Which files' SHA-256 `render` wants; all by default. */
+  digestOf?: DigestOf;
 }
+
+type DigestOf = "all" | "findings";
 
 export type ScanNow = (request: ApiRequest, wanted: Asked & { source: Source }) => Promise<Answer>;
 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
-export function scanNow({ scan, timeoutMs, timer = realTimer, render }: ScanNowOptions): ScanNow {
+export function scanNow(options: ScanNowOptions): ScanNow {
+  const { scan, timeoutMs, timer = realTimer, render, digestOf = "all" } = options;
   return async (request, { source, ...asked }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, { ...asked, requestId: request.id, span: request.span }, stop);
+      const report = await scan(source, { ...asked, digestOf, requestId: request.id, span: request.span }, stop);
       request.note(noteOf(report));
       if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
       return { status: 200, json: render(report) };

@@ -177,10 +177,10 @@ function firstOf(line: readonly Waiting[]): Waiting {
 export function inCompany(engine: Engine, { tryEnter, enter }: Company): Engine {
   return {
     ...engine,
-    async scan(bytes, signal, onContent) {
+    async scan(bytes, signal, digest) {
       const leave = tryEnter() ?? (await enter(signal));
       try {
-        return await engine.scan(bytes, signal, onContent);
+        return await engine.scan(bytes, signal, digest);
       } finally {
         leave();
       }

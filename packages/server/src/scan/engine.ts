@@ -12,7 +12,7 @@ import type { CacheCounts } from "./verdict-cache.ts";
  * that it would say so again (`VerdictCache`), and marks such a verdict as `cached`. Each adapter passes test/contracts/engine.ts.
  */
 export interface Engine {
-  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, onContent?: OnContent): Promise<Verdict>;
+  scan(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, digest?: AskedDigest): Promise<Verdict>;
   /** Asked by readiness; never throws. */
   health(signal: AbortSignal): Promise<EngineHealth>;
   /** Frees connections, threads and child processes. Scans under way fail. */
@@ -23,8 +23,12 @@ export interface Engine {
   cacheCounts?(): CacheCounts;
 }
 
-/** Called with the SHA-256 of all bytes, in hex, before the verdict, by an engine that has read them all and knows it. */
-export type OnContent = (sha256: string) => void;
+/** The SHA-256 of all bytes, in hex: told before the verdict by an engine that has read them all and knows it. */
+export interface AskedDigest {
+  /** Of which files it is wanted. For small files that are clean it is a good part of the work. */
+  of: "all" | "findings";
+  tell(sha256: string): void;
+}
 
 interface EngineHealth {
   ready: boolean;
