@@ -53,3 +53,29 @@ test("bytes are found by their offset in the file, in either end, and are none i
     assert.equal(bytesAt(sample, offset, 4).length, 0);
   }
 });
+
+test("bytes that are all here give the same sample as those that pass by, with what their head points to", () => {
+  const sizes = fc.oneof(fc.nat(300), fc.constantFrom(SAMPLE_BYTES, SAMPLE_BYTES + 1), fc.constant(4 * SAMPLE_BYTES));
+  const places = fc.integer({ min: SAMPLE_BYTES - 10, max: 4 * SAMPLE_BYTES + 10 });
+  let pointed = 0;
+  fc.assert(
+    fc.property(sizes, places, fc.nat(2 * SAMPLE_BYTES), (size, place, cut) => {
+      const whole = patterned(size);
+      const tiff = Buffer.from("II*\0....");
+      tiff.writeUInt32LE(place, 4);
+      if (size >= tiff.length) whole.set(tiff);
+      const seen = sampler();
+      seen.see(whole.subarray(0, cut));
+      seen.see(whole.subarray(cut));
+      const { head, tail, middle, sizeBytes } = sampleOf(whole);
+      const passed = seen.sample();
+      assert.deepEqual([sizeBytes, middle?.at], [passed.sizeBytes, passed.middle?.at]);
+      assert.ok(Buffer.from(head).equals(passed.head) && Buffer.from(tail).equals(passed.tail));
+      if (!middle) return;
+      pointed += 1;
+      assert.ok(Buffer.from(middle.bytes).equals(passed.middle?.bytes ?? Buffer.alloc(0)));
+    }),
+    { numRuns: 60 },
+  );
+  assert.ok(pointed > 5);
+});

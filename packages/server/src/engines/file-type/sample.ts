@@ -95,12 +95,17 @@ export function sampler(): Sampler {
   };
 }
 
-/** The sample of bytes that are all in memory. */
+const NOTHING = new Uint8Array(0);
+
+/** The sample of bytes that are all in memory, which are not copied. */
 export function sampleOf(bytes: Uint8Array): Sample {
-  if (bytes.length <= SAMPLE_BYTES) return { head: bytes, tail: bytes, sizeBytes: bytes.length };
-  const seen = sampler();
-  seen.see(bytes);
-  return seen.sample();
+  const sizeBytes = bytes.length;
+  if (sizeBytes <= SAMPLE_BYTES) return { head: bytes, tail: bytes, sizeBytes };
+  const head = bytes.subarray(0, SAMPLE_BYTES);
+  const tail = bytes.subarray(sizeBytes - SAMPLE_BYTES);
+  const at = pointsTo(head);
+  const middle = at < SAMPLE_BYTES ? NOTHING : bytes.subarray(at, at + MIDDLE_BYTES);
+  return { head, tail, sizeBytes, ...(middle.length > 0 && { middle: { at, bytes: middle } }) };
 }
 
 /** The bytes from an offset of the file on, as far as the sample holds them: up to `length`, possibly none. */

@@ -15,10 +15,13 @@ export function literalFilter(requirements: Requirements): LiteralFilter {
   const numbers = new Map<string, number>();
   const needs = requirements.rules.map((rule) => numbered(rule.needs, numbers));
   const search = literalSearch([...numbers.keys()]);
+  const bySizeAlone = needs.filter(mayHoldWithoutLiterals);
   return {
     mayMatch(content) {
       const seen = search(content);
-      return !seen || needs.some((one) => holds(one, seen, content.length));
+      if (!seen) return true;
+      const asked = seen.includes(1) ? needs : bySizeAlone;
+      return asked.some((one) => holds(one, seen, content.length));
     },
   };
 }
@@ -35,6 +38,12 @@ function numbered(needs: Needs, numbers: Map<string, number>): NumberedNeeds {
   if (needs.kind === "anything") throw new Error("what needs nothing has no place among needs");
   for (const literal of needs.literals) if (!numbers.has(literal)) numbers.set(literal, numbers.size);
   return { kind: "literals", numbers: needs.literals.map((literal) => numbers.get(literal) ?? 0) };
+}
+
+/** At some size. Most contents have no literal of any rule, and these few needs are all there is to look at. */
+function mayHoldWithoutLiterals(needs: NumberedNeeds): boolean {
+  if (needs.kind === "literals") return false;
+  return needs.kind === "size" || needs.of.filter(mayHoldWithoutLiterals).length >= needs.count;
 }
 
 function holds(needs: NumberedNeeds, seen: Uint8Array, size: number): boolean {
