@@ -43,9 +43,12 @@ export function mayHoldMembers(file: Blob): boolean {
   // What is on disk is not read here: it would hold up everybody else.
   if (!isOnePiece(file)) return true;
   const head = headOf(file);
-  if (isProgram(head) || mayBeLzma(head) || isWorkbook(head) || holdsText(file.bytes(0, file.size))) return true;
+  if (isProgram(head) || mayBeLzma(head) || isWorkbook(head)) return true;
+  const found = signaturesAndMarksIn(file);
+  // In a text anything may be encoded.
+  if (!found) return true;
   for (const opener of byFirstByte(head[0] as number)) if (opener.find(file).length > 0) return true;
-  for (const name of signaturesAndMarksIn(file).keys()) {
+  for (const name of found.keys()) {
     const opener = ASKED[name];
     if (!opener || opener.find(file).length > 0) return true;
   }
@@ -115,43 +118,6 @@ function byFirstByte(first: number): readonly Opener[] {
   asked[first] = found;
   return found;
 }
-
-/** The shortest line by which an encoded file is known: `=ybegin line=128 size=60`. */
-const TEXT_BYTES = 24;
-
-/**
- * Whether there is any stretch of letters, digits and the like: noise has none, most pictures have none. Text of two bytes a
- * character has a zero in every second place, so zeros are passed over.
- * @internal a test compares it with the plain way to look
- */
-export function holdsText(bytes: Uint8Array): boolean {
-  let start = 0;
-  for (let end = TEXT_BYTES - 1; end < bytes.length; end = start + TEXT_BYTES - 1) {
-    // From the back: what no stretch goes across need not be looked at before that.
-    let at = end;
-    while (at >= start && MAY_BE_TEXT[bytes[at] as number] !== 0) at -= 1;
-    if (at >= start) {
-      start = at + 1;
-      continue;
-    }
-    let length = 0;
-    for (at = start; at < bytes.length; at += 1) {
-      const kind = MAY_BE_TEXT[bytes[at] as number];
-      if (kind === 0) break;
-      if (kind === PRINTABLE) length += 1;
-      if (length >= TEXT_BYTES) return true;
-    }
-    start = at + 1;
-  }
-  return false;
-}
-
-const PRINTABLE = 1;
-/** For each byte, whether it is in text by itself, in between, or not at all. */
-const MAY_BE_TEXT: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) => {
-  if ((byte >= 0x20 && byte < 0x7f) || [0x09, 0x0a, 0x0c, 0x0d].includes(byte)) return PRINTABLE;
-  return byte === 0 ? 2 : 0;
-});
 
 /** Packers and installers are looked for in programs. */
 function isProgram(head: Buffer): boolean {

@@ -1,5 +1,6 @@
 import { type Blob, piecesOf, readInto } from "./blob.ts";
 import type { Budget } from "./budget.ts";
+import { byteScan, plainScan } from "./byte-scan.ts";
 import type { Opener, Place } from "./opener.ts";
 
 /** As much of a content as recognising it by its beginning takes: the descriptors of a disc stand from 32 KiB on. */
@@ -54,82 +55,40 @@ export const MARKS = {
 export type Mark = keyof typeof MARKS;
 
 type Positions<Name extends string> = ReadonlyMap<Name, readonly number[]>;
-type Search<Name extends string> = (piece: Buffer, base: number, found: Map<Name, number[]>) => void;
+type Pattern = readonly [name: Needle | Mark, bytes: Buffer];
 
-const LOW_BYTE_FIRST = new Uint16Array(Uint8Array.of(1, 0).buffer)[0] === 1;
-const findNeedles: Search<Needle> = searchFor(NEEDLES);
-const findNeedlesAndMarks: Search<Needle | Mark> = searchFor({ ...NEEDLES, ...MARKS });
+const PATTERNS: readonly Pattern[] = Object.entries({ ...NEEDLES, ...MARKS }).map(([name, text]) => [
+  name as Needle | Mark,
+  Buffer.from(text, "latin1"),
+]);
+const NEEDLES_BY_FIRST = byFirstByte(PATTERNS.filter(([name]) => name in NEEDLES));
+const ALL_BY_FIRST = byFirstByte(PATTERNS);
 const OVERLAP = Math.max(...Object.values(NEEDLES).map((text) => text.length)) - 1;
+const texts = PATTERNS.map(([, bytes]) => bytes.toString("latin1"));
+const lookOver = byteScan(texts) ?? plainScan(texts);
 
-/** As this machine reads it. */
-function pairOf(first = 0, second = 0): number {
-  return LOW_BYTE_FIRST ? first | (second << 8) : (first << 8) | second;
+function byFirstByte(patterns: readonly Pattern[]): Pattern[][] {
+  return Array.from({ length: 256 }, (_, first) => patterns.filter(([, bytes]) => bytes[0] === first));
 }
 
-/**
- * Bytes are looked at in pairs, each pair once: whichever pattern stands there has its first two bytes in a pair, or its
- * second and third. For each pair of bytes, which list of candidates is to be tried; nearly always it is none.
- */
-function searchFor<Name extends string>(patterns: Readonly<Record<Name, string>>): Search<Name> {
-  interface Candidate {
-    name: Name;
-    bytes: Buffer;
-    /** How far behind its beginning the pair stands. */
-    offset: number;
-  }
-  const table = new Uint8Array(65536);
-  const lists: Candidate[][] = [[]];
-  for (const [name, text] of Object.entries(patterns) as [Name, string][]) {
-    const bytes = Buffer.from(text, "latin1");
-    add(pairOf(bytes[0], bytes[1]), { name, bytes, offset: 0 });
-    // The second byte of a pattern of two is the first of any pair.
-    const thirds = bytes.length > 2 ? [bytes[2]] : Array.from({ length: 256 }, (_, byte) => byte);
-    for (const third of thirds) add(pairOf(bytes[1], third), { name, bytes, offset: 1 });
-  }
-
-  function add(pair: number, candidate: Candidate): void {
-    const before = lists[table[pair] as number] as Candidate[];
-    const list = [...before, candidate];
-    const same = lists.findIndex(
-      (one) => one.length === list.length && one.every((each, at) => isSame(each, list[at])),
-    );
-    table[pair] = same >= 0 ? same : lists.push(list) - 1;
-  }
-
-  function isSame(one: Candidate, other: Candidate | undefined): boolean {
-    return one.name === other?.name && one.offset === other.offset;
-  }
-
-  function tryAt(piece: Buffer, at: number, base: number, found: Map<Name, number[]>): void {
-    for (const { name, bytes, offset } of lists[table[pairOf(piece[at], piece[at + 1])] as number] as Candidate[]) {
-      const start = at - offset;
-      // A hit that begins in the overlap is the next piece's.
-      if (start < 0 || start >= PIECE_BYTES || !standsAt(piece, start, bytes)) continue;
+/** Adds what begins in a piece to `found`. Where the search stops at text, and there is some, it answers true. */
+function search(
+  piece: Buffer,
+  base: number,
+  { patterns, found, untilText = false }: { patterns: Pattern[][]; found: Map<string, number[]>; untilText?: boolean },
+): boolean {
+  const tryAt = (start: number): void => {
+    // A hit that begins in the overlap is the next piece's.
+    if (start >= PIECE_BYTES) return;
+    for (const [name, bytes] of patterns[piece[start] as number] ?? []) {
+      if (!standsAt(piece, start, bytes)) continue;
       const positions = found.get(name);
       if (!positions) found.set(name, [base + start]);
       else if (positions.length < HITS_AT_MOST) positions.push(base + start);
     }
-  }
-
-  return (piece, base, found) => {
-    // Two pairs are read at once where they stand at such an address. What is before and behind goes pair by pair.
-    const first = Math.min(piece.length, (4 - (piece.byteOffset % 4)) % 4);
-    const count = (piece.length - first) >> 2;
-    const last = first + 4 * count;
-    for (let at = first % 2; at < first; at += 2) tryAt(piece, at, base, found);
-    const fours = count === 0 ? NO_FOURS : new Int32Array(piece.buffer, piece.byteOffset + first, count);
-    const lookUp = table;
-    for (let index = 0; index < count; index += 1) {
-      const four = fours[index] as number;
-      if (((lookUp[four & 0xffff] as number) | (lookUp[four >>> 16] as number)) === 0) continue;
-      tryAt(piece, first + 4 * index, base, found);
-      tryAt(piece, first + 4 * index + 2, base, found);
-    }
-    for (let at = last; at + 1 < piece.length; at += 2) tryAt(piece, at, base, found);
   };
+  return lookOver(piece, tryAt, untilText);
 }
-
-const NO_FOURS = new Int32Array();
 
 function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
   if (start + bytes.length > piece.length) return false;
@@ -142,16 +101,21 @@ export function signaturesIn(content: Blob): Positions<Needle> {
   const known = searched.get(content);
   if (known) return known;
   const found = new Map<Needle, number[]>();
-  for (const base of searchedPieces(content.size)) findNeedles(readInto(content, scratch, base), base, found);
+  for (const base of searchedPieces(content.size))
+    search(readInto(content, scratch, base), base, { patterns: NEEDLES_BY_FIRST, found });
   searched.set(content, found);
   return found;
 }
 
-/** The same with the marks, of a content that is one piece and in memory. Whoever asks for signatures later has them. */
-export function signaturesAndMarksIn(content: Blob): Positions<Needle | Mark> {
+/**
+ * The same with the marks, of a content that is one piece and in memory; nothing if there is any text in it. Whoever asks for signatures
+ * later has them.
+ */
+export function signaturesAndMarksIn(content: Blob): Positions<Needle | Mark> | undefined {
   if (!isOnePiece(content)) throw new Error("cannot search a content for marks that is not one piece in memory");
   const found = new Map<Needle | Mark, number[]>();
-  findNeedlesAndMarks(content.bytes(0, content.size), 0, found);
+  const isText = search(content.bytes(0, content.size), 0, { patterns: ALL_BY_FIRST, found, untilText: true });
+  if (isText) return undefined;
   searched.set(content, found as ReadonlyMap<Needle, number[]>);
   return found;
 }

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { byteScan, plainScan } from "./byte-scan.ts";
+import { WINDOW_BYTES } from "./byte-scan-program.ts";
+
+const PATTERNS = [
+  "PK\x03\x04",
+  "\x60\xea",
+  "\0\x11\x10",
+  "obj",
+  "\xd0\xcf\x11\xe0",
+  "Rar!\x1a\x07",
+  "\x1f\x8b\x08",
+  "=ybegin ",
+];
+
+/** Byte by byte. */
+function textIn(bytes: Uint8Array): boolean {
+  let length = 0;
+  for (const byte of bytes) {
+    if ((byte >= 0x20 && byte < 0x7f) || [0x09, 0x0a, 0x0c, 0x0d].includes(byte)) length += 1;
+    else if (byte !== 0) length = 0;
+    if (length >= 24) return true;
+  }
+  return false;
+}
+
+const stretch = fc.oneof(
+  fc.tuple(fc.constantFrom(0x41, 0x20, 0x7e, 0x09, 0x0a, 0x0c, 0x0d), fc.integer({ min: 1, max: 26 })),
+  fc.tuple(fc.constant(0), fc.integer({ min: 1, max: 40 })),
+  fc.tuple(fc.constantFrom(0x7f, 0x80, 0xff, 0x1f, 0x01, 0x0b), fc.constantFrom(1, 1, 1, 15, 16, 17)),
+);
+const part = fc.oneof(
+  { weight: 3, arbitrary: stretch.map(([byte, count]) => Buffer.alloc(count, byte)) },
+  { weight: 1, arbitrary: fc.constantFrom(...PATTERNS).map((text) => Buffer.from(text, "latin1")) },
+);
+
+const fast = byteScan(PATTERNS);
+assert.ok(fast, "this machine has SIMD");
+
+for (const [name, scan] of Object.entries({ "sixteen at a time": fast, "one by one": plainScan(PATTERNS) })) {
+  describe(`looking over bytes ${name}`, () => {
+    function look(bytes: Uint8Array, untilText: boolean): { text: boolean; places: number[] } {
+      const places: number[] = [];
+      const text = scan(bytes, (at) => void places.push(at), untilText);
+      return { text, places };
+    }
+
+    test("finds text wherever it stands, and no shorter stretch", () => {
+      let found = 0;
+      fc.assert(
+        fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+          const bytes = Buffer.concat(parts);
+          assert.equal(look(bytes, true).text, textIn(bytes));
+          assert.equal(look(bytes, false).text, false);
+          if (textIn(bytes)) found += 1;
+        }),
+        { numRuns: 5000 },
+      );
+      assert.ok(found > 500 && found < 4500);
+    });
+
+    test("passes over no place where a pattern begins, and comes to them in order", () => {
+      fc.assert(
+        fc.property(fc.array(part, { maxLength: 12 }), (parts) => {
+          const bytes = Buffer.concat(parts);
+          const { places } = look(bytes, false);
+          assert.deepEqual(
+            places,
+            [...places].sort((one, other) => one - other),
+          );
+          for (const text of PATTERNS) {
+            for (let at = bytes.indexOf(text, 0, "latin1"); at >= 0; at = bytes.indexOf(text, at + 1, "latin1"))
+              assert.ok(places.includes(at), `${JSON.stringify(text)} at ${at}`);
+          }
+        }),
+        { numRuns: 3000 },
+      );
+    });
+
+    test("looks at the last byte of the largest piece, and at nothing that was there before", () => {
+      const largest = Buffer.alloc(WINDOW_BYTES, 0xff);
+      largest.write("text of 24 characters...", WINDOW_BYTES - 24);
+      assert.equal(look(largest, true).text, true);
+      largest.write("\x60\xea", WINDOW_BYTES - 2, "latin1");
+      assert.deepEqual(look(largest, true), { text: false, places: [WINDOW_BYTES - 2] });
+      assert.deepEqual(look(Buffer.from([0x60]), true), { text: false, places: [] });
+      assert.deepEqual(look(largest.subarray(WINDOW_BYTES - 20, WINDOW_BYTES - 1), true), { text: false, places: [] });
+    });
+
+    test("has room for a hit at every place", () => {
+      const many = Buffer.alloc(WINDOW_BYTES, "\x60\xea", "latin1");
+      assert.equal(look(many, true).places.length, WINDOW_BYTES / 2);
+    });
+  });
+}
