@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytePattern } from "./byte-pattern.ts";
+import { anyPattern, bytePattern } from "./byte-pattern.ts";
 
 const cases: [pattern: string, bytes: string, fits: boolean][] = [
   ["'PK' 03 04", "PK\x03\x04rest", true],
@@ -16,7 +16,10 @@ const cases: [pattern: string, bytes: string, fits: boolean][] = [
 
 for (const [pattern, bytes, fits] of cases) {
   test(`${pattern} ${fits ? "fits" : "does not fit"} ${JSON.stringify(bytes)}`, () => {
-    assert.equal(bytePattern(pattern)(Buffer.from(bytes, "latin1")), fits);
+    const content = Buffer.from(bytes, "latin1");
+    assert.equal(bytePattern(pattern)(content), fits);
+    assert.equal(anyPattern(["'never'", pattern], 0)(content), fits);
+    assert.equal(anyPattern([pattern, "'never'"], 3)(Buffer.concat([Buffer.from("..."), content])), fits);
   });
 }
 

@@ -19,6 +19,13 @@ export function bytePattern(spelled: string): BytePattern {
 
 export type BytePattern = (bytes: Uint8Array, offset?: number) => boolean;
 
+/** Whether one of them stands at an offset. Asked of every content, and nearly always the first byte says no. */
+export function anyPattern(spelled: readonly string[], offset: number): (bytes: Uint8Array) => boolean {
+  const firsts = beginningsOf(spelled);
+  const patterns = spelled.map(bytePattern);
+  return (bytes) => firsts[bytes[offset] ?? 0] === 1 && patterns.some((fits) => fits(bytes, offset));
+}
+
 /** A table of the bytes that contents with one of these patterns at their beginning begin with. */
 export function beginningsOf(spelled: readonly string[]): Uint8Array {
   const table = new Uint8Array(256);

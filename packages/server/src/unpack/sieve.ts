@@ -121,17 +121,12 @@ function byFirstByte(first: number): readonly Opener[] {
 
 /** Packers and installers are looked for in programs. */
 function isProgram(head: Buffer): boolean {
-  const magic = head.toString("latin1", 0, 4);
-  return magic.startsWith("MZ") || magic === "\x7fELF" || MACH_O.includes(magic);
+  if (head[0] === 0x4d && head[1] === 0x5a) return true;
+  return head.length >= 4 && PROGRAMS.includes(head.readUInt32BE(0));
 }
 
-const MACH_O: readonly string[] = [
-  "\xfe\xed\xfa\xce",
-  "\xfe\xed\xfa\xcf",
-  "\xce\xfa\xed\xfe",
-  "\xcf\xfa\xed\xfe",
-  "\xca\xfe\xba\xbe",
-];
+/** ELF, and Mach-O of all kinds. */
+const PROGRAMS: readonly number[] = [0x7f454c46, 0xfeedface, 0xfeedfacf, 0xcefaedfe, 0xcffaedfe, 0xcafebabe];
 
 /** No magic number: properties in the first byte, and the zero that every such stream begins with. */
 function mayBeLzma(head: Buffer): boolean {

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { type Blob, type Range, watchedBlob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import { beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { anyPattern, beginningsOf, bytePattern } from "../byte-pattern.ts";
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
 import { findAll, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
@@ -151,13 +151,7 @@ function begins(kind: string, type: string, ...spelled: string[]): KnownKind {
 }
 
 function has(kind: string, type: string, offset: number, ...spelled: string[]): KnownKind {
-  const patterns = spelled.map(bytePattern);
-  return {
-    kind,
-    type,
-    sure: true,
-    fits: (head) => patterns.some((fits) => fits(head, offset)),
-  };
+  return { kind, type, sure: true, fits: anyPattern(spelled, offset) };
 }
 
 /** Disk images have their signature in the last sector. */

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
-import { beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { anyPattern, beginningsOf, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -92,10 +92,10 @@ function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) =
 }
 
 function at(offset: number, ...spelled: string[]): UnopenedKind {
-  const patterns = spelled.map(bytePattern);
+  const fits = anyPattern(spelled, offset);
   return {
     ...(offset === 0 && { beginnings: beginningsOf(spelled) }),
-    fits: (head) => patterns.some((fits) => fits(head, offset)) && !isText(head.subarray(0, TEXT_BYTES)),
+    fits: (head) => fits(head) && !isText(head.subarray(0, TEXT_BYTES)),
   };
 }
 
