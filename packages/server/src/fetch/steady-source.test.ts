@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../test/support/until.ts";
+import { isWhole } from "../flow/whole-bytes.ts";
 import { Busy } from "../model/faults.ts";
 import { type OpenedSource, SourceFailed } from "../model/source.ts";
 import { FIRST_BYTES, type SteadyOptions, steadySource } from "./steady-source.ts";
@@ -50,6 +51,14 @@ async function read(source: OpenedSource): Promise<string> {
   for await (const chunk of source.bytes) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
+
+test("a small file is passed on in one piece, which nobody has to gather again", async () => {
+  const { opened, give } = handed();
+  for (const piece of ["one", "-", "two", "end"]) give(piece === "end" ? piece : Buffer.from(piece));
+  const { bytes } = await steadySource(async () => opened, placed().options, never);
+  assert.ok(isWhole(bytes));
+  assert.equal(Buffer.from(bytes.takeAll()).toString(), "one-two");
+});
 
 test("a source that is quick keeps its place, and its bytes come as they were", async () => {
   const { opened, give } = handed();

@@ -1,5 +1,6 @@
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { firstOf, unlessAborted } from "../flow/time-limit.ts";
+import { wholeBytes } from "../flow/whole-bytes.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
@@ -64,10 +65,12 @@ export async function steadySource(
       return opened;
     }
     bytes = opened.bytes[Symbol.asyncIterator]();
-    const first = await unlessAborted(beginningOf(bytes), waiting.signal);
+    const { first, ended } = await unlessAborted(beginningOf(bytes), waiting.signal);
     clearTimeout(slow);
     waiting.signal.throwIfAborted();
     if (outside) await place.retake(signal);
+    // As one piece: an engine would otherwise gather it again, in room for the largest of small files.
+    if (ended) return { ...opened, bytes: wholeBytes(first) };
     return { ...opened, bytes: joined(first, flowing(bytes, { minBytes: (minRate * windowMs) / 1000, windowMs })) };
   } catch (error) {
     // Not awaited: a source that hangs in next() would never come back from return() either.
@@ -80,7 +83,7 @@ export async function steadySource(
 }
 
 interface FirstBytes {
-  first: Uint8Array | undefined;
+  first: Uint8Array;
   /** There is nothing after them. */
   ended: boolean;
 }
@@ -95,15 +98,14 @@ async function beginningOf(bytes: AsyncIterator<Uint8Array>): Promise<FirstBytes
   return { first: gathered.bytes(), ended: false };
 }
 
-function joined({ first, ended }: FirstBytes, rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
-  let ahead = first;
+function joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
+  let ahead: Uint8Array | undefined = first;
   return {
     [Symbol.asyncIterator]: () => ({
       async next() {
         const value = ahead;
         ahead = undefined;
-        if (value && value.byteLength > 0) return { done: false, value };
-        return ended ? { done: true, value: undefined } : rest.next();
+        return value ? { done: false, value } : rest.next();
       },
       async return() {
         ahead = undefined;
