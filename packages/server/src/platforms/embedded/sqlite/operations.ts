@@ -22,7 +22,7 @@ import {
   usageOperations,
 } from "./result-operations.ts";
 import { type TraceDigest, traceDigests } from "./trace-digests.ts";
-import { type Durability, inTransaction, type Operation, operation } from "./transaction.ts";
+import { type Durability, type Operation, operation, transactions } from "./transaction.ts";
 import { upkeepOperations } from "./upkeep-operations.ts";
 
 export const RESULT_MS = RESULT_RETENTION_HOURS * 3600 * 1000;
@@ -105,6 +105,7 @@ export function batchRunner(database: OpenDatabase): RunBatch {
   const traceDigest = traceDigests(sealer);
   const history = historyWriter(db, { sealer, traceDigest });
   const table = operations(database, { traceDigest, history });
+  const inTransaction = transactions(db);
   const kindOf = ({ name }: Request): "read" | Durability => table[name].kind;
   const run = ({ name, args }: Request): unknown => (table[name].run as (args: unknown) => unknown)(args);
 
@@ -127,11 +128,11 @@ export function batchRunner(database: OpenDatabase): RunBatch {
 
   function inOne(requests: readonly Request[], durability: Durability): unknown[] {
     try {
-      return inTransaction(db, durability, () => runTogether(requests));
+      return inTransaction(durability, () => runTogether(requests));
     } catch (error) {
       if (!(error instanceof HistoryDamaged)) throw error;
       // Else no job could be settled as long as it is damaged, and each would be delivered for ever.
-      return inTransaction(db, durability, () => runTogether(requests, { withoutHistory: true }));
+      return inTransaction(durability, () => runTogether(requests, { withoutHistory: true }));
     }
   }
 

@@ -11,19 +11,35 @@ export const LAST = Number.MAX_SAFE_INTEGER;
  */
 export type Durability = "durable" | "relaxed";
 
-/** The lock is taken first: upgrading a read to a write fails at once when another process wrote in between. */
+/** Does the work in one transaction: all of it is kept, or nothing. */
+export type Transaction = <Result>(durability: Durability, work: () => Result) => Result;
+
+/**
+ * For who has many of them, with statements that are compiled once: compiled each time, they take some 15 µs of each commit.
+ * The lock is taken first: upgrading a read to a write fails at once when another process wrote in between.
+ */
+export function transactions(db: DatabaseSync): Transaction {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  let set: Durability | undefined;
+  return (durability, work) => {
+    if (durability !== set) db.exec(`PRAGMA synchronous = ${durability === "durable" ? "FULL" : "NORMAL"}`);
+    set = durability;
+    begin.run();
+    try {
+      const result = work();
+      commit.run();
+      return result;
+    } catch (error) {
+      // SQLite ends the transaction itself after some faults.
+      if (db.isTransaction) db.exec("ROLLBACK");
+      throw error;
+    }
+  };
+}
+
 export function inTransaction<Result>(db: DatabaseSync, durability: Durability, work: () => Result): Result {
-  db.exec(durability === "durable" ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-  db.exec("BEGIN IMMEDIATE");
-  try {
-    const result = work();
-    db.exec("COMMIT");
-    return result;
-  } catch (error) {
-    // SQLite ends the transaction itself after some faults.
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+  return transactions(db)(durability, work);
 }
 
 /** Other work of the thread waits for no transaction longer than about this, however much there is to do. */
