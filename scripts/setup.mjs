@@ -1,7 +1,20 @@
 // Brings a clone to where it can run. Plain JavaScript for Node 20: this is what runs before our own Node is there.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { freemem } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -147,6 +160,37 @@ if [ ! -e $policy ]; then
   printf '#!/bin/sh\\nexit 101\\n' > $policy && chmod 755 $policy
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 fi`;
+
+const TMPFS = 0x01021994;
+const ROOM_BYTES = 4 * 1024 ** 3;
+
+/** A folder in memory that everybody may write to, as /tmp; undefined where there is no room for it, or programs in it do not run. */
+export function folderInMemory(place = "/dev/shm") {
+  let path;
+  try {
+    const { type, bavail, bsize } = statfsSync(place);
+    const available = process.availableMemory?.() ?? freemem();
+    if (type !== TMPFS || bavail * bsize < ROOM_BYTES || available < ROOM_BYTES) return undefined;
+    removeLeft(place);
+    path = mkdtempSync(join(place, `lazaret-${process.pid}-`));
+    chmodSync(path, 0o1777);
+    const program = join(path, "program");
+    writeFileSync(program, "#!/bin/sh\n", { mode: 0o755 });
+    if (spawnSync(program).status === 0) return path;
+  } catch {
+    // Where tests write to a disk they take longer.
+  }
+  if (path) rmSync(path, { recursive: true, force: true });
+  return undefined;
+}
+
+/** Folders of runs that were ended before they could remove them. */
+function removeLeft(place) {
+  for (const name of readdirSync(place)) {
+    const [, pid] = /^lazaret-(\d+)-/.exec(name) ?? [];
+    if (pid && !existsSync(join("/proc", pid))) rmSync(join(place, name), { recursive: true, force: true });
+  }
+}
 
 function isThere(program) {
   const paths = program.startsWith("/")
