@@ -73,6 +73,18 @@ export function roomIn(folder: string, space: SpaceReader = operatingSystem): Ro
   };
 }
 
+/** Throws `EngineUnavailable` when too little would stay free beside so many bytes of something else that stays. */
+export async function checkRoomFor(
+  what: { name: string; bytes: number },
+  folder: string,
+  space: SpaceReader = operatingSystem,
+): Promise<void> {
+  const { floor, free } = shareOf(await space.read(folder).catch(unreadable(folder)));
+  if (free - what.bytes >= floor) return;
+  const words = `${inMib(what.bytes)} needed, ${inMib(free)} free, ${inMib(floor)} must stay free`;
+  throw new EngineUnavailable(`no room for ${what.name} in ${folder}: ${words}`);
+}
+
 /** For readiness: without room nothing that has to be written to disk can be scanned. Never throws. */
 export async function checkRoom(
   folder: string,

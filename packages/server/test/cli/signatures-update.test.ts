@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { updateSignatures } from "../../src/cli/signatures/update-signatures.ts";
@@ -110,6 +110,20 @@ test("what was brought as a link, a pipe or a folder is not read", { timeout: 30
     await assert.rejects(updateSignatures(settings(), { from, to, test: false, allowOlder: false }), why, name);
     assert.deepEqual(here.there(), before, name);
   }
+});
+
+test("what an update left that was killed a day ago goes, and nothing else", async () => {
+  using here = folders({ "daily.cud": young }, { "daily.cud": old });
+  const yesterday = new Date(Date.now() - 25 * 3600 * 1000);
+  const [left, underWay, mine] = [".lazaret-0123456789ab", ".lazaret-ba9876543210", ".lazaret-notes"];
+  for (const name of [left, underWay, mine]) {
+    mkdirSync(join(here.to, name));
+    writeFileSync(join(here.to, name, "daily.cud"), "half");
+    if (name !== underWay) utimesSync(join(here.to, name), yesterday, yesterday);
+  }
+  await updateSignatures(settings(), { from: here.from, to: here.to, test: false, allowOlder: false });
+  assert.deepEqual(readdirSync(here.to).sort(), [underWay, mine, "daily.cud"]);
+  assert.deepEqual(readFileSync(join(here.to, "daily.cud")), young);
 });
 
 test("a database in another form takes the place of the one before, and an older one only where that is wanted", async () => {

@@ -1,6 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { chmod, copyFile, type FileHandle, mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  type FileHandle,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,6 +47,10 @@ const RELOAD_MS = 10_000;
 const MOST_SUMS_BYTES = 1024 * 1024;
 /** What somebody has brought may be anything: a link would be followed with our rights, and a pipe never ends. */
 const ONLY_FILES = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** Of an update that was killed; a younger one may be under way. */
+const LEFT_BEHIND_MS = 24 * 3600 * 1000;
+const DRAFT = /^\.lazaret-[0-9a-f]{12}$/;
+const TRIED = /^lazaret-signatures-\w{6}$/;
 const PLAIN_NAME = /^[\w.+-]+$/;
 
 /**
@@ -51,6 +67,7 @@ export async function updateSignatures(settings: Settings, options: UpdateOption
 
   // On the same disk, so that renaming is one step; clamd and freshclam overlook names with a dot.
   const draft = join(to, `.lazaret-${randomBytes(6).toString("hex")}`);
+  await Promise.all([removeLeftovers(to, DRAFT), removeLeftovers(tmpdir(), TRIED)]);
   await mkdir(draft, { mode: 0o700 });
   try {
     const sums = await sumsIn(from);
@@ -74,6 +91,16 @@ export async function updateSignatures(settings: Settings, options: UpdateOption
     return { to, replaced, unchanged: given.map(({ name }) => name).filter((name) => !replaced.includes(name)) };
   } finally {
     await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** What cannot be removed is in nobody's way. Links are not followed, and folders of others not touched. */
+async function removeLeftovers(folder: string, names: RegExp): Promise<void> {
+  for (const name of (await readdir(folder).catch(() => [])).filter((each) => names.test(each))) {
+    const found = await lstat(join(folder, name)).catch(() => undefined);
+    if (!found?.isDirectory() || found.uid !== process.getuid?.() || Date.now() - found.mtimeMs < LEFT_BEHIND_MS)
+      continue;
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {});
   }
 }
 

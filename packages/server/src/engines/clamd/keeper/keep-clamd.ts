@@ -172,7 +172,8 @@ async function keep(options: KeeperOptions, started: PromiseWithResolvers<void>,
       return undefined;
     } catch (error) {
       const { message } = error as Error;
-      if (!lately(message)) log.error("clamd", { state: "no_signatures", error: message });
+      // How much is free is another number at every look.
+      if (!lately(message.replace(/\d+/g, ""))) log.error("clamd", { state: "no_signatures", error: message });
       return undefined;
     }
   }

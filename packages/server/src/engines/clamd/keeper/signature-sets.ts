@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { constants, statSync } from "node:fs";
 import { copyFile, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { checkRoomFor, type SpaceReader } from "../../../unpack/temporary-files.ts";
 import { databasesIn, type SignatureDatabase, sha256Of } from "../databases.ts";
 
 /** Signatures in a folder of their own, named by their digest, in which nothing changes any more. */
@@ -25,11 +26,14 @@ export async function fingerprintOf(folder: string): Promise<string> {
 
 /**
  * Copies the signatures of a folder into one of its own. Nobody ever sees half of it: it gets its name when all is on the disk. Throws
- * when the folder changes meanwhile.
+ * when the folder changes meanwhile, and before anything is copied when there is no room: clamd without a free block says OK to anything.
  */
-export async function takeSet(source: string, into: string): Promise<SignatureSet> {
+export async function takeSet(source: string, into: string, space?: SpaceReader): Promise<SignatureSet> {
   const before = await fingerprintOf(source);
   if (before === "") throw new Error(`there are no signatures in ${source}`);
+  const sizes = (await databasesIn(source)).map(({ path }) => statSync(path).size);
+  await mkdir(into, { recursive: true });
+  await checkRoomFor({ name: "new signatures", bytes: sizes.reduce((sum, size) => sum + size, 0) }, into, space);
   const draft = join(into, `${DRAFT}${randomBytes(6).toString("hex")}`);
   await mkdir(draft, { recursive: true });
   try {
