@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { connect as connectTls } from "node:tls";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { rawHttp } from "../../../test/support/raw-http.ts";
 import { selfSigned } from "../../../test/support/self-signed.ts";
@@ -226,3 +229,33 @@ function refuses(port: number): Promise<boolean> {
     });
   });
 }
+
+test("nothing is kept of clients that hung up, with a request under way or after its answer", async () => {
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  const accepted: WeakRef<object>[] = [];
+  const onSocket = (message: unknown): void => {
+    accepted.push(new WeakRef((message as { socket: Socket }).socket));
+  };
+  subscribe("net.server.socket", onSocket);
+  let asked = 0;
+  await using server = await started(async (request) => {
+    asked += 1;
+    if (request.path === "/slow") await once(request.signal, "abort");
+    return { status: 204 };
+  });
+  for (const path of ["/slow", "/soon", "/slow", "/soon"]) {
+    const client = connect({ host: "127.0.0.1", port: server.port });
+    const before = asked;
+    client.write(get(path));
+    await (path === "/slow" ? until("it is under way", () => asked > before) : once(client, "data"));
+    client.destroy();
+    await once(client, "close");
+  }
+  unsubscribe("net.server.socket", onSocket);
+  assert.equal(accepted.length, 4);
+  await until("all are gone", () => {
+    gc();
+    return accepted.every((socket) => socket.deref() === undefined);
+  });
+});

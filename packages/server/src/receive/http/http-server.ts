@@ -84,9 +84,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   /** All, also those that are not ready for requests yet: with TLS, whose handshake goes on. */
   const sockets = new Set<Socket>();
   const connections = new Map<Socket, Connection>();
-  const underWay = new Map<Socket, UnderWay>();
+  // Weak, as what happens to a connection may be noted after its end.
+  const underWay = new WeakMap<Socket, UnderWay>();
   /** Until when a request may be under way on a connection that is idle. */
-  const mayAsk = new Map<Socket, number>();
+  const mayAsk = new WeakMap<Socket, number>();
   /** Those that have come while it stops to listen. */
   let held: Socket[] | undefined;
   let accepted = 0;
@@ -192,10 +193,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     connections.set(socket, oneAtATime(socket));
     mayAsk.set(socket, performance.now() + FIRST_REQUEST_MS);
     held?.push(socket.pause());
-    socket.once("close", () => {
-      connections.delete(socket);
-      mayAsk.delete(socket);
-    });
+    socket.once("close", () => connections.delete(socket));
   });
   // What is idle we know better: node:http takes an answer for done that has not left yet.
   server.closeIdleConnections = closeIdle;
