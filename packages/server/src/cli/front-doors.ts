@@ -1,12 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Place } from "../compose/servers.ts";
 import { quietTurn } from "../flow/quiet-turn.ts";
-
-/** What a service listens on, and how the setting for it is called. */
-export interface Place {
-  host: string;
-  port: number;
-  name: string;
-}
 
 /** A process that connections are handed to. */
 export interface Taker {
@@ -156,7 +150,8 @@ function frontDoor({ host, port, name }: Place, stopping: () => boolean): FrontD
       leaving.add(taker);
       if (stopping() || takers.size === leaving.size) {
         await shut();
-        while (waiting.length > 0 && takers.has(taker)) await Promise.race(handing.values());
+        // While another who leaves has it shut once more, nothing is handed out.
+        while (waiting.length > 0 && takers.has(taker)) await (shutting ?? Promise.race(handing.values()));
       }
       const last = handing.get(taker);
       out(taker);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { KeysOfSettings } from "../compose/console.ts";
+import type { Place } from "../compose/servers.ts";
 import { LONGEST_SOCKET_PATH, runFolder } from "../engines/run-folder.ts";
 import { QUIET } from "../flow/bare-thread.ts";
 import { addUp, type Counts, countersOf } from "../metrics/add-up.ts";
@@ -20,7 +21,7 @@ import {
 } from "../pipeline/processes.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
-import { type FrontDoors, frontDoors, type Place } from "./front-doors.ts";
+import { type FrontDoors, frontDoors } from "./front-doors.ts";
 import type { LoadedSettings } from "./load-settings.ts";
 import { type Channel, channel, forwardLines } from "./process-channel.ts";
 import { followKeys, type RunOptions, SAME_SIGNAL_MS } from "./run-service.ts";

@@ -17,7 +17,7 @@ export interface ServersOptions extends Omit<ApiOptions, "home"> {
 }
 
 /** What to listen on, and how the setting for it is called. */
-interface Place {
+export interface Place {
   host: string;
   port: number;
   name: string;
