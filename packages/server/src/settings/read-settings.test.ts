@@ -73,7 +73,7 @@ test("a secret may come from a file, and a bad one is never shown", () => {
   assert.deepEqual(read.settings.apiKeys, ["from-a-file"]);
 
   const [problem] = problemsOf({ env: { LAZARET_API_KEYS: "canary" } });
-  assert.match(problem ?? "", /8 to 512 visible characters/);
+  assert.match(problem ?? "", /16 to 512 visible characters/);
   assert.doesNotMatch(problem ?? "", /canary/);
 });
 

@@ -77,6 +77,6 @@ export function list(problemOf: (entry: string) => string | undefined): Parser<r
 
 /** Secrets that clients show, comma-separated or one per line. */
 export const keyList: Parser<readonly string[]> = (value) =>
-  list((key) => (/^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 8 to 512 visible characters"))(
-    value.replaceAll(/[\r\n]+/g, ","),
-  );
+  list((key) =>
+    /^[\x21-\x7e]{8,512}$/.test(key) ? undefined : "a key has 16 to 512 visible characters (for `dev`, 8 are enough)",
+  )(value.replaceAll(/[\r\n]+/g, ","));

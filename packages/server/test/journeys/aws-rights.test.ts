@@ -131,9 +131,10 @@ test("function and workers do all they have to with the rights they have; a revo
   assert.equal((await submit()).status, 201);
   const refused = await submit();
   assert.deepEqual([refused.status, (refused.json as { code: string }).code], [429, "jobs_waiting"]);
-  const worker = await installation.service({ role: "worker", apiKeys: [], awsEndpoint: workersProxy.endpoint });
-  await until("the job is done, and the next accepted", async () => (await submit()).status === 201);
-  await worker[Symbol.asyncDispose]();
+  {
+    await using _worker = await installation.service({ role: "worker", apiKeys: [], awsEndpoint: workersProxy.endpoint });
+    await until("the job is done, and the next accepted", async () => (await submit()).status === 201);
+  }
   // As long as the function stood still no timer of it ran.
   await advance(60);
   assert.equal((await api.handle(requestOf("/v1/usage", headers))).status, 200);
