@@ -13,6 +13,7 @@ import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
 import { type ServersOptions, startServers } from "./compose/servers.ts";
 import { startTraces } from "./compose/traces.ts";
+import { SMALL_FILE_BYTES } from "./engines/threads/scan-limits.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -279,5 +280,11 @@ function ownUrl(settings: Settings, port: number): string {
 
 /** Of scans whose results somebody waits for. What comes slowly is held until it is here. */
 function lineOf(settings: Settings, { concurrency: slots, trials }: Scanning, weightOf: WeightOf): Admission {
-  return admission({ slots, longestLine: longestLine(settings, slots), hold: trials.hold, weightOf });
+  return admission({
+    slots,
+    longestLine: longestLine(settings, slots),
+    wholeBytes: SMALL_FILE_BYTES,
+    hold: trials.hold,
+    weightOf,
+  });
 }

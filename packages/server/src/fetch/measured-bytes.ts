@@ -13,6 +13,8 @@ export interface MeasuredBytes extends AsyncIterable<Uint8Array> {
   readonly waitedMs: number;
   /** The source was read to its very end. */
   readonly complete: boolean;
+  /** See `announcedBytes`: or so many at most. */
+  readonly announcedBytes: number | undefined;
 }
 
 export interface MeasureOptions {
@@ -23,9 +25,16 @@ export interface MeasureOptions {
 }
 
 export function measured(source: OpenedSource, options: MeasureOptions): MeasuredBytes {
-  const { bytes, announcedBytes } = source;
+  const { bytes, announcedBytes, atMostBytes } = source;
   const { maxBytes, signal, now = () => performance.now() } = options;
-  const counted = { sizeBytes: 0, waitedMs: 0, complete: false, [Symbol.asyncIterator]: read };
+  const promised = announcedBytes ?? atMostBytes;
+  const counted = {
+    sizeBytes: 0,
+    waitedMs: 0,
+    complete: false,
+    announcedBytes: promised,
+    [Symbol.asyncIterator]: read,
+  };
 
   function begin(): void {
     if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);

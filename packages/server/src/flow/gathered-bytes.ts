@@ -3,28 +3,36 @@ export interface GatheredBytes {
   readonly size: number;
   /** Copies: a source may use its buffer again. */
   add(chunk: Uint8Array): void;
-  /** All of them, in memory of their own. */
+  /** For so many bytes in all, so that they are not copied when more come. */
+  makeRoom(bytes: number): void;
+  /** All of them, in memory of their own, which may be larger, but not twice as large. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
 
-/** `expected` are made room for at once. */
-export function gatheredBytes(expected = 0): GatheredBytes {
-  let buffer = new Uint8Array(expected);
+export function gatheredBytes(): GatheredBytes {
+  let buffer = new Uint8Array();
   let size = 0;
+
+  function grow(bytes: number): void {
+    // Not filled with zeros, and no part of a pool.
+    const larger = Buffer.allocUnsafeSlow(bytes);
+    larger.set(buffer.subarray(0, size));
+    buffer = larger;
+  }
+
   return {
     get size() {
       return size;
     },
+    makeRoom(bytes) {
+      if (bytes > buffer.length) grow(bytes);
+    },
     add(chunk) {
       const needed = size + chunk.byteLength;
-      if (needed > buffer.length) {
-        const larger = new Uint8Array(size === 0 ? needed : Math.max(needed, size * 2));
-        larger.set(buffer.subarray(0, size));
-        buffer = larger;
-      }
+      if (needed > buffer.length) grow(size === 0 ? needed : Math.max(needed, size * 2));
       buffer.set(chunk, size);
       size = needed;
     },
-    bytes: () => (size === buffer.length ? buffer : buffer.slice(0, size)),
+    bytes: () => (size * 2 > buffer.length ? buffer.subarray(0, size) : new Uint8Array(buffer.subarray(0, size))),
   };
 }

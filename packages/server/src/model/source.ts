@@ -43,6 +43,8 @@ export interface UploadSource extends OpenedSource {
 export interface OpenedSource {
   bytes: AsyncIterable<Uint8Array>;
   announcedBytes?: number;
+  /** No more than these, where their number is not known: of a form. */
+  atMostBytes?: number | undefined;
   /** Set for an object: which version of it these bytes are. */
   object?: SeenObject;
 }

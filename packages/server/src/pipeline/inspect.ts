@@ -122,6 +122,8 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });
     }
+    // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
+    if (verdict.kind === "clean") admitted?.free?.();
     const scanned = report(verdict);
     meter?.downloaded(source.kind, scanned);
     meter?.scanned(scanned.sizeBytes, Math.max(0, scanned.scanSeconds - (admitted?.waitedMs ?? 0) / 1000));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { until } from "../../test/support/until.ts";
+import { isWhole } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 import { type Admission, type AdmissionOptions, type Admitted, admission, type Place } from "./admission.ts";
 
@@ -122,6 +123,66 @@ test("a large file that flows takes its slot before its end, and is not held", a
   assert.equal((await read(bytes)).length, sent.length + 3);
   assert.equal(held.count, 0);
   leave();
+});
+
+const announced = (bytes: AsyncIterable<Uint8Array>, announcedBytes: number): AsyncIterable<Uint8Array> =>
+  Object.assign(bytes, { announcedBytes });
+
+test("a file of a size that is received whole takes its slot when all of it is here, and is in one piece", async () => {
+  const { line, held } = setup({ wholeBytes: 300 * KIB });
+  const fast = sender();
+  const sent = Buffer.from(Array.from({ length: 300 * KIB }, (_, at) => at % 251));
+  const admitted = line.join("key", lost).admit(announced(fast.bytes, sent.length), never);
+  for (const at of [0, 70, 140, 210]) fast.send(sent.subarray(at * KIB, (at + 70) * KIB));
+  // It has stopped, and has no slot that it could keep from others.
+  assert.equal(await isAdmitted(admitted), false);
+  (await line.join("other", lost).admit(arrived("x"), never)).leave();
+  fast.send(sent.subarray(280 * KIB));
+  fast.end();
+  const { bytes, free, leave } = await admitted;
+  assert.ok(isWhole(bytes));
+  const content = bytes.takeAll();
+  assert.deepEqual(Buffer.from(content), sent);
+  free?.();
+  assert.equal(content.byteLength, 0, "its memory is given back at once");
+  leave();
+  assert.equal(held.count, 0);
+});
+
+test("one that becomes slow after it had flowed is held", async () => {
+  const { line, clock, held } = setup({ wholeBytes: 300 * KIB });
+  const slow = sender();
+  const sent = Buffer.alloc(300 * KIB, "x");
+  const admitted = line.join("key", lost).admit(announced(slow.bytes, sent.length), never);
+  slow.send(sent.subarray(0, 100 * KIB));
+  await new Promise(setImmediate);
+  clock.now = 1000;
+  slow.send(sent.subarray(100 * KIB, 200 * KIB));
+  await until("it is being held", () => held.count === 1);
+  slow.send(sent.subarray(200 * KIB));
+  slow.end();
+  const { bytes, leave } = await admitted;
+  assert.deepEqual(await read(bytes), sent);
+  leave();
+  assert.equal(held.released, 1);
+});
+
+test("larger ones, and more than there is room for, are read in their slot; room comes back with their places", async () => {
+  const { line } = setup({ slots: 100, longestLine: 100, wholeBytes: 1024 * KIB });
+  const whole = Buffer.alloc(1024 * KIB, "x");
+  const admit = async (place: Place, content: Buffer): Promise<boolean> => {
+    const { bytes } = await place.admit(announced(arrived(content), content.length), never);
+    const inOnePiece = isWhole(bytes);
+    assert.equal((await read(bytes)).length, content.length);
+    return inOnePiece;
+  };
+  assert.equal(await admit(line.join("key", lost), Buffer.alloc(1025 * KIB)), false);
+  const places = Array.from({ length: 17 }, () => line.join("key", lost));
+  const received = [];
+  for (const place of places) received.push(await admit(place, whole));
+  assert.deepEqual(received, [...Array.from({ length: 16 }, () => true), false]);
+  for (const place of places) place.leave();
+  for (const _ of places.slice(0, 16)) assert.equal(await admit(line.join("key", lost), whole), true);
 });
 
 test("one that flowed and stopped keeps its slot while nobody wants it, and loses it when somebody does", async () => {

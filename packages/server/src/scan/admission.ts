@@ -1,6 +1,7 @@
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
-import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
+import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
+import { announcedBytes, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 
 /**
@@ -32,6 +33,8 @@ export interface Admitted {
   bytes: AsyncIterable<Uint8Array>;
   /** How long they waited for it, since they were here or flowed. */
   waitedMs?: number;
+  /** Nobody reads them any more: to be called only then, before `leave`. */
+  free?: (() => void) | undefined;
   /** Gives the slot back. */
   leave(): void;
 }
@@ -44,6 +47,8 @@ export interface HeldBytes {
 
 export interface AdmissionOptions {
   slots: number;
+  /** A file that is announced to be no larger is received as a whole before it takes a slot, if it flows; none by default. */
+  wholeBytes?: number;
   /** Places beyond the slots. */
   longestLine: number;
   /** Takes in bytes to their end. What they throw comes through. */
@@ -62,6 +67,8 @@ const FLOWING_BYTES_PER_MS: number = (1024 * 1024) / 1000;
 /** In a slot that others wait for less will do, for a moment at least: a network may stumble. */
 const LEAST_BYTES_PER_MS: number = (128 * 1024) / 1000;
 const CHECK_EVERY_MS = 2000;
+/** Of all files that are received as a whole, together; further ones are read in their slot. */
+const WHOLE_AT_ONCE_BYTES: number = 16 * 1024 * 1024;
 
 interface Joined {
   key: string;
@@ -71,9 +78,11 @@ interface Joined {
 
 export function admission(options: AdmissionOptions): Admission {
   const { slots, longestLine, hold, now = () => performance.now(), checkEveryMs = CHECK_EVERY_MS } = options;
-  const { weightOf = () => 1 } = options;
+  const { weightOf = () => 1, wholeBytes: mostWhole = 0 } = options;
   const door = gate({ slots, weightOf });
   const places = new Set<Joined>();
+  /** Bytes of files that are received, or here, as a whole. */
+  let whole = 0;
 
   /** Makes room for a key that has less than its share. */
   function makeRoomFor(key: string): void {
@@ -131,8 +140,27 @@ export function admission(options: AdmissionOptions): Admission {
       if (places.size >= slots + longestLine) makeRoomFor(key);
       const place: Joined = { key, stop, inSlot: false };
       places.add(place);
+      let room = 0;
 
-      async function enter(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal, release = (): void => {}) {
+      /** For the whole file; none if it is large, or there are many. */
+      function takeRoom(announced: number): number {
+        const fits = announced > FIRST_BYTES && announced <= mostWhole && whole + announced <= WHOLE_AT_ONCE_BYTES;
+        if (!fits) return 0;
+        room = announced;
+        whole += room;
+        return room;
+      }
+
+      function giveUpRoom(): void {
+        whole -= room;
+        room = 0;
+      }
+
+      async function enter(
+        bytes: AsyncIterable<Uint8Array>,
+        signal: AbortSignal,
+        { release = () => {}, free }: Partial<Pick<HeldBytes, "release"> & Admitted> = {},
+      ): Promise<Admitted> {
         const freeSlot = signal.aborted ? undefined : door.tryEnter(key);
         const began = freeSlot ? 0 : now();
         const leaveSlot =
@@ -145,6 +173,7 @@ export function admission(options: AdmissionOptions): Admission {
         return {
           bytes,
           waitedMs: freeSlot ? 0 : now() - began,
+          free,
           leave() {
             release();
             leaveSlot();
@@ -157,13 +186,18 @@ export function admission(options: AdmissionOptions): Admission {
         async admit(bytes, signal) {
           if (isWhole(bytes)) return enter(wholeBytes(bytes.takeAll()), signal);
           const rest = bytes[Symbol.asyncIterator]();
-          const { first, fast, done } = await beginningOf(rest, now);
-          if (done) return enter(wholeBytes(first[0] ?? new Uint8Array()), signal);
+          const { first, fast, done } = await beginningOf(rest, takeRoom(announcedBytes(bytes) ?? 0), now);
+          const [content = new Uint8Array()] = first;
+          if (done) return enter(wholeBytes(content), signal, { free: () => giveBack(new Uint8Array(content.buffer)) });
+          giveUpRoom();
           if (fast) return enter(watched(first, rest, place), signal);
           const held = await hold(joined(first, rest), signal);
-          return enter(held.read(), signal, held.release);
+          return enter(held.read(), signal, held);
         },
-        leave: () => void places.delete(place),
+        leave() {
+          places.delete(place);
+          giveUpRoom();
+        },
       };
     },
 
@@ -176,8 +210,10 @@ export function admission(options: AdmissionOptions): Admission {
 
 type Pulled = AsyncIterator<Uint8Array>;
 
+/** What comes at first: all that is no more than FIRST_BYTES, or `upTo`, if it comes fast. */
 async function beginningOf(
   bytes: Pulled,
+  upTo: number,
   now: () => number,
 ): Promise<{ first: Uint8Array[]; fast: boolean; done: boolean }> {
   const began = now();
@@ -185,12 +221,14 @@ async function beginningOf(
   for (;;) {
     const next = await bytes.next();
     if (next.done) return { first: [gathered.bytes()], fast: true, done: true };
-    const whole = gathered.size + next.value.byteLength;
-    if (whole >= FIRST_BYTES) {
-      const fast = whole >= (now() - began) * FLOWING_BYTES_PER_MS;
-      return { first: [gathered.bytes(), next.value], fast, done: false };
+    const size = gathered.size + next.value.byteLength;
+    if (size >= FIRST_BYTES) {
+      const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
+      if (!fast || size > upTo) return { first: [gathered.bytes(), next.value], fast, done: false };
+      gathered.makeRoom(upTo);
     }
     gathered.add(next.value);
+    bufferPassed(next.value);
   }
 }
 

@@ -132,7 +132,11 @@ test("function and workers do all they have to with the rights they have; a revo
   const refused = await submit();
   assert.deepEqual([refused.status, (refused.json as { code: string }).code], [429, "jobs_waiting"]);
   {
-    await using _worker = await installation.service({ role: "worker", apiKeys: [], awsEndpoint: workersProxy.endpoint });
+    await using _worker = await installation.service({
+      role: "worker",
+      apiKeys: [],
+      awsEndpoint: workersProxy.endpoint,
+    });
     await until("the job is done, and the next accepted", async () => (await submit()).status === 201);
   }
   // As long as the function stood still no timer of it ran.

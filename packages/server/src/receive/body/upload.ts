@@ -33,6 +33,7 @@ export function formUpload(request: ApiRequest, maxBytes: number = SYNC_MAX_FILE
   if ((request.contentLength ?? 0) > maxBytes + FORM_OVERHEAD_BYTES) throw tooBig(maxBytes);
   const source: UploadSource = {
     kind: "upload",
+    atMostBytes: request.contentLength,
     bytes: onlyFile(request.body, boundary, (name) => {
       source.name = name;
     }),
