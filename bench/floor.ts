@@ -2,6 +2,7 @@
 // order among clients. What it reaches is the ceiling of what a service on node:http can reach on this machine.
 //
 //   floor.ts scan                                reads a body and answers
+//   floor.ts search <clamd>                      …after clamd has seen it, and it was searched for members that clamd may not open
 //   floor.ts submit <folder>                     keeps a job: one append, and one fdatasync for all that came meanwhile
 //   floor.ts jobs <folder> <clamd> <at once> [sign]   runs it, too: download, scan, callback, and a second append
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
@@ -12,7 +13,11 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { parseClamdAddress } from "../packages/server/src/engines/clamd/address.ts";
-import { clamd } from "../packages/server/src/engines/clamd/clamd.ts";
+import { type Clamd, clamd } from "../packages/server/src/engines/clamd/clamd.ts";
+import { giveBack } from "../packages/server/src/flow/passing-buffers.ts";
+import { wholeBytes } from "../packages/server/src/flow/whole-bytes.ts";
+import { memoryBlob } from "../packages/server/src/unpack/blob.ts";
+import { mayHoldMembers } from "../packages/server/src/unpack/sieve.ts";
 
 interface FloorJob {
   download_url: string;
@@ -22,9 +27,12 @@ interface FloorJob {
 
 const CLEAN = JSON.stringify({ status: "clean", size: 4096, scan_time: "0.001", request_id: "0".repeat(36) });
 
-const [mode = "", folder = "", clamdAddress = "", atOnce = "16", signed] = process.argv.slice(2);
-const answer = { scan, submit: submitting(), jobs: running() }[mode];
-if (!answer) throw new Error("usage: floor.ts scan | submit <folder> | jobs <folder> <clamd> <at once> [sign]");
+const [mode = "", place = "", clamdAddress = "", atOnce = "16", signed] = process.argv.slice(2);
+const folder = place;
+const never = new AbortController().signal;
+const answer = { scan, search: searching(), submit: submitting(), jobs: running() }[mode];
+if (!answer)
+  throw new Error("usage: floor.ts scan | search <clamd> | submit <folder> | jobs <folder> <clamd> <at once> [sign]");
 const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (question, response) => {
   void answer(question).then((text) => {
     response.writeHead(text === undefined ? 204 : 200, {
@@ -38,6 +46,44 @@ server.listen(0, "127.0.0.1", () => console.log(`listening ${(server.address() a
 
 function scan(question: IncomingMessage): Promise<string> {
   return new Promise((resolve) => question.on("data", () => {}).once("end", () => resolve(CLEAN)));
+}
+
+function searching(): (question: IncomingMessage) => Promise<string> {
+  let engine: Clamd | undefined;
+  return async (question) => {
+    engine ??= engineAt(place);
+    const content = await received(question);
+    if (mayHoldMembers(memoryBlob(content))) throw new Error("the file of the bench has members");
+    const verdict = await engine.scan(wholeBytes(content), never);
+    if (verdict.kind !== "clean") throw new Error("the file of the bench is not clean");
+    giveBack(content);
+    return CLEAN;
+  };
+}
+
+/** In one piece: as it came, or in memory of the size that was announced. */
+function received(question: IncomingMessage): Promise<Uint8Array> {
+  const announced = Number(question.headers["content-length"]);
+  let content: Buffer | undefined;
+  let size = 0;
+  return new Promise((resolve) => {
+    question.on("data", (chunk: Buffer) => {
+      if (chunk.length === announced) content = chunk;
+      else {
+        content ??= Buffer.allocUnsafeSlow(announced);
+        content.set(chunk, size);
+        size += chunk.length;
+        giveBack(chunk);
+      }
+    });
+    question.once("end", () => resolve(content ?? new Uint8Array()));
+  });
+}
+
+function engineAt(text: string): Clamd {
+  const address = parseClamdAddress(text);
+  if (!address) throw new Error(`${text} is no address of clamd`);
+  return clamd({ address, concurrency: 64 });
 }
 
 function submitting(): (question: IncomingMessage) => Promise<undefined> {
@@ -99,10 +145,7 @@ function appendTo(path: string): (line: Buffer) => Promise<void> {
 }
 
 function jobRunner(): (job: FloorJob) => Promise<void> {
-  const address = parseClamdAddress(clamdAddress);
-  if (!address) throw new Error(`${clamdAddress} is no address of clamd`);
-  const engine = clamd({ address, concurrency: 64 });
-  const never = new AbortController().signal;
+  const engine = engineAt(clamdAddress);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const key = signed === "sign" ? generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey : undefined;
   const signInPool = promisify<string, Uint8Array, KeyObject, Buffer>(sign);

@@ -56,8 +56,12 @@ export async function startServices(folder: string, address: string): Promise<Re
 type ServiceName = "Q" | "P with clamd" | "P alone";
 
 /** Another program of the bench that serves HTTP. */
-export async function startProgram(file: string, args: readonly string[]): Promise<Service> {
-  const measured = start(process.execPath, [here(file), ...args], { NODE_ENV: "production" });
+export async function startProgram(
+  file: string,
+  args: readonly string[],
+  flags: readonly string[] = [],
+): Promise<Service> {
+  const measured = start(process.execPath, [...flags, here(file), ...args], { ...SHIPPED, NODE_ENV: "production" });
   const [, port] = await lineWith(measured, /listening (\d+)/);
   measured.ignoreOutput();
   return { measured, port: Number(port) };

@@ -1,5 +1,5 @@
 import { findings } from "@lazaret/contract";
-import { isWhole } from "../flow/whole-bytes.ts";
+import { hasOwnBuffers, isWhole } from "../flow/whole-bytes.ts";
 import { type OpenedSource, SourceFailed } from "../model/source.ts";
 
 /**
@@ -15,6 +15,7 @@ export interface MeasuredBytes extends AsyncIterable<Uint8Array> {
   readonly complete: boolean;
   /** See `announcedBytes`: or so many at most. */
   readonly announcedBytes: number | undefined;
+  readonly ownBuffers: boolean;
 }
 
 export interface MeasureOptions {
@@ -27,12 +28,12 @@ export interface MeasureOptions {
 export function measured(source: OpenedSource, options: MeasureOptions): MeasuredBytes {
   const { bytes, announcedBytes, atMostBytes } = source;
   const { maxBytes, signal, now = () => performance.now() } = options;
-  const promised = announcedBytes ?? atMostBytes;
   const counted = {
     sizeBytes: 0,
     waitedMs: 0,
     complete: false,
-    announcedBytes: promised,
+    announcedBytes: announcedBytes ?? atMostBytes,
+    ownBuffers: hasOwnBuffers(bytes),
     [Symbol.asyncIterator]: read,
   };
 

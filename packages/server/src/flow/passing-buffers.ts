@@ -32,8 +32,11 @@ function collector(): Collect {
 
 /**
  * Gives the memory of a buffer back at once, a sixth of what it costs to have it collected. To be called by whoever is alone with it: nothing may
- * read it any more, and that goes for a write that is not done. What is a part of a larger piece of memory stays, as others may have the rest.
+ * read it any more, and that goes for a write that is not done. What is a part of a larger piece of memory stays, as others may have the rest:
+ * then the answer is false.
  */
-export function giveBack({ buffer, byteLength }: Uint8Array): void {
-  if (byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0);
+export function giveBack({ buffer, byteLength }: Uint8Array): boolean {
+  if (byteLength !== buffer.byteLength || !(buffer instanceof ArrayBuffer)) return false;
+  buffer.transfer(0);
+  return true;
 }

@@ -1,7 +1,7 @@
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
-import { announcedBytes, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
+import { announcedBytes, hasOwnBuffers, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 
 /**
@@ -186,7 +186,11 @@ export function admission(options: AdmissionOptions): Admission {
         async admit(bytes, signal) {
           if (isWhole(bytes)) return enter(wholeBytes(bytes.takeAll()), signal);
           const rest = bytes[Symbol.asyncIterator]();
-          const { first, fast, done } = await beginningOf(rest, takeRoom(announcedBytes(bytes) ?? 0), now);
+          const { first, fast, done } = await beginningOf(rest, {
+            upTo: takeRoom(announcedBytes(bytes) ?? 0),
+            own: hasOwnBuffers(bytes),
+            now,
+          });
           const [content = new Uint8Array()] = first;
           if (done) return enter(wholeBytes(content), signal, { free: () => giveBack(new Uint8Array(content.buffer)) });
           giveUpRoom();
@@ -213,8 +217,7 @@ type Pulled = AsyncIterator<Uint8Array>;
 /** What comes at first: all that is no more than FIRST_BYTES, or `upTo`, if it comes fast. */
 async function beginningOf(
   bytes: Pulled,
-  upTo: number,
-  now: () => number,
+  { upTo, own, now }: { upTo: number; own: boolean; now: () => number },
 ): Promise<{ first: Uint8Array[]; fast: boolean; done: boolean }> {
   const began = now();
   const gathered = gatheredBytes();
@@ -228,7 +231,7 @@ async function beginningOf(
       gathered.makeRoom(upTo);
     }
     gathered.add(next.value);
-    bufferPassed(next.value);
+    if (!own || !giveBack(next.value)) bufferPassed(next.value);
   }
 }
 
