@@ -2,7 +2,7 @@
 // order among clients. What it reaches is the ceiling of what a service on node:http can reach on this machine.
 //
 //   floor.ts scan                                reads a body and answers
-//   floor.ts search <clamd>                      …after clamd has seen it, and it was searched for members that clamd may not open
+//   floor.ts search <clamd>                      searches it for members as well, and has clamd scan it
 //   floor.ts submit <folder>                     keeps a job: one append, and one fdatasync for all that came meanwhile
 //   floor.ts jobs <folder> <clamd> <at once> [sign]   runs it, too: download, scan, callback, and a second append
 import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";

@@ -56,12 +56,16 @@ export async function startServices(folder: string, address: string): Promise<Re
 type ServiceName = "Q" | "P with clamd" | "P alone";
 
 /** Another program of the bench that serves HTTP. */
-export async function startProgram(
-  file: string,
-  args: readonly string[],
-  flags: readonly string[] = [],
-): Promise<Service> {
-  const measured = start(process.execPath, [...flags, here(file), ...args], { ...SHIPPED, NODE_ENV: "production" });
+export async function startProgram(file: string, args: readonly string[]): Promise<Service> {
+  return listening(start(process.execPath, [here(file), ...args], { NODE_ENV: "production" }));
+}
+
+/** …with the flags of Node and the environment that Lazaret has. */
+export async function startFloor(...args: readonly string[]): Promise<Service> {
+  return listening(start(process.execPath, [...LAZARET.slice(0, -1), here("floor.ts"), ...args], SHIPPED));
+}
+
+async function listening(measured: Measured): Promise<Service> {
   const [, port] = await lineWith(measured, /listening (\d+)/);
   measured.ignoreOutput();
   return { measured, port: Number(port) };
