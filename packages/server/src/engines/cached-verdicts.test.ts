@@ -4,6 +4,7 @@ import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { zstdCompressSync } from "node:zlib";
 import { deflated, stored, zip } from "../../test/fixtures/zip-writer.ts";
@@ -20,6 +21,8 @@ const ours = readFileSync(fileURLToPath(new URL("../../signatures/lazaret-test.n
 const bySha = (content: Buffer, name: string): string =>
   `${createHash("sha256").update(content).digest("hex")}:${content.length}:${name}\n`;
 const CHUNK = 64 * 1024;
+/** One look at clamd's files does for a millisecond. */
+const nextLook = (): Promise<void> => pause(5);
 
 /** Noise without end, the same for the same seed: nothing is found in it, by nobody. */
 function noise(bytes: number, seed: string): Buffer {
@@ -109,6 +112,7 @@ for (const variant of ["Q", "P"] as const) {
       for (const content of all) {
         appendFileSync(join(daemon.folder, "signatures", "known.hsb"), bySha(content, "Known.Later"));
       }
+      await nextLook();
       // Not loaded yet: clamd is asked, and does not know them.
       assert.deepEqual(await words(), each("clean"));
       assert.match(await reload(daemon), /RELOADING/);
@@ -134,6 +138,7 @@ for (const variant of ["Q", "P"] as const) {
       assert.equal(word(await scan(engine, file)), "infected cached");
       // …and loses it again.
       rmSync(join(daemon.folder, "signatures", "known.hsb"));
+      await nextLook();
       assert.equal(word(await scan(engine, file)), "infected");
       await daemon.kill();
       await daemon.start();
@@ -232,6 +237,7 @@ test("where clamd's signatures are not certain, our part alone is known, and onl
     assert.ok((await engine.health(never)).ready);
     // From now on nobody knows what it has loaded.
     writeFileSync(join(daemon.folder, "signatures", "more.hsb"), bySha(Buffer.from("something"), "Something"));
+    await nextLook();
     const file = contents["an archive that clamd opens"] as Buffer;
     const hidden = contents["an archive in one that it does not open"] as Buffer;
     for (const content of [file, hidden]) for (let count = 0; count < 3; count += 1) await scan(engine, content);
