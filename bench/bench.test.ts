@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { FULL, PARTS, parseArguments, QUICK } from "./arguments.ts";
-import { ceilingOfHalf, mostPerSecond } from "./ceilings.ts";
+import { ceilingOfHalf, digestMs, mostPerSecond } from "./ceilings.ts";
 import { type Load, run } from "./load.ts";
 import { cpuSeconds } from "./processes.ts";
 import { alternate, costsOf, middle, type Rounds, ratios, ratiosByCpu, type Sample } from "./rounds.ts";
-import { halfSeen, SEEN_FILES } from "./sample.ts";
+import { halfSeen, SEEN_FILES, sample } from "./sample.ts";
 import { startProgram } from "./services.ts";
 import { coresFor, perCore } from "./sizing.ts";
 import { median } from "./table.ts";
@@ -105,8 +105,12 @@ describe("ceilings", () => {
   });
 
   it("of a cache for half of the files are twice at most, and nothing where a scan costs nothing", () => {
-    assert.equal(ceilingOfHalf({ cpuMs: 10, clamdMs: 10, loadMs: 0 }, { cpuMs: 0, clamdMs: 0, loadMs: 0 }, 2), 2);
-    assert.equal(ceilingOfHalf(empty, empty, 2), 1);
+    const scan = { cpuMs: 10, clamdMs: 10, loadMs: 0 };
+    const nothing = { cpuMs: 0, clamdMs: 0, loadMs: 0 };
+    assert.equal(ceilingOfHalf(scan, { empty: nothing, digestMs: 0 }, 2), 2);
+    assert.equal(ceilingOfHalf(empty, { empty, digestMs: 0 }, 2), 1);
+    assert.equal(ceilingOfHalf(scan, { empty: nothing, digestMs: 10 }, 2), 1);
+    assert.ok(digestMs(sample(1_000_000)) > digestMs(sample(1000)));
   });
 });
 

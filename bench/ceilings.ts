@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 /** CPU that one request costs, in milliseconds. */
 export interface Costs {
   /** Of the service, or of the client that asks clamd itself. */
@@ -15,9 +17,28 @@ export function mostPerSecond({ cpuMs, clamdMs, loadMs }: Costs, cores: number):
   return Math.min((cores * 1000) / (cpuMs + clamdMs + loadMs), 1000 / loadMs);
 }
 
-/** The best that a cache can bring where it answers for half of the files: those cost what an empty server does. */
-export function ceilingOfHalf(without: Costs, empty: Costs, cores: number): number {
+/**
+ * The best that a cache can bring where it answers for half of the files: those cost what an empty server does, and all of them a digest, by which
+ * they are known.
+ */
+export function ceilingOfHalf(
+  without: Costs,
+  { empty, digestMs }: { empty: Costs; digestMs: number },
+  cores: number,
+): number {
   const half = (of: keyof Costs): number => (without[of] + empty[of]) / 2;
-  const cached = { cpuMs: half("cpuMs"), clamdMs: half("clamdMs"), loadMs: half("loadMs") };
+  const cached = { cpuMs: half("cpuMs") + digestMs, clamdMs: half("clamdMs"), loadMs: half("loadMs") };
   return mostPerSecond(cached, cores) / mostPerSecond(without, cores);
+}
+
+const DIGESTS = 100;
+
+/** What SHA-256 of so many bytes costs here. */
+export function digestMs(content: Uint8Array): number {
+  const digest = (): void => void hash("sha256", content, "binary");
+  digest();
+  const { user, system } = process.cpuUsage();
+  for (let count = 0; count < DIGESTS; count += 1) digest();
+  const spent = process.cpuUsage({ user, system });
+  return (spent.user + spent.system) / 1000 / DIGESTS;
 }

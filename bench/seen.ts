@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ownClamd } from "../packages/server/src/engines/clamd/own-clamd.ts";
 import type { BenchOptions } from "./arguments.ts";
-import { type Costs, ceilingOfHalf } from "./ceilings.ts";
+import { type Costs, ceilingOfHalf, digestMs } from "./ceilings.ts";
 import { type LoadResult, run } from "./load.ts";
 import { alternate, type Contestant, costsOf, middle, type Rounds, ratios, ratiosByCpu } from "./rounds.ts";
-import { halfSeen, SEEN_FILES } from "./sample.ts";
+import { halfSeen, SEEN_FILES, sample } from "./sample.ts";
 import { binary, pidOf, type ServiceOptions, startService } from "./services.ts";
 import { head, median, rate, row } from "./table.ts";
 import type { Target } from "./targets.ts";
@@ -103,7 +103,7 @@ async function startSystem(
 export async function seenTargets(options: BenchOptions, emptyOf: ReadonlyMap<string, Costs>): Promise<Target[]> {
   const measured = await seenRounds(options);
   return ["P alone", "P with clamd"].flatMap((name) =>
-    SEEN_SIZES.map(([label]): Target => {
+    SEEN_SIZES.map(([label, bytes]): Target => {
       const rounds = measured.get(label) ?? new Map();
       const pair = [`${name}, cached`, name] as const;
       const empty = emptyOf.get(label);
@@ -113,7 +113,8 @@ export async function seenTargets(options: BenchOptions, emptyOf: ReadonlyMap<st
         want: { least: 1.5 },
         unit: "of no cache",
         byCpu: median(ratiosByCpu(rounds, pair)),
-        ceiling: empty && ceilingOfHalf(costsOf(rounds, name), empty, cpus().length),
+        ceiling:
+          empty && ceilingOfHalf(costsOf(rounds, name), { empty, digestMs: digestMs(sample(bytes)) }, cpus().length),
       };
     }),
   );
