@@ -104,7 +104,7 @@ export function admission(options: AdmissionOptions): Admission {
   }
 
   /** Ends the scan whose bytes have all but stopped while others wait for its slot. */
-  async function* watched(first: readonly Uint8Array[], rest: Pulled, place: Joined): AsyncGenerator<Uint8Array> {
+  async function* watched(first: Uint8Array[], rest: Pulled, place: Joined): AsyncGenerator<Uint8Array> {
     let received = 0;
     let waitedMs = 0;
     let askedAt: number | undefined;
@@ -182,20 +182,24 @@ export function admission(options: AdmissionOptions): Admission {
         };
       }
 
+      /** Apart from `admit`, which would keep the content for as long as a slow file comes. */
+      function enterWhole(content: Uint8Array, signal: AbortSignal): Promise<Admitted> {
+        return enter(wholeBytes(content), signal, { free: () => giveBack(new Uint8Array(content.buffer)) });
+      }
+
       return {
         async admit(bytes, signal) {
           if (isWhole(bytes)) return enter(wholeBytes(bytes.takeAll()), signal);
           const rest = bytes[Symbol.asyncIterator]();
-          const { first, fast, done } = await beginningOf(rest, {
-            upTo: takeRoom(announcedBytes(bytes) ?? 0),
+          const { pieces, fast, done } = await beginningOf(rest, {
+            room: () => takeRoom(announcedBytes(bytes) ?? 0),
             own: hasOwnBuffers(bytes),
             now,
           });
-          const [content = new Uint8Array()] = first;
-          if (done) return enter(wholeBytes(content), signal, { free: () => giveBack(new Uint8Array(content.buffer)) });
+          if (done) return enterWhole(pieces.shift() ?? new Uint8Array(), signal);
           giveUpRoom();
-          if (fast) return enter(watched(first, rest, place), signal);
-          const held = await hold(joined(first, rest), signal);
+          if (fast) return enter(watched(pieces, rest, place), signal);
+          const held = await hold(joined(pieces, rest), signal);
           return enter(held.read(), signal, held);
         },
         leave() {
@@ -214,20 +218,31 @@ export function admission(options: AdmissionOptions): Admission {
 
 type Pulled = AsyncIterator<Uint8Array>;
 
-/** What comes at first: all that is no more than FIRST_BYTES, or `upTo`, if it comes fast. */
+interface Beginning {
+  /** To be taken out as they are read, so that nobody keeps them. */
+  pieces: Uint8Array[];
+  fast: boolean;
+  done: boolean;
+}
+
+/** What comes at first: all that is no more than FIRST_BYTES, or than there is `room` for, if it comes fast. */
 async function beginningOf(
   bytes: Pulled,
-  { upTo, own, now }: { upTo: number; own: boolean; now: () => number },
-): Promise<{ first: Uint8Array[]; fast: boolean; done: boolean }> {
+  { room, own, now }: { room: () => number; own: boolean; now: () => number },
+): Promise<Beginning> {
   const began = now();
   const gathered = gatheredBytes();
+  let upTo: number | undefined;
   for (;;) {
     const next = await bytes.next();
-    if (next.done) return { first: [gathered.bytes()], fast: true, done: true };
+    if (next.done) return { pieces: [gathered.bytes()], fast: true, done: true };
     const size = gathered.size + next.value.byteLength;
     if (size >= FIRST_BYTES) {
       const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
-      if (!fast || size > upTo) return { first: [gathered.bytes(), next.value], fast, done: false };
+      // Only now: who has sent nothing gets no room.
+      if (fast) upTo ??= room();
+      if (!fast || upTo === undefined || size > upTo)
+        return { pieces: [gathered.bytes(), next.value], fast, done: false };
       gathered.makeRoom(upTo);
     }
     gathered.add(next.value);
@@ -235,11 +250,11 @@ async function beginningOf(
   }
 }
 
-async function* allOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  for (const chunk of chunks) if (chunk.byteLength > 0) yield chunk;
+async function* allOf(pieces: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (let piece = pieces.shift(); piece; piece = pieces.shift()) if (piece.byteLength > 0) yield piece;
 }
 
-async function* joined(first: readonly Uint8Array[], rest: Pulled): AsyncGenerator<Uint8Array> {
+async function* joined(first: Uint8Array[], rest: Pulled): AsyncGenerator<Uint8Array> {
   yield* allOf(first);
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
 }

@@ -143,6 +143,8 @@ export async function openSession(
     // Gone with a failure that came together with this reply.
     if (!stream) return;
     pending.delete(number);
+    // What is still to be sent clamd has not seen: its word came before the end.
+    if (number === commands && socket.writableLength > 0) stream.ended = false;
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();
