@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { until } from "../../test/support/until.ts";
 import { isWhole } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 import { type Admission, type AdmissionOptions, type Admitted, admission, type Place } from "./admission.ts";
 
 const never = new AbortController().signal;
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
 const KIB = 1024;
 
 /** Bytes that come when they are told to. */
@@ -165,6 +169,34 @@ test("one that becomes slow after it had flowed is held", async () => {
   assert.deepEqual(await read(bytes), sent);
   leave();
   assert.equal(held.released, 1);
+});
+
+test("of one that is held on disk nothing is kept in memory", async () => {
+  const { resolve, promise: pieces } = Promise.withResolvers<WeakRef<Uint8Array>[]>();
+  const { line, clock } = setup({
+    wholeBytes: 300 * KIB,
+    async hold(bytes) {
+      const seen: WeakRef<Uint8Array>[] = [];
+      for await (const piece of bytes) {
+        seen.push(new WeakRef(piece));
+        if (seen.length === 2) resolve(seen);
+      }
+      return { read: () => arrived(""), release: () => {} };
+    },
+  });
+  const slow = sender();
+  const admitted = line.join("key", lost).admit(announced(slow.bytes, 300 * KIB), never);
+  slow.send(Buffer.alloc(100 * KIB));
+  await new Promise(setImmediate);
+  clock.now = 1000;
+  slow.send(Buffer.alloc(100 * KIB));
+  const [first] = await pieces;
+  await until("it was collected", () => {
+    collect();
+    return first?.deref() === undefined;
+  });
+  slow.end();
+  (await admitted).leave();
 });
 
 test("larger ones, and more than there is room for, are read in their slot; room comes back with their places", async () => {

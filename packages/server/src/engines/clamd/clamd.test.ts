@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { clamdProxy } from "../../../test/support/clamd-proxy.ts";
 import { eicar } from "../../../test/support/eicar.ts";
+import { openSession } from "./session.ts";
 import "../../../test/support/leftovers.ts";
 import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
 import { until } from "../../../test/support/until.ts";
+import { wholeBytes } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { ClamdAddress } from "./address.ts";
 import { type ClamdOptions, clamd } from "./clamd.ts";
@@ -250,6 +252,19 @@ describe("with something that lies", () => {
     });
     await using engine = engineAt(liar.address);
     await assert.rejects(engine.scan(interrupted(new Promise(() => {})), never), /before the end of the stream/);
+  });
+
+  test("…nor when it answers while the end is still on its way to it", async () => {
+    await using liar = await fakeClamd(() => false, {
+      onData: (socket, data) =>
+        data.subarray(-1000).equals(Buffer.alloc(1000)) && socket.pause().write("1: stream: OK\0"),
+    });
+    const timeouts = { connectTimeoutMs: 5000, replyTimeoutMs: 5000 };
+    const session = await openSession(liar.address, timeouts, never);
+    // More than fits between us and it.
+    const reply = await session.scan(wholeBytes(Buffer.alloc(32 * 1024 * 1024)), { signal: never });
+    assert.equal(reply.kind, "failure");
+    session.close();
   });
 
   test("never reports clean when the engine is silent", async () => {
