@@ -15,7 +15,7 @@ export function gatheredBytes(): GatheredBytes {
 
   function grow(bytes: number): void {
     // Not filled with zeros, and no part of a pool.
-    const larger = Buffer.allocUnsafeSlow(bytes);
+    const larger = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
     larger.set(buffer.subarray(0, size));
     buffer = larger;
   }
