@@ -14,6 +14,7 @@ import { type Scanning, type ScanningOptions, startScanning } from "./compose/sc
 import { type ServersOptions, startServers } from "./compose/servers.ts";
 import { startTraces } from "./compose/traces.ts";
 import { SMALL_FILE_BYTES } from "./engines/threads/scan-limits.ts";
+import { type Afterwards, atOnce } from "./flow/afterwards.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
@@ -59,6 +60,8 @@ export interface ServiceOptions {
   clamdSockets?: readonly string[];
   /** A platform of one's own, whatever the settings say: see docs/add-a-platform.md. */
   openPlatform?: ScanningOptions["openPlatform"];
+  /** When what was done is counted; at once by default. */
+  after?: Afterwards;
   /** When it is one of several processes of a service; its settings are its share. */
   among?: OneOf;
   /** Of the settings of the whole service, when these are a share of them. */
@@ -101,15 +104,15 @@ export async function startService(
   plainLog: Log,
   options: ServiceOptions = {},
 ): Promise<RunningService> {
-  const { timings = {}, now = Date.now } = options;
+  const { timings = {}, now = Date.now, after = atOnce } = options;
   checkConsoleKeys(settings, options.allowShortKeys);
-  const measured = metrics({ engine: settings.engine, process: options.among?.number });
+  const measured = metrics({ engine: settings.engine, process: options.among?.number, after });
   const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings), consoleSocket } = options;
   const elsewhere = among !== undefined && among.number !== 1;
   /** Where the process is that answers for the console, if that is another. */
   const first = elsewhere ? consoleSocket : undefined;
   const handing = first === undefined ? undefined : { process: among?.number ?? 0, socketPath: first };
-  const watching = startWatching(settings, now, handing);
+  const watching = startWatching(settings, { now, after }, handing);
   const counted = measured.counted(plainLog);
   const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
+import { afterwards } from "./flow/afterwards.ts";
 import { type LogLevel, log } from "./log.ts";
 
 function lines(level: LogLevel, format: "json" | "text"): { written: string[]; say: ReturnType<typeof log> } {
@@ -38,6 +39,26 @@ test("level error leaves out what went well, silent leaves out everything", () =
   assert.deepEqual(silent.written, []);
 });
 
+test("a line that is made afterwards has the time of what it tells", () => {
+  let time = Date.parse("2026-01-02T08:30:00.000Z");
+  const after = afterwards(() => time);
+  const written: string[] = [];
+  const say = log({ level: "info", format: "json", after, write: (line) => written.push(line) });
+  say("request", { status: 200 });
+  time += 7;
+  say.error("engine");
+  time += 7;
+  assert.deepEqual(written, []);
+  after.catchUp();
+  assert.deepEqual(
+    written.map((line) => JSON.parse(line)),
+    [
+      { time: "2026-01-02T08:30:00.000Z", level: "info", event: "request", status: 200 },
+      { time: "2026-01-02T08:30:00.007Z", level: "error", event: "engine" },
+    ],
+  );
+});
+
 test("a reader that goes away ends nothing", async () => {
   const program = `
     import { buffered, log } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
@@ -64,8 +85,10 @@ for (const [how, end] of Object.entries(ends)) {
   test(`no line is lost when the process ends ${how}`, () => {
     // More than a pipe holds.
     const program = `
+      import { afterwards } from ${JSON.stringify(new URL("flow/afterwards.ts", import.meta.url).href)};
       import { buffered, log } from ${JSON.stringify(new URL("log.ts", import.meta.url).href)};
-      const say = log({ level: "info", format: "json", write: buffered(process.stdout) });
+      const after = afterwards();
+      const say = log({ level: "info", format: "json", write: buffered(process.stdout, after), after });
       for (let at = 0; at < 5000; at += 1) say("request", { at });
       ${end}`;
     const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" });

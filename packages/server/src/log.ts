@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { type Afterwards, afterwards, atOnce } from "./flow/afterwards.ts";
 
 /**
  * One wide line per thing that happened: a request, a job run, a callback try, a start or a stop. No narration, and
@@ -64,16 +65,18 @@ export interface LogOptions {
   /** `json` for machines, `text` for somebody who watches a terminal. */
   format: "json" | "text";
   write(line: string): void;
+  /** When lines are made; at once by default. */
+  after?: Afterwards;
   now?: () => number;
 }
 
 export function log(options: LogOptions): Log {
-  const { level, format, write, now = Date.now } = options;
+  const { level, format, write, after = atOnce, now = after.now } = options;
   const line = format === "json" ? jsonLine : textLine;
   const timeOf = timeText();
   const at = (severity: "debug" | "info" | "error"): Log["error"] => {
     if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return () => {};
-    return (event, fields = {}) => write(line({ time: timeOf(now()), severity, event }, fields));
+    return (event, fields = {}) => after.add(() => write(line({ time: timeOf(now()), severity, event }, fields)));
   };
   return Object.assign(at("info"), { error: at("error"), debug: at("debug") });
 }
@@ -121,27 +124,29 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Lines are written together this often: one system call for each would cost more than many a request. */
-const BUFFER_MS = 10;
-
-/** Buffers lines for a moment before they are written, and writes what is left when the process ends. */
-export function buffered(stdout: typeof process.stdout): (line: string) => void {
+/**
+ * Writes lines together, a moment later, and what is left when the process ends: one system call for each would cost more than many a
+ * request.
+ */
+export function buffered(stdout: typeof process.stdout, after: Afterwards = afterwards()): (line: string) => void {
   let lines = "";
-  let timer: NodeJS.Timeout | undefined;
-  const flush = (write: (text: string) => void): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (lines !== "") write(lines);
+  let write = (text: string): void => void stdout.write(text);
+  const flush = (): void => {
+    const text = lines;
     lines = "";
+    write(text);
   };
-  const toStream = (text: string): void => void stdout.write(text);
   // Who reads may go at any moment, also while we start.
   stdout.on("error", () => {});
-  // What a stream cannot write at once it never writes when the process ends.
-  process.once("exit", () => flush(stdout.writableLength === 0 ? (text) => writeAtEnd(stdout.fd, text) : toStream));
+  process.once("exit", () => {
+    // What a stream cannot write at once it never writes when the process ends.
+    if (stdout.writableLength === 0) write = (text) => writeAtEnd(stdout.fd, text);
+    after.catchUp();
+  });
   return (line) => {
     lines += line;
-    timer ??= setTimeout(flush, BUFFER_MS, toStream);
+    // Behind the steps that have lines of their own.
+    if (lines === line) after.add(flush);
   };
 }
 

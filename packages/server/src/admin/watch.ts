@@ -1,5 +1,6 @@
 import type { AdminJob } from "@lazaret/contract/admin";
 import type { Findings } from "../deliver/findings.ts";
+import type { Afterwards } from "../flow/afterwards.ts";
 import type { Log, LogFields } from "../log.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Job } from "../model/job.ts";
@@ -43,12 +44,14 @@ export interface WatchOptions {
   activity: Counting;
   hub: Telling;
   now(): number;
+  /** When scans are noted that nobody hears of. */
+  after: Afterwards;
 }
 
 /** Buckets whose failures are counted. */
 const MOST_BUCKETS = 1000;
 
-export function watch({ activity, hub, now }: WatchOptions): Watch {
+export function watch({ activity, hub, now, after }: WatchOptions): Watch {
   const underWay = { requests: 0, jobs: 0 };
   const failedActions = new Map<string, number>();
   /** Whose job a source is, for as long as it runs. */
@@ -168,11 +171,13 @@ export function watch({ activity, hub, now }: WatchOptions): Watch {
       try {
         const report = await scan(source, asked, stop);
         const { account } = asked;
-        const ended = { id: newJobId(now()), at: now(), source, account, report, ms: performance.now() - began };
-        const shown = shownScan(ended);
-        activity.scanned(shown);
-        activity.noteScan(shown);
-        hub.publish({ type: "scan", scan: shown });
+        const ended = { at: now(), source, account, report, ms: performance.now() - began };
+        after.add(() => {
+          const shown = shownScan({ ...ended, id: newJobId(ended.at) });
+          activity.scanned(shown);
+          activity.noteScan(shown);
+          hub.publish({ type: "scan", scan: shown });
+        });
         return report;
       } finally {
         underWay.requests -= 1;

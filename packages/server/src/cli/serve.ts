@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { CannotStart } from "../compose/cannot-start.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { startKeeper } from "../compose/own-clamd.ts";
+import { afterwards } from "../flow/afterwards.ts";
 import { buffered, type Log, log } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
@@ -26,10 +27,12 @@ export function serveCommand(): Command {
     )
     .action(async (flags: Record<string, string>) => {
       const { settings, origins } = goodSettings(flags);
+      const after = afterwards();
       const logger = log({
         level: settings.logLevel,
         format: "json",
-        write: buffered(process.stdout),
+        write: buffered(process.stdout, after),
+        after,
       });
       const manager = serviceManager(logger);
       const until = stopSignal();
@@ -53,6 +56,7 @@ export function serveCommand(): Command {
       }
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger, {
+        after,
         facts: settingsFacts(settings, origins),
         doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
       });

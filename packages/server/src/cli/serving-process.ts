@@ -2,6 +2,7 @@
 import type { Socket } from "node:net";
 import type { RunningService, ServiceOptions } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
+import { afterwards } from "../flow/afterwards.ts";
 import { buffered, log } from "../log.ts";
 import type { Counts } from "../metrics/add-up.ts";
 import { engineHealth } from "../pipeline/health.ts";
@@ -47,9 +48,10 @@ const supervisor = channel(
   {
     async start({ settings, format, ...order }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
-      const write = buffered(process.stdout);
+      const after = afterwards();
+      const write = buffered(process.stdout, after);
       const fields = { process: order.among.number };
-      const plain = log({ level: settings.logLevel, format, write });
+      const plain = log({ level: settings.logLevel, format, write, after });
       const marked = Object.assign(((event, more) => plain(event, { ...more, ...fields })) as typeof plain, {
         error: ((event, more) => plain.error(event, { ...more, ...fields })) as typeof plain.error,
         debug: ((event, more) => plain.debug(event, { ...more, ...fields })) as typeof plain.debug,
@@ -58,6 +60,7 @@ const supervisor = channel(
         const { startService } = await import("../app.ts");
         const service = await startService(settings, marked, {
           ...order,
+          after,
           doctor: async () => (await import("./doctor.ts")).consoleChecks(settings),
           metricsOfOthers,
           door,

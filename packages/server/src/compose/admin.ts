@@ -13,7 +13,8 @@ import { type Handover, handover, type OfOthers, ofOthers, type Work } from "../
 import type { InstallationParts } from "../admin/installation.ts";
 import { renderScanResult } from "../admin/scans.ts";
 import { startTasks } from "../admin/tasks.ts";
-import { type Watch, watch } from "../admin/watch.ts";
+import { type Watch, type WatchOptions, watch } from "../admin/watch.ts";
+import type { Afterwards } from "../flow/afterwards.ts";
 import { remembered } from "../flow/remembered.ts";
 import type { Log } from "../log.ts";
 import { DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
@@ -54,11 +55,11 @@ interface Shown {
 /** Undefined where there is no console. With `handing` another process shows what this one does. */
 export function startWatching(
   settings: Settings,
-  now: () => number,
+  { now, after }: { now: () => number; after: Afterwards },
   handing: { process: number; socketPath: string } | undefined,
 ): Watching | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
-  if (handing) return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath) }), now);
+  if (handing) return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath) }), { now, after });
   let platform: Pick<Platform, "queue" | "history"> | undefined;
   const counts = remembered(ADMIN_COUNTS_MS, async () => {
     if (!platform) throw new Error("the platform is not open yet");
@@ -66,10 +67,10 @@ export function startWatching(
   });
   const seen = activity(now);
   const hub = eventHub({ now, counts });
-  const watching = watch({ activity: seen, hub, now });
+  const watching = watch({ activity: seen, hub, now, after });
   return {
     watch: watching,
-    shown: { activity: seen, hub, others: ofOthers({ activity: seen, hub, now }), counts },
+    shown: { activity: caughtUp(seen, after), hub, others: ofOthers({ activity: seen, hub, now }), counts },
     opened: watched(watching, (opened) => {
       platform = opened;
     }),
@@ -77,8 +78,27 @@ export function startWatching(
   };
 }
 
-function watchForAnother({ activity, hub, start }: Handover, now: () => number): Watching {
-  const watching = watch({ activity, hub, now });
+/** Whoever asks finds what was done before. */
+function caughtUp({ p95Ms, errorsOfDay, show, ...counting }: Activity, { catchUp }: Afterwards): Activity {
+  return {
+    ...counting,
+    p95Ms() {
+      catchUp();
+      return p95Ms();
+    },
+    errorsOfDay() {
+      catchUp();
+      return errorsOfDay();
+    },
+    show(range, queue) {
+      catchUp();
+      return show(range, queue);
+    },
+  };
+}
+
+function watchForAnother({ activity, hub, start }: Handover, times: Pick<WatchOptions, "now" | "after">): Watching {
+  const watching = watch({ activity, hub, ...times });
   const { underWay, failedActions } = watching;
   return {
     watch: watching,

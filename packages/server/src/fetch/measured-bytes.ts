@@ -1,5 +1,5 @@
 import { findings } from "@lazaret/contract";
-import { hasOwnBuffers, isWhole } from "../flow/whole-bytes.ts";
+import { hasOwnBuffers, isWhole, type WholeBytes } from "../flow/whole-bytes.ts";
 import { type OpenedSource, SourceFailed } from "../model/source.ts";
 
 /**
@@ -28,14 +28,9 @@ export interface MeasureOptions {
 export function measured(source: OpenedSource, options: MeasureOptions): MeasuredBytes {
   const { bytes, announcedBytes, atMostBytes } = source;
   const { maxBytes, signal, now = () => performance.now() } = options;
-  const counted = {
-    sizeBytes: 0,
-    waitedMs: 0,
-    complete: false,
-    announcedBytes: announcedBytes ?? atMostBytes,
-    ownBuffers: hasOwnBuffers(bytes),
-    [Symbol.asyncIterator]: read,
-  };
+  const counted = isWhole(bytes) ? new CountedWhole(read, takeAll) : new Counted(read);
+  counted.announcedBytes = announcedBytes ?? atMostBytes;
+  counted.ownBuffers = hasOwnBuffers(bytes);
 
   function begin(): void {
     if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
@@ -123,15 +118,41 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
     };
   }
 
-  if (!isWhole(bytes)) return counted;
-  const takeAll = (): Uint8Array => {
+  function takeAll(): Uint8Array {
     begin();
-    const content = bytes.takeAll();
+    const content = (bytes as WholeBytes).takeAll();
     count(content);
     atEnd();
     return content;
-  };
-  return Object.assign(counted, { takeAll });
+  }
+
+  return counted;
+}
+
+class Counted implements MeasuredBytes {
+  sizeBytes = 0;
+  waitedMs = 0;
+  complete = false;
+  announcedBytes: number | undefined = undefined;
+  ownBuffers = false;
+  readonly #read: () => AsyncIterator<Uint8Array>;
+
+  constructor(read: () => AsyncIterator<Uint8Array>) {
+    this.#read = read;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return this.#read();
+  }
+}
+
+class CountedWhole extends Counted implements WholeBytes {
+  readonly takeAll: () => Uint8Array;
+
+  constructor(read: () => AsyncIterator<Uint8Array>, takeAll: () => Uint8Array) {
+    super(read);
+    this.takeAll = takeAll;
+  }
 }
 
 function tooBig(maxBytes: number, announcedBytes?: number): SourceFailed {

@@ -8,39 +8,56 @@ export interface WholeBytes extends AsyncIterable<Uint8Array> {
 }
 
 export function wholeBytes(content: Uint8Array, onTaken: () => void = () => {}): WholeBytes {
-  return {
-    takeAll() {
-      onTaken();
-      return content;
-    },
-    [Symbol.asyncIterator]() {
-      let given = content.byteLength === 0;
-      return {
-        async next() {
-          if (!given) {
-            given = true;
-            return { done: false, value: content };
-          }
-          onTaken();
-          return { done: true, value: undefined };
-        },
-        async return() {
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
+  return new Whole(content, onTaken);
+}
+
+/** A class, because an object that is written down with its iterator costs more than all that is done with it: here and below. */
+class Whole implements WholeBytes {
+  readonly #content: Uint8Array;
+  readonly #onTaken: () => void;
+
+  constructor(content: Uint8Array, onTaken: () => void) {
+    this.#content = content;
+    this.#onTaken = onTaken;
+  }
+
+  takeAll(): Uint8Array {
+    this.#onTaken();
+    return this.#content;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    let given = this.#content.byteLength === 0;
+    return {
+      next: async () => {
+        if (!given) {
+          given = true;
+          return { done: false, value: this.#content };
+        }
+        this.#onTaken();
+        return { done: true, value: undefined };
+      },
+      return: async () => ({ done: true, value: undefined }),
+    };
+  }
 }
 
 /** Bytes that are all here, and are looked at when they are taken: `take` throws what is wrong with them. */
 export function wholeWhenTaken(take: () => Uint8Array): WholeBytes {
-  return {
-    takeAll: take,
-    async *[Symbol.asyncIterator]() {
-      const content = take();
-      if (content.byteLength > 0) yield content;
-    },
-  };
+  return new WholeWhenTaken(take);
+}
+
+class WholeWhenTaken implements WholeBytes {
+  readonly takeAll: () => Uint8Array;
+
+  constructor(take: () => Uint8Array) {
+    this.takeAll = take;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    const content = this.takeAll();
+    if (content.byteLength > 0) yield content;
+  }
 }
 
 /** How many bytes their sender promised, where it did. Good for choosing a way, not for believing. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { afterwards } from "../flow/afterwards.ts";
 import { type Log, log } from "../log.ts";
 import { metricsText } from "./add-up.ts";
 import { catalog } from "./catalog.ts";
@@ -18,6 +19,15 @@ async function counted(say: (log: Log) => void): Promise<string[]> {
   say(measured.counted(silent));
   return (await linesOf(measured)).filter((line) => !/ 0$|_bucket\{/.test(line));
 }
+
+test("what is counted afterwards is there when somebody asks", async () => {
+  const measured = metrics({ engine: "P", after: afterwards() });
+  measured.counted(silent)("request", { method: "POST", status: 200, ms: 3, endpoint: "syncBinary" });
+  measured.meter.verdict("sync", "upload", "clean");
+  const lines = await linesOf(measured);
+  assert.ok(lines.includes('lazaret_requests_total{method="POST",status="200"} 1'), lines.join("\n"));
+  assert.ok(lines.includes('lazaret_scans_total{way="sync",source="upload",verdict="clean"} 1'));
+});
 
 test("every counter and histogram is there from the start, at 0, but for those of tenants and receivers", async () => {
   const lines = await linesOf(metrics({ engine: "P" }));

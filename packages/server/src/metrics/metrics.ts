@@ -1,3 +1,4 @@
+import { type Afterwards, atOnce } from "../flow/afterwards.ts";
 import { type Log, type LogEvent, type LogFields, logEvents } from "../log.ts";
 import { boundedOwners } from "./bounded-owners.ts";
 import type { Family } from "./cells.ts";
@@ -34,9 +35,11 @@ export interface MetricsOptions {
   engine: string;
   /** Which of several processes it is, from 1 on. */
   process?: number | undefined;
+  /** When what happened is counted; at once by default. */
+  after?: Afterwards | undefined;
 }
 
-export function metrics({ engine, process = 1 }: MetricsOptions): Metrics {
+export function metrics({ engine, process = 1, after = atOnce }: MetricsOptions): Metrics {
   const gauges: Gauge[] = [];
   const requests = counter("lazaret_requests_total", KNOWN_REQUESTS);
   const requestSeconds = histogram("lazaret_request_duration_seconds", KNOWN_ENDPOINTS);
@@ -60,7 +63,7 @@ export function metrics({ engine, process = 1 }: MetricsOptions): Metrics {
     job: counter("lazaret_tenant_job_runs_total"),
     callback: counter("lazaret_tenant_callbacks_total"),
   };
-  const meter = scanMeter(engine, waitSeconds);
+  const meter = scanMeter(engine, waitSeconds, after);
   const boundedOwner = boundedOwners();
 
   function ownerOf({ tenant, key }: LogFields): [tenant: string, key: string | undefined] | undefined {
@@ -107,7 +110,8 @@ export function metrics({ engine, process = 1 }: MetricsOptions): Metrics {
       const counting =
         (say: Log | Log["error"]) =>
         (event: LogEvent, fields?: LogFields): void => {
-          counts[event]?.(fields ?? {});
+          const count = counts[event];
+          if (count) after.add(() => count(fields ?? {}));
           say(event, fields);
         };
       const error = counting(log.error);
@@ -125,6 +129,7 @@ export function metrics({ engine, process = 1 }: MetricsOptions): Metrics {
     watch: (more) => void gauges.push(...more),
 
     async families(which = "all") {
+      after.catchUp();
       const asked = gauges.filter(({ own = false }) => own || which === "all");
       return [
         ...[...all, ...meter.parts, errorLines, ...Object.values(ofTenants)].map((each) => each.family()),

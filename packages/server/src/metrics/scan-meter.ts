@@ -1,3 +1,4 @@
+import { type Afterwards, atOnce } from "../flow/afterwards.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
@@ -44,7 +45,7 @@ const SIZES: readonly (readonly [label: string, bytes: number])[] = [
   ["larger", Number.POSITIVE_INFINITY],
 ];
 
-export function scanMeter(engine: string, waitSeconds: Histogram): ScanMeter {
+export function scanMeter(engine: string, waitSeconds: Histogram, after: Afterwards = atOnce): ScanMeter {
   const scans = counter(
     "lazaret_scans_total",
     KNOWN_WAYS.flatMap((way) => VERDICTS.map((verdict) => [...way, verdict])),
@@ -61,16 +62,17 @@ export function scanMeter(engine: string, waitSeconds: Histogram): ScanMeter {
   );
   const partSeconds = histogram("lazaret_engine_part_duration_seconds", [["clamd"], ["threads"]]);
   return {
-    downloaded: (source, report) =>
-      downloadSeconds.observe([source, report.failure ? "failed" : "ok"], report.downloadSeconds),
-    admitted: (seconds) => waitSeconds.observe(["sync"], seconds),
-    scanned(bytes, seconds) {
-      bytesScanned.add([], bytes);
-      scanSeconds.observe([engine, sizeLabel(bytes)], seconds);
-    },
+    downloaded: (source, { failure, downloadSeconds: seconds }) =>
+      after.add(() => downloadSeconds.observe([source, failure ? "failed" : "ok"], seconds)),
+    admitted: (seconds) => after.add(() => waitSeconds.observe(["sync"], seconds)),
+    scanned: (bytes, seconds) =>
+      after.add(() => {
+        bytesScanned.add([], bytes);
+        scanSeconds.observe([engine, sizeLabel(bytes)], seconds);
+      }),
     engineFailed: () => failures.add([]),
-    part: (part, seconds) => partSeconds.observe([part], seconds),
-    verdict: (way, source, verdict) => scans.add([way, source, verdict]),
+    part: (part, seconds) => after.add(() => partSeconds.observe([part], seconds)),
+    verdict: (way, source, verdict) => after.add(() => scans.add([way, source, verdict])),
     parts: [scans, bytesScanned, downloadSeconds, scanSeconds, partSeconds, failures],
   };
 }

@@ -8,7 +8,7 @@ import type { Entered, Entrance } from "./console/entrance.ts";
 import { whileIn } from "./console/while-in.ts";
 import { Problem, problemAnswer, tryLater } from "./problem.ts";
 import { type Answer, type ApiRequest, CLIENT_GONE } from "./request-answer.ts";
-import type { KeyHolder, Route } from "./route.ts";
+import type { Caller, KeyHolder, Route } from "./route.ts";
 
 export interface ApiOptions {
   routes: readonly Route[];
@@ -136,7 +136,7 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
         if (limiter.limits(holder)) begun = await begin(holder, route);
       }
       checkExpectation(request);
-      const answer = await route.handle(request, { ...holder, dialect: route.dialect ?? "spec" });
+      const answer = await route.handle(request, callerOf(holder, route));
       if (route.work) limiter.accepted(holder.account, route.work);
       return answer;
     } finally {
@@ -192,6 +192,11 @@ export function api(options: ApiOptions): (request: ApiRequest) => Promise<Answe
     request.span?.end({ status: request.signal.aborted ? CLIENT_GONE : answer.status });
     return answer;
   };
+}
+
+/** Written out: to copy it by its parts costs as much as to check the key. */
+function callerOf({ account, scopes, tenant, limits, limitsJobs }: KeyHolder, { dialect = "spec" }: Route): Caller {
+  return { account, scopes, tenant, limits, limitsJobs, dialect };
 }
 
 /** Somebody looks, and no program. */

@@ -133,8 +133,8 @@ export function syncHandlers({
       return scanNow(request, { ...askedBy(caller), source: urlSource(body, checkDestination) });
     },
     async syncBinary(request, caller) {
-      const asked = askedBy(caller);
-      return scanNow(request, { ...asked, source: binaryUpload(request, asked.maxBytes) });
+      const { account, maxBytes } = askedBy(caller);
+      return scanNow(request, { account, maxBytes, source: binaryUpload(request, maxBytes) });
     },
     async syncForm(request, caller) {
       const asked = askedBy(caller);
@@ -182,14 +182,15 @@ export type ScanNow = (request: ApiRequest, wanted: Asked & { source: Source }) 
 /** A scan whose result is the answer to the request, within the synchronous API's time. */
 export function scanNow(options: ScanNowOptions): ScanNow {
   const { scan, timeoutMs, timer = realTimer, render, digestOf = "all" } = options;
-  return async (request, { source, ...asked }) => {
+  return async (request, { source, account, maxBytes }) => {
     const stop = new AbortController();
     const inTime = timer(timeoutMs, () => stop.abort(tooSlow(request, timeoutMs)));
     request.stopWhenGone(stop);
     try {
-      const report = await scan(source, { ...asked, digestOf, requestId: request.id, span: request.span }, stop);
+      const { id: requestId, span } = request;
+      const report = await scan(source, { account, maxBytes, digestOf, requestId, span }, stop);
       request.note(noteOf(report));
-      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(asked.maxBytes);
+      if (source.kind === "upload" && report.failure?.finding === findings.tooBig) throw tooBig(maxBytes);
       return { status: 200, json: render(report) };
     } finally {
       inTime();

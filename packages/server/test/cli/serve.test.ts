@@ -92,6 +92,43 @@ test("serve scans, and never shows a key", async () => {
   assert.ok(!`${run.stdout}${run.stderr}`.includes(key));
 });
 
+for (const processes of ["1", "2"]) {
+  test(`what is counted afterwards is there for who asks next, and lines are in order, with ${processes} processes`, async () => {
+    using folder = temporaryFolder();
+    const admin = "an-admin-key-of-its-own";
+    const settings = env({ LAZARET_PROCESSES: processes, LAZARET_ADMIN_KEYS: admin });
+    await using run = runCli(["serve"], { cwd: folder.path, env: settings });
+    const [, port] = await run.says(listening);
+    const url = `http://127.0.0.1:${port}`;
+    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" };
+    for (let count = 0; count < 5; count += 1)
+      assert.equal((await fetch(`${url}/api/v1/scan/sync/binary`, { method: "POST", headers, body: "x" })).status, 200);
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    assert.match(metrics, /^lazaret_scans_total\{way="sync",source="upload",verdict="clean"\} 5$/m);
+    assert.match(metrics, /^lazaret_requests_total\{method="POST",status="200"\} 5$/m);
+    const seen = async (): Promise<number> => {
+      const asked = await fetch(`${url}/admin/v1/activity`, { headers: { Authorization: `Bearer ${admin}` } });
+      return ((await asked.json()) as { last_day: { scanned: number } }).last_day.scanned;
+    };
+    // Other processes tell the first four times a second.
+    if (processes === "1") assert.equal(await seen(), 5);
+    else await until("the first process knows of all scans", async () => (await seen()) === 5);
+    assert.equal(await run.stop(), 0);
+    const lines = run.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { time: string; event: string });
+    const events = lines.map(({ event }) => event);
+    assert.equal(events.lastIndexOf("stopped"), lines.length - 1, events.join(" "));
+    assert.ok(events.lastIndexOf("request") < events.indexOf("stopping"), events.join(" "));
+    if (processes === "1")
+      assert.deepEqual(
+        lines.map(({ time }) => time),
+        lines.map(({ time }) => time).sort(),
+      );
+  });
+}
+
 test("on SIGTERM a request under way finishes, new ones find nobody, and the exit code is 0", async () => {
   using folder = temporaryFolder();
   await using run = runCli(["serve"], { cwd: folder.path, env: env() });

@@ -184,6 +184,18 @@ test("a watch says how the room was when it began, and how it is now", () => {
   assert.deepEqual([watch.first, watch.measure(), watch.end()], ["unseen", "enough", "unseen"]);
 });
 
+test("that there was enough room counts for a moment only", async () => {
+  using folder = testFolder();
+  const path = join(folder.path, "clamd");
+  mkdirSync(path);
+  const known = clamdFolder(path, { sure: true });
+  const watch = known.watch();
+  assert.equal(watch.first, "enough");
+  rmSync(path, { recursive: true });
+  await until("it looks again", () => known.room() === "unseen");
+  assert.equal(watch.end(), "unseen");
+});
+
 test("what dead clamds left is known by name and age, and swept without touching anything else", async () => {
   using folder = testFolder();
   const stream = join(folder.path, `clamav-${"0123456789abcdef".repeat(2)}.tmp`);

@@ -44,6 +44,8 @@ const ENOUGH = { bytes: 64 * MIB, inodes: 512 };
 /** A scan of a plain file takes two inodes and one block besides its own; the rest is for what is under way. */
 const FULL = { bytes: MIB, inodes: 16 };
 const MEASURE_EVERY_MS = 20;
+/** In this time nobody writes so much, either: a look that found enough will do for all of it, and each costs as much as a search for members. */
+const LOOK_MS = 2;
 
 /** Names that clamd gives to streams and to folders of scans. */
 const CLAMD_NAMES = /^(?:clamav-[0-9a-f]{32}\.tmp|\d{8}_\d{6}-[\w.-]*\.[0-9a-f]{10})$/;
@@ -59,10 +61,15 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
   const watches = new Set<{ worst: Room }>();
   let seen = sure;
   let timer: NodeJS.Timeout | undefined;
+  /** When there was enough room. */
+  let enoughAt: number | undefined;
 
   function room(): Room {
+    const at = performance.now();
+    if (enoughAt !== undefined && at - enoughAt < LOOK_MS) return "enough";
     const free = seen && path !== undefined ? freeIn(path) : undefined;
     const now = free ? roomOf(free) : "unseen";
+    enoughAt = now === "enough" ? at : undefined;
     for (const each of watches) each.worst = worse(each.worst, now);
     return now;
   }
@@ -106,6 +113,7 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
       } finally {
         watcher?.close();
         seen = used;
+        enoughAt = undefined;
       }
     },
   };

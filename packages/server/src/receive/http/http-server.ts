@@ -85,9 +85,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   const sockets = new Set<Socket>();
   const connections = new Map<Socket, Connection>();
   // Weak, as what happens to a connection may be noted after its end.
-  const underWay = new WeakMap<Socket, UnderWay>();
-  /** Until when a request may be under way on a connection that is idle. */
-  const mayAsk = new WeakMap<Socket, number>();
+  const states = new WeakMap<Socket, ConnectionState>();
   /** Those that have come while it stops to listen. */
   let held: Socket[] | undefined;
   let accepted = 0;
@@ -117,18 +115,28 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     for (const stream of live) stream.end();
   }
 
+  function stateOf(socket: Socket): ConnectionState {
+    let state = states.get(socket);
+    if (!state) {
+      state = { underWay: undefined, mayAskUntil: 0 };
+      states.set(socket, state);
+    }
+    return state;
+  }
+
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
     const connection = connections.get(socket);
+    const state = stateOf(socket);
     const othersFirst = connection?.turn(message, response);
     if (othersFirst) await othersFirst;
     const started = performance.now();
     let gone = false;
     const notes: UnderWay["notes"] = {};
-    underWay.set(socket, { response, notes });
+    state.underWay = { response, notes };
     response.once("close", () => {
-      underWay.delete(socket);
-      if (connection) mayAsk.set(socket, performance.now() + NEXT_REQUEST_MS);
+      state.underWay = undefined;
+      state.mayAskUntil = performance.now() + NEXT_REQUEST_MS;
       gone = !response.writableFinished;
       if (gone) request.clientGone(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
@@ -191,7 +199,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   });
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
     connections.set(socket, oneAtATime(socket));
-    mayAsk.set(socket, performance.now() + FIRST_REQUEST_MS);
+    stateOf(socket).mayAskUntil = performance.now() + FIRST_REQUEST_MS;
     held?.push(socket.pause());
     socket.once("close", () => connections.delete(socket));
   });
@@ -201,7 +209,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   function closeIdle(): void {
     const now = performance.now();
     for (const [socket, { busy }] of connections) {
-      if (!busy && !underWay.has(socket) && (mayAsk.get(socket) ?? 0) <= now) socket.destroy();
+      const { underWay, mayAskUntil } = stateOf(socket);
+      if (!busy && !underWay && mayAskUntil <= now) socket.destroy();
     }
   }
 
@@ -221,7 +230,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   }
 
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    answerParseError(error, socket, { underWay: underWay.get(socket), log: options.log });
+    answerParseError(error, socket, { underWay: stateOf(socket).underWay, log: options.log });
   });
 
   async function listen(): Promise<number> {
@@ -260,6 +269,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       clearTimeout(cut);
     },
   };
+}
+
+interface ConnectionState {
+  underWay: UnderWay | undefined;
+  /** Until when a request may be on its way, though the connection is idle. */
+  mayAskUntil: number;
 }
 
 /** A request that had begun before the connection went wrong. */

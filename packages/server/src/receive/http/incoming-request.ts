@@ -61,8 +61,9 @@ class IncomingRequest implements IncomingApiRequest {
     this.remote = remote;
     this.path = path;
     this.headers = headers;
-    this.#hasBody = headers["transfer-encoding"] !== undefined || Number(length) > 0;
-    this.contentLength = this.#hasBody ? numberOf(length) : 0;
+    const bytes = numberOf(length);
+    this.#hasBody = headers["transfer-encoding"] !== undefined || (bytes ?? 0) > 0;
+    this.contentLength = this.#hasBody ? bytes : 0;
     this.#message = message;
     this.#response = response;
     this.#notes = notes;

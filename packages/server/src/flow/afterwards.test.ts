@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { afterwards, atOnce } from "./afterwards.ts";
+
+test("steps are done soon, in their order, and not at once", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const done: string[] = [];
+  const { add } = afterwards();
+  add(() => done.push("first"));
+  add(() => done.push("second"));
+  assert.equal(done.length, 0);
+  t.mock.timers.tick(10);
+  assert.deepEqual(done, ["first", "second"]);
+  add(() => done.push("third"));
+  t.mock.timers.tick(10);
+  assert.deepEqual(done, ["first", "second", "third"]);
+});
+
+test("who catches up finds everything done, also what a step adds", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const done: string[] = [];
+  const { add, catchUp } = afterwards();
+  add(() => {
+    add(() => done.push("added by the first"));
+    done.push("first");
+  });
+  add(() => done.push("second"));
+  catchUp();
+  assert.deepEqual(done, ["first", "second", "added by the first"]);
+  t.mock.timers.tick(10);
+  assert.equal(done.length, 3);
+});
+
+test("a step that catches up does not do itself again", () => {
+  const done: string[] = [];
+  const { add, catchUp } = afterwards();
+  add(() => {
+    done.push("first");
+    catchUp();
+  });
+  add(() => done.push("second"));
+  catchUp();
+  assert.deepEqual(done, ["first", "second"]);
+});
+
+test("a step knows when it was added", () => {
+  let time = 100;
+  const seen: number[] = [];
+  const { add, catchUp, now } = afterwards(() => time);
+  add(() => seen.push(now()));
+  time = 105;
+  add(() => seen.push(now()));
+  time = 110;
+  catchUp();
+  assert.deepEqual(seen, [100, 105]);
+  assert.equal(now(), 110);
+});
+
+test("many do not wait", () => {
+  let done = 0;
+  const { add } = afterwards();
+  for (let count = 0; count < 10_000; count += 1)
+    add(() => {
+      done += 1;
+    });
+  assert.equal(done, 10_000);
+});
+
+test("what steps add is done after those that wait, however many they are", () => {
+  const done: string[] = [];
+  const { add, catchUp } = afterwards();
+  for (let count = 0; count < 6000; count += 1)
+    add(() => {
+      add(() => done.push("added"));
+      done.push("step");
+    });
+  catchUp();
+  assert.deepEqual(done, [...Array<string>(6000).fill("step"), ...Array<string>(6000).fill("added")]);
+});
+
+test("a step that throws takes no other with it", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const done: string[] = [];
+  const { add, catchUp } = afterwards();
+  add(() => {
+    throw new Error("never meant to");
+  });
+  add(() => done.push("second"));
+  assert.throws(catchUp, /never meant to/);
+  t.mock.timers.tick(10);
+  assert.deepEqual(done, ["second"]);
+});
+
+test("at once is before anything else", () => {
+  const done: string[] = [];
+  atOnce.add(() => done.push("step"));
+  assert.deepEqual(done, ["step"]);
+});

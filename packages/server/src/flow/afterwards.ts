@@ -1,0 +1,63 @@
+/**
+ * What is written down and counted of work that is done: a moment later, and much of it together. Step by step, in the middle of other work,
+ * it takes several times as long, because by then the processor has its code and data no longer at hand (docs/decisions/0041-afterwards.md).
+ */
+export interface Afterwards {
+  /** Steps are done in this order. They do not throw. */
+  add(step: () => void): void;
+  /** Whatever waits is done when this returns: for those who read what was counted. */
+  catchUp(): void;
+  /** When the step was added that is being done; outside of steps, the time. */
+  now(): number;
+}
+
+interface Waiting {
+  step(): void;
+  addedAt: number;
+}
+
+const EVERY_MS = 10;
+/** So many come only while nobody else has a turn, and take memory. */
+const MOST_WAITING = 10_000;
+
+export function afterwards(now: () => number = Date.now): Afterwards {
+  let waiting: Waiting[] = [];
+  let begun = 0;
+  let addedAt: number | undefined;
+  let isDue = false;
+
+  function catchUp(): void {
+    try {
+      for (let next = waiting[begun]; next; next = waiting[begun]) {
+        begun += 1;
+        addedAt = next.addedAt;
+        next.step();
+      }
+    } finally {
+      addedAt = undefined;
+      waiting = waiting.slice(begun);
+      begun = 0;
+    }
+  }
+
+  function onTime(): void {
+    isDue = false;
+    catchUp();
+  }
+
+  return {
+    add(step) {
+      waiting.push({ step, addedAt: now() });
+      // Those that a step adds are done in its turn.
+      if (waiting.length >= MOST_WAITING && begun === 0) catchUp();
+      if (isDue) return;
+      isDue = true;
+      setTimeout(onTime, EVERY_MS);
+    },
+    catchUp,
+    now: () => addedAt ?? now(),
+  };
+}
+
+/** Each step at once. */
+export const atOnce: Afterwards = { add: (step) => step(), catchUp() {}, now: Date.now };
