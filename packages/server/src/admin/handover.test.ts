@@ -11,7 +11,12 @@ const none = { queued: 0, under_way: 0, retrying: 0, done: 0, dead: 0, oldest_se
 const work = { underWay: { requests: 2, jobs: 1 }, slots: { requests: 4, jobs: 2 } };
 
 /** The first process, and another that hands over to it as it likes. */
-function two(): { first: ReturnType<typeof show> & OfOthers; other: Handover; sent: Seen[]; broken: boolean } {
+function two(catchUp: (other: Handover) => void = () => {}): {
+  first: ReturnType<typeof show> & OfOthers;
+  other: Handover;
+  sent: Seen[];
+  broken: boolean;
+} {
   const first = show();
   const sent: Seen[] = [];
   const both = {
@@ -20,6 +25,7 @@ function two(): { first: ReturnType<typeof show> & OfOthers; other: Handover; se
     broken: false,
     other: handover({
       process: 2,
+      catchUp: () => catchUp(both.other),
       async send(seen) {
         sent.push(seen);
         if (both.broken) throw new Error("it is not there");
@@ -42,6 +48,17 @@ const scanOf = (id: number): AdminScan =>
   ({ id: `scan-${id}`, at: id, verdict: "clean", ms: 3 }) as unknown as AdminScan;
 const jobOf = (id: string, state: AdminJob["state"]): AdminJob => ({ id, state }) as AdminJob;
 const now = () => ({ work, failedActions: [["uploads", 3]] as [string, number][] });
+
+test("what is still to be noted is handed over, too, at the latest at the end", async () => {
+  let unnoted = 1;
+  const { first, other } = two(({ activity }) => {
+    for (; unnoted > 0; unnoted -= 1) activity.scanned({ verdict: "clean", ms: 5 });
+  });
+  {
+    await using _ = other.start(now);
+  }
+  assert.equal(first.activity.show("15m", none).last_day.scanned, 1);
+});
 
 test("scans of another process are counted and shown as one's own; only the newest are sent one by one", async () => {
   const { first, other, sent } = two();

@@ -50,6 +50,8 @@ const SILENT_MS = 10_000;
 interface HandoverOptions {
   process: number;
   send(seen: Seen): Promise<{ heard: boolean }>;
+  /** Does what is still to be noted. */
+  catchUp(): void;
 }
 
 export interface Handover {
@@ -59,7 +61,7 @@ export interface Handover {
   start(now: () => Pick<Seen, "work" | "failedActions">): AsyncDisposable;
 }
 
-export function handover({ process, send }: HandoverOptions): Handover {
+export function handover({ process, send, catchUp }: HandoverOptions): Handover {
   let scans = new Map<string, [Verdict, number, number]>();
   let failed = 0;
   let recent: AdminScan[] = [];
@@ -69,6 +71,7 @@ export function handover({ process, send }: HandoverOptions): Handover {
   let soon = (): void => {};
 
   function take(): Omit<Seen, "work" | "failedActions"> {
+    catchUp();
     const taken = { process, scans: [...scans.values()], failed, recent, events: [...events.values()], missed };
     scans = new Map();
     failed = 0;

@@ -59,7 +59,11 @@ export function startWatching(
   handing: { process: number; socketPath: string } | undefined,
 ): Watching | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
-  if (handing) return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath) }), { now, after });
+  if (handing)
+    return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath), catchUp: after.catchUp }), {
+      now,
+      after,
+    });
   let platform: Pick<Platform, "queue" | "history"> | undefined;
   const counts = remembered(ADMIN_COUNTS_MS, async () => {
     if (!platform) throw new Error("the platform is not open yet");

@@ -3,7 +3,7 @@
  * it takes several times as long, because by then the processor has its code and data no longer at hand (docs/decisions/0041-afterwards.md).
  */
 export interface Afterwards {
-  /** Steps are done in this order. They do not throw. */
+  /** Steps are done in this order. */
   add(step: () => void): void;
   /** Whatever waits is done when this returns: for those who read what was counted. */
   catchUp(): void;
@@ -27,17 +27,22 @@ export function afterwards(now: () => number = Date.now): Afterwards {
   let isDue = false;
 
   function catchUp(): void {
-    try {
-      for (let next = waiting[begun]; next; next = waiting[begun]) {
-        begun += 1;
-        addedAt = next.addedAt;
+    const outer = addedAt;
+    for (let next = waiting[begun]; next; next = waiting[begun]) {
+      begun += 1;
+      addedAt = next.addedAt;
+      try {
         next.step();
+      } catch (error) {
+        // A mistake of ours. It is nobody's who waits for the others, and ends the process as any that nobody caught.
+        queueMicrotask(() => {
+          throw error;
+        });
       }
-    } finally {
-      addedAt = undefined;
-      waiting = waiting.slice(begun);
-      begun = 0;
     }
+    addedAt = outer;
+    waiting = [];
+    begun = 0;
   }
 
   function onTime(): void {

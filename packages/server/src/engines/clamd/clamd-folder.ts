@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
  */
 export interface ClamdFolder {
   readonly path: string | undefined;
-  /** How it is now. */
+  /** How it is now, or was a moment ago. */
   room(): Room;
   /** The least room from now until `end`, looked at every few milliseconds. */
   watch(): RoomWatch;
@@ -44,7 +44,7 @@ const ENOUGH = { bytes: 64 * MIB, inodes: 512 };
 /** A scan of a plain file takes two inodes and one block besides its own; the rest is for what is under way. */
 const FULL = { bytes: MIB, inodes: 16 };
 const MEASURE_EVERY_MS = 20;
-/** In this time nobody writes so much, either: a look that found enough will do for all of it, and each costs as much as a search for members. */
+/** Who begins may go by a look that found enough, so long ago at most: what has become of the room since then is seen at the end. */
 const LOOK_MS = 2;
 
 /** Names that clamd gives to streams and to folders of scans. */
@@ -65,8 +65,11 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
   let enoughAt: number | undefined;
 
   function room(): Room {
+    return enoughAt !== undefined && performance.now() - enoughAt < LOOK_MS ? "enough" : look();
+  }
+
+  function look(): Room {
     const at = performance.now();
-    if (enoughAt !== undefined && at - enoughAt < LOOK_MS) return "enough";
     const free = seen && path !== undefined ? freeIn(path) : undefined;
     const now = free ? roomOf(free) : "unseen";
     enoughAt = now === "enough" ? at : undefined;
@@ -82,13 +85,13 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
       const first = room();
       const mine = { worst: first };
       watches.add(mine);
-      timer ??= setInterval(room, MEASURE_EVERY_MS).unref();
+      timer ??= setInterval(look, MEASURE_EVERY_MS).unref();
       return {
         first,
-        measure: room,
+        measure: look,
         end() {
           if (!watches.has(mine)) return mine.worst;
-          room();
+          look();
           watches.delete(mine);
           if (watches.size === 0) {
             clearInterval(timer);
