@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { SCOPES, type StoredKey } from "../access/access-store.ts";
 import { type KnownKeys, knownKeys } from "../access/known-keys.ts";
+import { recentlyUsed } from "../flow/recently-used.ts";
 import { type Repeated, type RepeatedOptions, repeated } from "../flow/repeated.ts";
 import { QueueUnavailable } from "../model/faults.ts";
 import { type Account, DEFAULT_TENANT, flatKeyName } from "../model/tenant.ts";
@@ -191,8 +192,7 @@ const MOST_HELD = 500;
 
 export function wrongKeys(options: WrongKeysOptions = {}): WrongKeys {
   const { now = () => performance.now(), sleep = orGone } = options;
-  /** Those that tried last stand last. */
-  const tried = new Map<string, { count: number; at: number }>();
+  const tried = recentlyUsed<{ count: number; at: number }>(MOST_ADDRESSES);
   let held = 0;
 
   function countOf(address: string): number {
@@ -200,10 +200,7 @@ export function wrongKeys(options: WrongKeysOptions = {}): WrongKeys {
     const before = tried.get(group);
     const forgiven = before ? (now() - before.at) / 1000 : 0;
     const count = Math.min(Math.max(0, (before?.count ?? 0) - forgiven) + 1, SLOWED + LONGEST_SECONDS);
-    tried.delete(group);
     tried.set(group, { count, at: now() });
-    const [oldest] = tried.keys();
-    if (tried.size > MOST_ADDRESSES && oldest !== undefined) tried.delete(oldest);
     return count;
   }
 

@@ -1,3 +1,4 @@
+import { recentlyUsed } from "../flow/recently-used.ts";
 import type { Verdict } from "../model/verdict.ts";
 
 /**
@@ -52,7 +53,9 @@ export interface CacheCounts {
   entries: number;
 }
 
-interface Entry extends Known {
+interface Entry {
+  verdict: Verdict | undefined;
+  cleanIfOpened: string | undefined;
   sizeBytes: number;
   ours: object;
   other: object | undefined;
@@ -63,8 +66,7 @@ const LONGEST_TEXT = 512;
 const MOST_TYPES = 1000;
 
 export function verdictCache(maxEntries: number): VerdictCache {
-  // A Map keeps the order in which keys were put in: the first is the one that nobody asked for since.
-  const entries = new Map<string, Entry>();
+  const entries = recentlyUsed<Entry>(maxEntries);
   // One for each file type instead of one for each file.
   const cleans = new Map<string | undefined, Verdict>();
   const counts = { hits: 0, partHits: 0, misses: 0 };
@@ -92,8 +94,6 @@ export function verdictCache(maxEntries: number): VerdictCache {
         counts.misses += 1;
         return undefined;
       }
-      entries.delete(digest);
-      entries.set(digest, entry);
       if (entry.verdict && other !== undefined && entry.other === other) {
         counts.hits += 1;
         return { verdict: entry.verdict };
@@ -109,16 +109,7 @@ export function verdictCache(maxEntries: number): VerdictCache {
     keep({ digest, sizeBytes }, { ours, other }, { verdict, cleanIfOpened }) {
       const whole = other !== undefined && verdict ? compact(verdict) : undefined;
       if (!whole && cleanIfOpened === undefined) return;
-      entries.delete(digest);
-      const oldest = entries.size >= maxEntries ? entries.keys().next() : undefined;
-      if (oldest && !oldest.done) entries.delete(oldest.value);
-      entries.set(digest, {
-        sizeBytes,
-        ours,
-        other,
-        ...(whole && { verdict: whole }),
-        ...(cleanIfOpened !== undefined && { cleanIfOpened }),
-      });
+      entries.set(digest, { sizeBytes, ours, other, verdict: whole, cleanIfOpened });
     },
 
     counts: () => ({ ...counts, entries: entries.size }),
