@@ -4,11 +4,23 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { QueueUnavailable } from "../../src/model/faults.ts";
-import { openJobStore } from "../../src/platforms/postgres/job-store.ts";
+import { type JobStore, openJobStore } from "../../src/platforms/postgres/job-store.ts";
 import { cleanReport, sampleJob } from "./sample-job.ts";
 
 const { secretKey, ...options } = JSON.parse(process.argv[2] ?? "");
-const { queue } = await openJobStore({ ...options, secretKey: Buffer.from(secretKey, "hex") });
+const { queue } = await opened();
+
+/** The server may be away already: another process was quicker, and has added enough. */
+async function opened(): Promise<JobStore> {
+  for (;;) {
+    try {
+      return await openJobStore({ ...options, secretKey: Buffer.from(secretKey, "hex") });
+    } catch (error) {
+      if (!(error instanceof QueueUnavailable)) throw error;
+      await pause(100);
+    }
+  }
+}
 
 async function addOne(): Promise<void> {
   const job = sampleJob();
