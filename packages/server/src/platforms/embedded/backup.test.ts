@@ -118,13 +118,12 @@ test("a copy ends although something is written between any two of its steps", a
   const made = makeBackup({ dataDir, into, withKeys: true, now }).finally(() => {
     ended = true;
   });
-  let writes = 0;
-  while (!ended && writes < 2000) {
+  const until = performance.now() + 30_000;
+  while (!ended && performance.now() < until) {
     db.exec("INSERT INTO filler VALUES (x'00')");
-    writes += 1;
     await new Promise(setImmediate);
   }
-  assert.ok(ended, `not after ${writes} writes`);
+  assert.ok(ended, "it does not end");
   await made;
 });
 
