@@ -48,16 +48,16 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
 
   /** What clamd works with. A look costs half as much as all else of an answer that is known; one does for all within a moment. */
   let looked: { other: object | undefined; at: number } | undefined;
-  function otherNow(): object | undefined {
+  function otherWithin(ms: number): object | undefined {
     const at = performance.now();
-    if (!looked || at - looked.at > LOOK_MS) looked = { other: clamd?.edition?.now(), at };
+    if (!looked || at - looked.at > ms) looked = { other: clamd?.edition?.now(), at };
     return looked.other;
   }
 
   /** By what a file would be scanned now; nothing is looked up or kept without. */
-  function editionNow(): Edition | undefined {
+  function editionNow(withinMs = LOOK_MS): Edition | undefined {
     const ours = cache && !closed ? threads.edition() : undefined;
-    return ours && { ours, other: clamd ? otherNow() : NO_OTHER };
+    return ours && { ours, other: clamd ? otherWithin(withinMs) : NO_OTHER };
   }
 
   /**
@@ -73,7 +73,7 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
 
   /** Kept only if nothing has changed since the scan began: otherwise nobody knows by what it was scanned. */
   function remember(verdict: Verdict, { content, began, cleanIfOpened }: Recall): void {
-    const now = editionNow();
+    const now = editionNow(KEEP_LOOK_MS);
     if (!content || !began || !now || now.ours !== began.ours) return;
     const other = now.other === began.other ? began.other : undefined;
     const ourPart = verdict.kind === "clean" && cleanIfOpened !== undefined;
@@ -272,6 +272,11 @@ const ROOMS_KEPT = 8;
 const CLEAN: Verdict = { kind: "clean" };
 /** No clamd loads other signatures in that time. */
 const LOOK_MS = 1;
+/**
+ * What is kept is given out only after a look that finds all as it was when the scan began. This one is for what looks old again by then:
+ * other signatures that were loaded and taken away in between.
+ */
+const KEEP_LOOK_MS = 20;
 /** Stands for the edition of an engine that is not there. */
 const NO_OTHER = {};
 
