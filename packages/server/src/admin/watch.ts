@@ -44,7 +44,7 @@ export interface WatchOptions {
   activity: Counting;
   hub: Telling;
   now(): number;
-  /** When scans are noted that nobody hears of. */
+  /** When scans are noted. */
   after: Afterwards;
 }
 

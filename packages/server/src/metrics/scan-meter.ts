@@ -1,4 +1,4 @@
-import { type Afterwards, atOnce } from "../flow/afterwards.ts";
+import type { Afterwards } from "../flow/afterwards.ts";
 import type { Report } from "../model/report.ts";
 import type { Source } from "../model/source.ts";
 import type { Verdict } from "../model/verdict.ts";
@@ -45,7 +45,7 @@ const SIZES: readonly (readonly [label: string, bytes: number])[] = [
   ["larger", Number.POSITIVE_INFINITY],
 ];
 
-export function scanMeter(engine: string, waitSeconds: Histogram, after: Afterwards = atOnce): ScanMeter {
+export function scanMeter(engine: string, waitSeconds: Histogram, after: Afterwards): ScanMeter {
   const scans = counter(
     "lazaret_scans_total",
     KNOWN_WAYS.flatMap((way) => VERDICTS.map((verdict) => [...way, verdict])),

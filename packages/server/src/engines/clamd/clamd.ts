@@ -163,7 +163,8 @@ export function clamd(options: ClamdOptions): Clamd {
         });
       },
       believe(signal) {
-        const room = watch?.end() ?? folder.room();
+        // At this very moment, also where nothing was sent.
+        const room = (watch ?? beginWatch()).end();
         if (room === "full") {
           distrust();
           throw new EngineUnavailable(fullFolder());
