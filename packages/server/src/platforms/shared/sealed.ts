@@ -1,4 +1,5 @@
 import {
+  type CipherGCM,
   createCipheriv,
   createDecipheriv,
   createHmac,
@@ -17,6 +18,8 @@ export interface Sealer {
   unseal(sealed: Uint8Array, label: Label): string | undefined;
   /** The same for the same text, and shows nothing of it. For lookups. Those `of` one tenant are never those of another. */
   digest(text: string, of?: string): Uint8Array;
+  /** Does now what the next `seal` would have to do first, for who has time. */
+  prepare(): void;
   /** The same for two sealers with the same key. */
   readonly keyCheck: Uint8Array;
 }
@@ -41,6 +44,13 @@ const KEYS_AT_HAND = 256;
 /** Drawn together, and each used once: one by one they take as long as the sealing. */
 const NONCES_AT_HAND = 256;
 
+/** Used once. */
+interface Seal {
+  salt: Buffer;
+  nonce: Buffer;
+  cipher: CipherGCM;
+}
+
 /**
  * AES-256-GCM with random nonces. The key is derived from the installation's key and a salt that each process draws
  * anew, and again after many seals.
@@ -53,6 +63,7 @@ export function sealer(secretKey: Uint8Array): Sealer {
   let seals = 0;
   const nonces = Buffer.alloc(NONCES_AT_HAND * NONCE_BYTES);
   let usedNonces = nonces.length;
+  let prepared: Seal | undefined;
 
   function derived(purpose: string, message: Uint8Array): Buffer {
     return createHmac("sha256", root).update(`lazaret ${purpose}\0`).update(message).digest();
@@ -77,12 +88,21 @@ export function sealer(secretKey: Uint8Array): Sealer {
     return nonces.subarray(usedNonces - NONCE_BYTES, usedNonces);
   }
 
+  function nextSeal(): Seal {
+    seals += 1;
+    if (seals % SEALS_PER_SALT === 0) salt = randomBytes(SALT_BYTES);
+    const nonce = freshNonce();
+    return { salt, nonce, cipher: createCipheriv("aes-256-gcm", keyOf(salt), nonce) };
+  }
+
   return {
+    prepare() {
+      prepared ??= nextSeal();
+    },
+
     seal(text, label) {
-      seals += 1;
-      if (seals % SEALS_PER_SALT === 0) salt = randomBytes(SALT_BYTES);
-      const nonce = freshNonce();
-      const cipher = createCipheriv("aes-256-gcm", keyOf(salt), nonce);
+      const { salt, nonce, cipher } = prepared ?? nextSeal();
+      prepared = undefined;
       cipher.setAAD(bytesOf(label));
       // With GCM there is no last block: nothing comes from `final`.
       const closed = cipher.update(text, "utf8");

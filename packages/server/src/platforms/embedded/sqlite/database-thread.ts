@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { type Failure, failureOf } from "./database-unavailable.ts";
 import { type DatabaseOptions, openDatabase } from "./open-database.ts";
 import { batchRunner, type Outcome, type Request } from "./operations.ts";
@@ -10,7 +10,13 @@ export type ThreadAnswer =
   | { kind: "refused"; failure: Failure }
   | { kind: "outcomes"; outcomes: Outcome[] };
 
-const options = workerData as DatabaseOptions;
+export interface ThreadData {
+  options: DatabaseOptions;
+  /** Counts the requests: the thread sleeps until there is one more. */
+  asked: Int32Array;
+}
+
+const { options, asked } = workerData as ThreadData;
 
 try {
   serve();
@@ -20,15 +26,20 @@ try {
   reply({ kind: "refused", failure });
 }
 
+/** Without an event loop, which takes a good part of the time of a small commit to wake up and to hand over one message. */
 function serve(): void {
   const database = openDatabase(options);
   const runBatch = batchRunner(database);
-  parentPort?.on("message", (request: ThreadRequest) => {
-    if (request.kind === "batch") return reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
-    database.db.close();
-    parentPort?.close();
-  });
   reply({ kind: "ready" });
+  for (let heard = 0; ; heard += 1) {
+    Atomics.wait(asked, 0, heard);
+    const request: ThreadRequest | undefined = parentPort && receiveMessageOnPort(parentPort)?.message;
+    if (request?.kind !== "batch") break;
+    reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
+    database.sealer.prepare();
+  }
+  database.db.close();
+  parentPort?.close();
 }
 
 function reply(answer: ThreadAnswer): void {

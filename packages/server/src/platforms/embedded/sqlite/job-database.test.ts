@@ -46,6 +46,31 @@ test("what is asked in one turn of the event loop, or while a commit is under wa
   assert.deepEqual(await Promise.all(second), [0, 1]);
 });
 
+test("who was alone the last time is not kept waiting for the end of the turn; those behind go together", async () => {
+  const connection = slowConnection();
+  const database = jobDatabase(connection);
+  const ask = (): Promise<unknown> => database.run("counts", { now: 0 });
+  const alone = ask();
+  assert.deepEqual(connection.sizes, [], "the first waits: nobody knows who comes");
+  await turn();
+  connection.answer();
+  await alone;
+  const asked = [ask(), ask(), ask()];
+  assert.deepEqual(connection.sizes, [1, 1]);
+  connection.answer();
+  await asked[0];
+  await turn();
+  assert.deepEqual(connection.sizes, [1, 1, 2]);
+  connection.answer();
+  assert.deepEqual(await Promise.all(asked), [0, 0, 1]);
+  const later = ask();
+  assert.deepEqual(connection.sizes, [1, 1, 2], "two went together: others may come in this turn");
+  await turn();
+  connection.answer();
+  await later;
+  assert.deepEqual(connection.sizes, [1, 1, 2, 1]);
+});
+
 test("a connection that fails fails all who asked with it, and is asked again by the next", async () => {
   const failures = [new Error("lost")];
   const database = jobDatabase({

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Alarm } from "../../../flow/alarm.ts";
 import { bareThread } from "../../../flow/bare-thread.ts";
-import type { ThreadAnswer, ThreadRequest } from "./database-thread.ts";
+import type { ThreadAnswer, ThreadData, ThreadRequest } from "./database-thread.ts";
 import { DatabaseUnavailable, unavailable } from "./database-unavailable.ts";
 import type { DatabaseOptions } from "./open-database.ts";
 import type { ArgsOf, OperationName, Outcome, Request, ResultOf } from "./operations.ts";
@@ -16,7 +16,10 @@ export interface StoreParts {
 
 /** The database as the adapters see it. Throws `DatabaseUnavailable`, a kind of `QueueUnavailable`. */
 export interface JobDatabase {
-  /** What is asked within one turn of the event loop, or while a commit is under way, shares the next commit. */
+  /**
+   * What is asked while a commit is under way shares the next one; so does what is asked within one turn of the event loop, unless
+   * the last commit was for one alone.
+   */
   run<Name extends OperationName>(name: Name, args: ArgsOf<Name>): Promise<ResultOf<Name>>;
   /** Finishes what was asked before. */
   close(): Promise<void>;
@@ -35,6 +38,8 @@ export function jobDatabase(connection: Connection): JobDatabase {
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let closed = false;
+  /** Nobody else was there the last time: not even the end of the turn is waited for. */
+  let alone = false;
 
   /** Upkeep goes alone: what fails in it fails nobody else. */
   function nextBatch(): Waiting[] {
@@ -45,8 +50,9 @@ export function jobDatabase(connection: Connection): JobDatabase {
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
-      await new Promise(setImmediate);
+      if (!alone) await new Promise(setImmediate);
       const batch = nextBatch();
+      alone = batch.length === 1;
       try {
         const outcomes = await connection.run(batch.map(({ request }) => request));
         for (const [index, outcome] of outcomes.entries()) batch[index]?.settle(outcome);
@@ -118,9 +124,10 @@ export async function threadConnection(options: DatabaseOptions): Promise<Connec
 }
 
 async function startThread(options: DatabaseOptions, onExit: () => void): Promise<Thread> {
+  const asked = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const worker = new Worker(new URL("./database-thread.ts", import.meta.url), {
     name: "lazaret-database",
-    workerData: options,
+    workerData: { options, asked } satisfies ThreadData,
     ...bareThread(),
   });
   let answered: (answer: ThreadAnswer) => void = () => {};
@@ -150,16 +157,22 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
   }
   worker.unref();
 
+  function tell(request: ThreadRequest): void {
+    worker.postMessage(request);
+    Atomics.add(asked, 0, 1);
+    Atomics.notify(asked, 0);
+  }
+
   return {
     async ask(request) {
       worker.ref();
       const answer = heard();
-      worker.postMessage(request);
+      tell(request);
       return await answer.finally(() => worker.unref());
     },
     async close() {
       worker.ref();
-      worker.postMessage({ kind: "close" } satisfies ThreadRequest);
+      tell({ kind: "close" });
       await gone;
     },
   };
