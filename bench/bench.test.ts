@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { FULL, PARTS, parseArguments, QUICK } from "./arguments.ts";
-import { ceilingOfHalf, digestMs, mostPerSecond } from "./ceilings.ts";
+import { ceilingOfHalf, ceilingWith, digestMs, mostPerSecond } from "./ceilings.ts";
 import { type Load, run } from "./load.ts";
 import { cpuSeconds } from "./processes.ts";
 import { alternate, costsOf, middle, type Rounds, ratios, ratiosByCpu, type Sample } from "./rounds.ts";
@@ -111,6 +111,11 @@ describe("ceilings", () => {
     assert.equal(ceilingOfHalf(empty, { empty, digestMs: 0 }, 2), 1);
     assert.equal(ceilingOfHalf(scan, { empty: nothing, digestMs: 10 }, 2), 1);
     assert.ok(digestMs(sample(1_000_000)) > digestMs(sample(1000)));
+  });
+
+  it("of a rate are less by what each takes more, and never above it", () => {
+    assert.equal(ceilingWith(1000, 0.001), 0.5);
+    assert.equal(ceilingWith(1000, -0.001), 1);
   });
 });
 

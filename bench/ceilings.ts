@@ -31,6 +31,11 @@ export function ceilingOfHalf(
   return mostPerSecond(cached, cores) / mostPerSecond(without, cores);
 }
 
+/** What is left of a rate when each takes so many seconds more. */
+export function ceilingWith(perSecond: number, moreSeconds: number): number {
+  return 1 / (1 + perSecond * Math.max(0, moreSeconds));
+}
+
 const DIGESTS = 100;
 
 /** What SHA-256 of so many bytes costs here. */

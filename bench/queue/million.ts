@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { type Job, noFailures, traceOf } from "../../packages/server/src/model/job.ts";
 import { prepareDataFolder } from "../../packages/server/src/platforms/embedded/data-folder.ts";
@@ -8,8 +9,10 @@ import {
   RESULT_MS,
   type Request,
 } from "../../packages/server/src/platforms/embedded/sqlite/operations.ts";
+import { transactions } from "../../packages/server/src/platforms/embedded/sqlite/transaction.ts";
 import { storedJob } from "../../packages/server/src/platforms/shared/stored-job.ts";
 import { type Lease, newJobId } from "../../packages/server/src/queue/job-queue.ts";
+import { ceilingWith } from "../ceilings.ts";
 import { head, median, rate, row } from "../table.ts";
 import type { Target } from "../targets.ts";
 
@@ -32,6 +35,8 @@ const AT_ONCE = 64;
 const TAKEN_AT_ONCE = 16;
 const FILLED_AT_ONCE = 5000;
 const KEYS = 3;
+/** Of entries alone, for the ceiling: of as many jobs as those of a round. */
+const COMMITS = Math.ceil(JOBS / AT_ONCE);
 /** Of two jobs one has a callback, and one a trace id, whose result can be polled. */
 const TRACED = 2;
 
@@ -57,6 +62,10 @@ export async function measureMillion(options: MillionOptions): Promise<void> {
 /** At least 0.9 of the rate with few, and a start within 5 seconds. */
 export async function waitingTargets(options: MillionOptions): Promise<Target[]> {
   const [many, few] = await sidesWith(options);
+  const submitCeiling = await ceilingOfSubmit(
+    options,
+    median((few?.rounds ?? []).map((each) => each.submit.perSecond)),
+  );
   const waiting = (many?.waiting ?? 0).toLocaleString("en");
   return [
     ...WORK.map((work): Target => {
@@ -71,6 +80,7 @@ export async function waitingTargets(options: MillionOptions): Promise<Target[]>
         want: { least: 0.9 },
         unit: "of 1,000 waiting",
         byCpu,
+        ...(work === "submit" && { ceiling: submitCeiling }),
       };
     }),
     {
@@ -98,6 +108,51 @@ async function sidesWith(options: MillionOptions): Promise<readonly Side[]> {
   } finally {
     for (const { store } of sides) await store.close();
   }
+}
+
+/**
+ * A trace id is found in a tree, in which the entries of one commit are far apart. With many entries each needs a page of its own, which is
+ * written to the log of changes and then to the file. Where submits with few waiting cost what they do, and nothing else costs more with many,
+ * this is the rate that is left.
+ */
+async function ceilingOfSubmit(
+  { folder, many = MANY, few = FEW, rounds = ROUNDS }: MillionOptions,
+  perSecond: number,
+): Promise<number> {
+  const trees: TraceTree[] = [];
+  for (const waiting of [many, few]) trees.push(await traceTree(join(folder, `traces-${waiting}`), waiting / TRACED));
+  const more = Array.from({ length: rounds }, () => {
+    const [ofMany = Number.NaN, ofFew = Number.NaN] = trees.map((tree) => tree.entrySeconds());
+    return ofMany - ofFew;
+  });
+  for (const tree of trees) tree.close();
+  return ceilingWith(perSecond, median(more) / TRACED);
+}
+
+interface TraceTree {
+  /** How long one entry takes, in transactions of as many as a commit of the measurement has. */
+  entrySeconds(): number;
+  close(): void;
+}
+
+async function traceTree(dataDir: string, entries: number): Promise<TraceTree> {
+  const { databasePath: path, secretKey } = await prepareDataFolder(dataDir);
+  const { db } = openDatabase({ path, secretKey, busyTimeoutMs: 5000 });
+  const insert = db.prepare("INSERT INTO results (trace, job_id, expires_at) VALUES (?, ?, ?)");
+  const inTransaction = transactions(db);
+  const put = (count: number): void =>
+    inTransaction("durable", () => {
+      for (let done = 0; done < count; done += 1) insert.run(randomBytes(32), newJobId(), Date.now() + RESULT_MS);
+    });
+  for (let left = entries; left > 0; left -= FILLED_AT_ONCE) put(Math.min(left, FILLED_AT_ONCE));
+  return {
+    entrySeconds() {
+      const started = performance.now();
+      for (let commit = 0; commit < COMMITS; commit += 1) put(AT_ONCE / TRACED);
+      return (performance.now() - started) / 1000 / (COMMITS * (AT_ONCE / TRACED));
+    },
+    close: () => db.close(),
+  };
 }
 
 function print(sides: readonly Side[], rounds: number, jobs: number): void {
