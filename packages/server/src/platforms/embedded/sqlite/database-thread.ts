@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { type Failure, failureOf } from "./database-unavailable.ts";
-import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { type DatabaseOptions, type OpenDatabase, openDatabase } from "./open-database.ts";
 import { batchRunner, type Outcome, type Request } from "./operations.ts";
 
 /** The thread that has the database open, and seals what goes into it. */
@@ -18,17 +18,22 @@ export interface ThreadData {
 
 const { options, asked } = workerData as ThreadData;
 
-try {
-  serve();
-} catch (error) {
-  const failure = failureOf(error, options.path);
-  if (!failure) throw error;
-  reply({ kind: "refused", failure });
+const database = open();
+if (database) serve(database);
+
+function open(): OpenDatabase | undefined {
+  try {
+    return openDatabase(options);
+  } catch (error) {
+    const failure = failureOf(error, options.path);
+    if (!failure) throw error;
+    reply({ kind: "refused", failure });
+    return undefined;
+  }
 }
 
 /** Without an event loop, which takes a good part of the time of a small commit to wake up and to hand over one message. */
-function serve(): void {
-  const database = openDatabase(options);
+function serve(database: OpenDatabase): void {
   const runBatch = batchRunner(database);
   reply({ kind: "ready" });
   for (let heard = 0; ; heard += 1) {

@@ -106,3 +106,14 @@ test("a thread that dies fails what it was asked, and is replaced", async () => 
   assert.equal(outcome?.kind === "value" && (outcome.value as { ready: number }).ready, 1);
   await connection.close();
 });
+
+test("what cannot be sent to the thread fails alone; the thread goes on, and ends when it is closed", async () => {
+  using folder = temporaryFolder();
+  const options = { path: join(folder.path, "jobs.db"), secretKey: Buffer.alloc(32, 1), busyTimeoutMs: 1000 };
+  const connection = await threadConnection(options);
+  await assert.rejects(connection.run([{ name: "counts", args: { now: () => 1 } }]), /could not be cloned/);
+  const [outcome] = await connection.run([counts]);
+  assert.equal(outcome?.kind, "value");
+  await assert.rejects(connection.run([{ name: "counts", args: { now: () => 1 } }]), /could not be cloned/);
+  await connection.close();
+});

@@ -93,6 +93,7 @@ export interface Connection {
 
 /** One thread, seen from outside. It keeps the process alive only while it is asked something. */
 interface Thread {
+  readonly gone: boolean;
   ask(request: ThreadRequest): Promise<ThreadAnswer>;
   close(): Promise<void>;
 }
@@ -103,27 +104,23 @@ interface Thread {
  * A thread that dies is replaced at the next request. Throws `DatabaseUnavailable` when the database cannot be opened.
  */
 export async function threadConnection(options: DatabaseOptions): Promise<Connection> {
-  let thread: Thread | undefined;
-  const forget = (): void => {
-    thread = undefined;
-  };
-  thread = await startThread(options, forget);
+  let thread = await startThread(options);
 
   return {
     async run(requests) {
-      thread ??= await startThread(options, forget);
+      if (thread.gone) thread = await startThread(options);
       const answer = await thread.ask({ kind: "batch", requests });
       if (answer.kind !== "outcomes")
         throw new Error(`the database thread said ${answer.kind} when asked for outcomes`);
       return answer.outcomes;
     },
     async close() {
-      await thread?.close();
+      await thread.close();
     },
   };
 }
 
-async function startThread(options: DatabaseOptions, onExit: () => void): Promise<Thread> {
+async function startThread(options: DatabaseOptions): Promise<Thread> {
   const asked = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const worker = new Worker(new URL("./database-thread.ts", import.meta.url), {
     name: "lazaret-database",
@@ -137,9 +134,10 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
   worker.on("error", (error) => {
     reason = error instanceof Error ? error.message : String(error);
   });
-  const gone = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-  void gone.then(() => {
-    onExit();
+  let gone = false;
+  const exit = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  void exit.then(() => {
+    gone = true;
     failed(lost(options.path, reason));
   });
 
@@ -152,7 +150,7 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
 
   const first = await heard();
   if (first.kind === "refused") {
-    await gone;
+    await exit;
     throw unavailable(first.failure);
   }
   worker.unref();
@@ -164,16 +162,23 @@ async function startThread(options: DatabaseOptions, onExit: () => void): Promis
   }
 
   return {
+    get gone() {
+      return gone;
+    },
     async ask(request) {
       worker.ref();
-      const answer = heard();
-      tell(request);
-      return await answer.finally(() => worker.unref());
+      try {
+        tell(request);
+        return await heard();
+      } finally {
+        worker.unref();
+      }
     },
     async close() {
+      if (gone) return;
       worker.ref();
       tell({ kind: "close" });
-      await gone;
+      await exit;
     },
   };
 }

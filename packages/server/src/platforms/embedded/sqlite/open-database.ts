@@ -31,8 +31,6 @@ export interface OpenDatabase {
  */
 const WAL_PAGES = 2000;
 const WAL_BYTES = 16 * 1024 * 1024;
-/** A look takes a third of the time of a small commit's sync. Files that are taken away after it are as lost as they are within that time. */
-const LOOK_MS = 5;
 
 /** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
 export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions): OpenDatabase {
@@ -80,24 +78,20 @@ function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
 /**
  * Throws `DatabaseUnavailable` when the files of an open database are not where they were: removed, or replaced by others.
  * SQLite goes on writing to files that nobody will ever find again. Asked after each transaction, before it is
- * acknowledged; looks if the last look was not just now.
+ * acknowledged.
  */
 type InPlace = () => void;
 
 function inPlace(path: string): InPlace {
   const known = new Map<string, string>();
-  let lookedAt = Number.NEGATIVE_INFINITY;
   const check = (): void => {
-    const now = performance.now();
-    if (now - lookedAt < LOOK_MS) return;
     for (const file of [path, `${path}-wal`]) {
-      const found = identityOf(file);
+      const now = identityOf(file);
       const before = known.get(file);
       // The log of changes is made with the first of them.
-      if (before === undefined && found !== undefined) known.set(file, found);
-      else if (before !== found) throw lost(file);
+      if (before === undefined && now !== undefined) known.set(file, now);
+      else if (before !== now) throw lost(file);
     }
-    lookedAt = now;
   };
   check();
   return check;
