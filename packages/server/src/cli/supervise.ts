@@ -29,11 +29,12 @@ import type { StartOrder, Up } from "./serving-process.ts";
 
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
 /** As bin/lazaret.mjs has it for a single process, and why. */
-const HEAP_FLAGS = [
+const NODE_FLAGS = [
   "--min-semi-space-size=4",
   "--max-semi-space-size=4",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
+  "--wasm-tiering-budget=200000000",
 ];
 
 export interface SuperviseOptions extends RunOptions {
@@ -197,7 +198,7 @@ function member(among: StartOrder["among"], options: MemberOptions): Member {
   /** Resolves when it takes requests; when it ends after that it is started again. */
   async function start(): Promise<Up> {
     const child = fork(ENTRY, {
-      execArgv: [...process.execArgv, ...HEAP_FLAGS, ...QUIET],
+      execArgv: [...process.execArgv, ...NODE_FLAGS, ...QUIET],
       serialization: "advanced",
       stdio: ["ignore", "pipe", "inherit", "ipc"],
     });
