@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type BigIntStats, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../../shared/sealed.ts";
 import { rewriteIfSmall } from "./database-size.ts";
@@ -83,24 +83,20 @@ function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
 type InPlace = () => void;
 
 function inPlace(path: string): InPlace {
-  const known = new Map<string, string>();
+  const files: { path: string; known?: BigIntStats | undefined }[] = [{ path }, { path: `${path}-wal` }];
   const check = (): void => {
-    for (const file of [path, `${path}-wal`]) {
-      const now = identityOf(file);
-      const before = known.get(file);
+    for (const file of files) {
+      const found = statSync(file.path, LOOK);
       // The log of changes is made with the first of them.
-      if (before === undefined && now !== undefined) known.set(file, now);
-      else if (before !== now) throw lost(file);
+      file.known ??= found;
+      if (file.known && (found?.ino !== file.known.ino || found.dev !== file.known.dev)) throw lost(file.path);
     }
   };
   check();
   return check;
 }
 
-function identityOf(file: string): string | undefined {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev}:${found.ino}`;
-}
+const LOOK = { bigint: true, throwIfNoEntry: false } as const;
 
 function lost(file: string): DatabaseUnavailable {
   return new DatabaseUnavailable(
