@@ -20,7 +20,7 @@ test("whoever asks for what was scanned finds what is noted afterwards", async (
   const scan = watching.watch.scan(async () => report);
   await scan(source, { account: { tenant: "shop", key: "web" } }, new AbortController());
   const { activity } = watching.shown;
-  assert.equal(activity.p95Ms(), 1);
+  assert.ok(Number(activity.p95Ms()) >= 1);
   await scan(source, { account: { tenant: "shop", key: "web" } }, new AbortController());
   const { last_day: day, recent } = activity.show("1h", counts as never);
   assert.equal(day.scanned, 2);

@@ -46,16 +46,17 @@ test("what is asked in one turn of the event loop, or while a commit is under wa
   assert.deepEqual(await Promise.all(second), [0, 1]);
 });
 
-test("who was alone the last time is not kept waiting for the end of the turn; those behind go together", async () => {
+test("a new job does not wait for the end of the turn if nobody else was there the last time; those behind it go together", async () => {
   const connection = slowConnection();
   const database = jobDatabase(connection);
-  const ask = (): Promise<unknown> => database.run("counts", { now: 0 });
-  const alone = ask();
+  const job = { submittedAt: 0, counts: "{}", content: "{}", share: "a" };
+  const submit = (): Promise<unknown> => database.run("add", { id: "a", job, now: 1 });
+  const alone = submit();
   assert.deepEqual(connection.sizes, [], "the first waits: nobody knows who comes");
   await turn();
   connection.answer();
   await alone;
-  const asked = [ask(), ask(), ask()];
+  const asked = [submit(), submit(), submit()];
   assert.deepEqual(connection.sizes, [1, 1]);
   connection.answer();
   await asked[0];
@@ -63,12 +64,44 @@ test("who was alone the last time is not kept waiting for the end of the turn; t
   assert.deepEqual(connection.sizes, [1, 1, 2]);
   connection.answer();
   assert.deepEqual(await Promise.all(asked), [0, 0, 1]);
-  const later = ask();
+  const later = submit();
   assert.deepEqual(connection.sizes, [1, 1, 2], "two went together: others may come in this turn");
   await turn();
   connection.answer();
   await later;
   assert.deepEqual(connection.sizes, [1, 1, 2, 1]);
+});
+
+test("whatever else is asked waits for the end of the turn, also behind a new job: what belongs to it may follow", async () => {
+  const connection = slowConnection();
+  const database = jobDatabase(connection);
+  const job = { submittedAt: 0, counts: "{}", content: "{}", share: "a" };
+  const submit = (): Promise<unknown> => database.run("add", { id: "a", job, now: 1 });
+  const ask = (): Promise<unknown> => database.run("counts", { now: 0 });
+  const alone = submit();
+  await turn();
+  connection.answer();
+  await alone;
+  const together = [ask(), Promise.resolve().then(ask)];
+  assert.deepEqual(connection.sizes, [1]);
+  await turn();
+  assert.deepEqual(connection.sizes, [1, 2]);
+  connection.answer();
+  await Promise.all(together);
+  const aloneAgain = ask();
+  await turn();
+  connection.answer();
+  await aloneAgain;
+  const first = submit();
+  assert.deepEqual(connection.sizes, [1, 2, 1, 1]);
+  const behind = [submit(), ask()];
+  connection.answer();
+  await first;
+  behind.push(ask());
+  await turn();
+  assert.deepEqual(connection.sizes, [1, 2, 1, 1, 3]);
+  connection.answer();
+  await Promise.all(behind);
 });
 
 test("a connection that fails fails all who asked with it, and is asked again by the next", async () => {

@@ -17,8 +17,8 @@ export interface StoreParts {
 /** The database as the adapters see it. Throws `DatabaseUnavailable`, a kind of `QueueUnavailable`. */
 export interface JobDatabase {
   /**
-   * What is asked while a commit is under way shares the next one; so does what is asked within one turn of the event loop, unless
-   * the last commit was for one alone.
+   * What is asked within one turn of the event loop, or while a commit is under way, shares the next commit. Only a new job may go alone, which
+   * nothing else belongs to.
    */
   run<Name extends OperationName>(name: Name, args: ArgsOf<Name>): Promise<ResultOf<Name>>;
   /** Finishes what was asked before. */
@@ -38,8 +38,11 @@ export function jobDatabase(connection: Connection): JobDatabase {
   const waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let closed = false;
-  /** Nobody else was there the last time: not even the end of the turn is waited for. */
-  let alone = false;
+  /** Nobody else was there the last time. */
+  let wasAlone = false;
+
+  /** Then not even the end of the turn is waited for. */
+  const onlyNewJobs = (): boolean => waiting.every(({ request }) => request.name === "add");
 
   /** Upkeep goes alone: what fails in it fails nobody else. */
   function nextBatch(): Waiting[] {
@@ -50,9 +53,9 @@ export function jobDatabase(connection: Connection): JobDatabase {
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
-      if (!alone) await new Promise(setImmediate);
+      if (!wasAlone || !onlyNewJobs()) await new Promise(setImmediate);
       const batch = nextBatch();
-      alone = batch.length === 1;
+      wasAlone = batch.length === 1;
       try {
         const outcomes = await connection.run(batch.map(({ request }) => request));
         for (const [index, outcome] of outcomes.entries()) batch[index]?.settle(outcome);
