@@ -30,7 +30,7 @@ export const nodeFlags = [
   "--max-semi-space-size=4",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
-  "--wasm-tiering-budget=200000000",
+  "--wasm-tiering-budget=500000000",
 ];
 
 /** What tests need besides npm packages. */

@@ -34,7 +34,7 @@ const NODE_FLAGS = [
   "--max-semi-space-size=4",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
-  "--wasm-tiering-budget=200000000",
+  "--wasm-tiering-budget=500000000",
 ];
 
 export interface SuperviseOptions extends RunOptions {
