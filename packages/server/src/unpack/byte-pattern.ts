@@ -21,13 +21,26 @@ export type BytePattern = (bytes: Uint8Array, offset?: number) => boolean;
 
 /** Whether one of them stands at an offset. Asked of every content, and nearly always the first byte says no. */
 export function anyPattern(spelled: readonly string[], offset: number): (bytes: Uint8Array) => boolean {
-  const firsts = beginningsOf(spelled);
+  const firsts = firstBytes(spelled);
   const patterns = spelled.map(bytePattern);
   return (bytes) => firsts[bytes[offset] ?? 0] === 1 && patterns.some((fits) => fits(bytes, offset));
 }
 
-/** A table of the bytes that contents with one of these patterns at their beginning begin with. */
-export function beginningsOf(spelled: readonly string[]): Uint8Array {
+/** A place by which contents of one kind are known: each of them has one of these bytes there. */
+export interface ByteAt {
+  /** From the end where it is negative. */
+  readonly offset: number;
+  /** For each byte, 1 if it may stand there. */
+  readonly bytes: Uint8Array;
+}
+
+/** The place that all contents have in common with one of these patterns at this offset. */
+export function byteAt(offset: number, ...spelled: readonly string[]): ByteAt {
+  return { offset, bytes: firstBytes(spelled) };
+}
+
+/** For each byte, 1 if one of the patterns begins with it. */
+export function firstBytes(spelled: readonly string[]): Uint8Array {
   const table = new Uint8Array(256);
   for (const one of spelled) {
     const [first] = one.matchAll(TOKEN);

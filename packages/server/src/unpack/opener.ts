@@ -1,5 +1,6 @@
 import { type Blob, piecesOf, type Range } from "./blob.ts";
 import type { Budget } from "./budget.ts";
+import type { ByteAt } from "./byte-pattern.ts";
 import type { WasmModule } from "./web-assembly.ts";
 
 /**
@@ -17,8 +18,8 @@ export interface Opener {
   readonly archive?: true;
   /** Its members lie in it in pieces: what its bytes look like, one behind the other, is no proof of anything. */
   readonly scattered?: true;
-  /** For each byte, whether a content may begin with it; nothing else is asked about. All, where this is missing. */
-  readonly beginnings?: Uint8Array;
+  /** Whatever it finds has one of these bytes in its place: nothing else is asked about. All contents are, where this is missing. */
+  readonly knownBy?: readonly ByteAt[];
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
   find(content: Blob): readonly Place[];
   /** Takes the members out of one container, which is the content from the `start` of a place that was found to its `end`. */

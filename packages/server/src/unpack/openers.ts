@@ -39,6 +39,7 @@ import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
+import { stands } from "./signature-search.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
@@ -46,8 +47,11 @@ export const smallKinds: readonly Opener[] = [
   ...[appleDouble, macBinary, png, woff, woff2, zisofs],
 ];
 
-/** Asked about every content. A content may be several of these at once, and is then opened in each way. */
-const OPENERS: readonly Opener[] = [
+/**
+ * Asked about every content. A content may be several of these at once, and is then opened in each way.
+ * @internal a test asks each of them about contents that it says it does not know
+ */
+export const OPENERS: readonly Opener[] = [
   zip,
   gzip,
   zstd,
@@ -127,10 +131,9 @@ function withoutPieces(found: Found[], content: Blob): Found[] {
 }
 
 function ask(openers: readonly Opener[], content: Blob): Found[] {
-  const first = content.bytes(0, 1)[0] ?? 0;
   const found: Found[] = [];
   for (const opener of openers) {
-    if (opener.beginnings && opener.beginnings[first] !== 1) continue;
+    if (opener.knownBy && !opener.knownBy.some((place) => stands(place, content))) continue;
     for (const place of opener.find(content)) found.push({ opener, place });
   }
   return found;

@@ -8,8 +8,9 @@ import { ar, arj, cab, compound, cpio, iso, packedBy7z, rpm } from "../../test/f
 import { containersOfAllKinds } from "../../test/fixtures/corpus/corpus.ts";
 import { stored, zip } from "../../test/fixtures/zip-writer.ts";
 import { memoryBlob } from "./blob.ts";
-import { containersIn } from "./openers.ts";
+import { containersIn, OPENERS } from "./openers.ts";
 import { mayHoldMembers } from "./sieve.ts";
+import { stands } from "./signature-search.ts";
 
 const content = Buffer.from("a payload of some length, and a little more of it\n".repeat(10));
 
@@ -89,6 +90,73 @@ test("what begins like a container by chance is no reason to unpack a file", () 
     const file = Buffer.concat([noise(3001), Buffer.from(mark, "latin1"), noise(3000)]).fill(0xff, 0, 16);
     assert.equal(mayHoldMembers(memoryBlob(file)), false, mark);
     assert.deepEqual(containersIn(memoryBlob(file)), []);
+  }
+});
+
+test("an opener knows nothing that has none of the bytes by which it says its contents are known", () => {
+  const samples = containersOfAllKinds
+    .filter(({ needs, maxBytes }) => needs.length === 0 && maxBytes > 300)
+    .map(({ wrap, extension }) => wrap(noise(300), `a${extension}`));
+  const kinds = new Set<string>();
+  const check = (bytes: Buffer): void => {
+    const file = memoryBlob(bytes);
+    for (const { kind, knownBy, find } of OPENERS) {
+      if (!knownBy || find(file).length === 0) continue;
+      kinds.add(kind);
+      assert.ok(
+        knownBy.some((place) => stands(place, file)),
+        `${kind}: ${bytes.toString("hex", 0, 32)}`,
+      );
+    }
+  };
+  for (const sample of samples) check(sample);
+  assert.ok(kinds.size > 30, `only ${[...kinds].join(", ")}`);
+  const changed = fc.record({
+    sample: fc.nat(samples.length - 1),
+    bytes: fc.array(fc.tuple(fc.nat(31), fc.nat(255)), { minLength: 1, maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(changed, ({ sample, bytes }) => {
+      const file = Buffer.from(samples[sample] ?? []);
+      for (const [at, byte] of bytes) if (at < file.length) file[at] = byte;
+      check(file);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+describe("what is known by bytes at a place of its own", () => {
+  const files: Record<string, [kind: string, bytes: Record<number, string>]> = {
+    "a disk image of the Mac": ["dmg", { [-512]: "6b6f6c790000000400000200" }],
+    "a disk image of Windows": ["vhd", { [-512]: "636f6e65637469780000" }],
+    "a disk with a partition": [
+      "disk",
+      { 446: "80", 454: "0100000001000000", 462: "00", 478: "00", 494: "00", 510: "55aa" },
+    ],
+    "a floppy disk": ["fat", { 54: "4641543132202020", 510: "55aa" }],
+    "a file system of Linux": ["ext", { 1024: "01", 1048: "00000000", 1080: "53ef", 1100: "00000000" }],
+    "a file system of Minix": ["unknown", { 1024: "10000000", 1030: "010001000500", 1048: "5a4d", 1052: "0004" }],
+    "a table of contents of OneNote": ["onenote", { 0: "a12fff43d9ef764c9ee210ea5722765f" }],
+    "a packed program of Linux": ["packed-program", { 0: "7f454c46", 100: "55505821" }],
+    "a packed program of DOS, the other way around": ["packed-program", { 0: "5a4d", 85: "55505821" }],
+    "a packed program of the Mac": ["packed-program", { 0: "feedfacf", 100: "55505821" }],
+    "a packed program of the Mac, in the other order": ["packed-program", { 0: "cffaedfe", 100: "55505821" }],
+    "a packed program of the old Mac": ["packed-program", { 0: "cefaedfe", 100: "55505821" }],
+    "an installer of Symbian": ["installer", { 4: "6d00001019040010" }],
+    "an installer of Symbian's second age": ["installer", { 4: "123a001019040010" }],
+    "an installer of Symbian's games": ["installer", { 4: "ce39001019040010" }],
+    "an installer of Symbian's third age": ["installer", { 0: "7a1a2010" }],
+    "a setup of Inno": ["installer", { 0: "7a6c621a" }],
+  };
+  for (const [name, [kind, places]] of Object.entries(files)) {
+    test(name, () => {
+      const bytes = Buffer.alloc(4096, 0xff);
+      for (const [at, hex] of Object.entries(places))
+        bytes.write(hex, (Number(at) + bytes.length) % bytes.length, "hex");
+      const kinds = containersIn(memoryBlob(bytes)).map(({ opener }) => opener.kind);
+      assert.ok(kinds.includes(kind), `known as ${kinds.join(", ") || "nothing"}`);
+      assert.equal(mayHoldMembers(memoryBlob(bytes)), true);
+    });
   }
 });
 

@@ -47,7 +47,7 @@ export function mayHoldMembers(file: Blob): boolean {
   const found = signaturesAndMarksIn(file);
   // In a text anything may be encoded.
   if (!found) return true;
-  for (const opener of byFirstByte(head[0] as number)) if (opener.find(file).length > 0) return true;
+  if (isKnownByHead(file)) return true;
   for (const name of found.keys()) {
     const opener = ASKED[name];
     if (!opener || opener.find(file).length > 0) return true;
@@ -110,13 +110,33 @@ const BY_HEAD: readonly Opener[] = [
   ...unopenedKinds,
 ];
 
-const asked: (readonly Opener[] | undefined)[] = [];
+/** The places by which these are known: whom to ask, for each byte that stands there. */
+const PLACES = placesOf(BY_HEAD);
+const KNOWN_BY_NO_PLACE = BY_HEAD.filter(({ knownBy }) => !knownBy);
 
-/** Those that may know a content which begins so: most know it by its first byte. */
-function byFirstByte(first: number): readonly Opener[] {
-  const found = asked[first] ?? BY_HEAD.filter(({ beginnings }) => !beginnings || beginnings[first] === 1);
-  asked[first] = found;
-  return found;
+function placesOf(openers: readonly Opener[]): [offset: number, asked: Opener[][]][] {
+  const places = new Map<number, Opener[][]>();
+  for (const opener of openers) {
+    for (const { offset, bytes } of opener.knownBy ?? []) {
+      const asked = places.get(offset) ?? [];
+      places.set(offset, asked);
+      for (let byte = bytes.indexOf(1); byte >= 0; byte = bytes.indexOf(1, byte + 1)) {
+        if (!asked[byte]?.includes(opener)) asked[byte] = [...(asked[byte] ?? []), opener];
+      }
+    }
+  }
+  return [...places];
+}
+
+/** Nearly all contents are nothing of all this, which a look at those places tells without asking anybody. */
+function isKnownByHead(file: Blob): boolean {
+  const bytes = file.bytes(0, file.size);
+  const isKnown = (opener: Opener): boolean => opener.find(file).length > 0;
+  for (const [offset, asked] of PLACES) {
+    const byte = bytes[offset < 0 ? bytes.length + offset : offset];
+    if (byte !== undefined && asked[byte]?.some(isKnown)) return true;
+  }
+  return KNOWN_BY_NO_PLACE.some(isKnown);
 }
 
 /** Packers and installers are looked for in programs. */

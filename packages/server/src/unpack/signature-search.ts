@@ -1,5 +1,6 @@
 import { type Blob, piecesOf, readInto } from "./blob.ts";
 import type { Budget } from "./budget.ts";
+import type { ByteAt } from "./byte-pattern.ts";
 import { byteScan, plainScan } from "./byte-scan.ts";
 import type { Opener, Place } from "./opener.ts";
 
@@ -143,6 +144,13 @@ export function headOf(content: Blob): Buffer {
   const head = content.bytes(0, HEAD_BYTES);
   heads.set(content, head);
   return head;
+}
+
+/** Whether a content has one of those bytes in that place. */
+export function stands({ offset, bytes }: ByteAt, content: Blob): boolean {
+  const isThere = offset >= 0 || content.size + offset >= 0;
+  const byte = offset >= 0 ? headOf(content)[offset] : isThere ? content.bytes(content.size + offset, 1)[0] : undefined;
+  return byte !== undefined && bytes[byte] === 1;
 }
 
 /**

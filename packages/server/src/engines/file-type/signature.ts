@@ -1,4 +1,4 @@
-import { beginningsOf, bytePattern } from "../../unpack/byte-pattern.ts";
+import { bytePattern, firstBytes } from "../../unpack/byte-pattern.ts";
 import { bytesAt, type Sample } from "./sample.ts";
 
 /** Fits a sample that has the look of a kind, where bytes at fixed places do not suffice. */
@@ -34,7 +34,7 @@ export function signatures(spelled: string): Signature[] {
     const numbers = way.replaceAll(/@-?\d+|'[^']*'|\*\d+|\.\./g, "").match(/[0-9a-f]{2}/g) ?? [];
     return {
       fits: (sample) => tests.every((fits) => fits(sample)),
-      beginnings: beginningsOf([first.startsWith("@") ? ".." : first]),
+      beginnings: firstBytes([first.startsWith("@") ? ".." : first]),
       readable: letters.length < MANY_LETTERS && numbers.every(isLetter),
     };
   });

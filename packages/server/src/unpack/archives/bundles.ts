@@ -1,5 +1,5 @@
 import type { Blob, Range } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { emitStored, type Opener, type Outcome, whole } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -7,6 +7,7 @@ import { headOf } from "../signature-search.ts";
 export const asar: Opener = {
   kind: "asar",
   archive: true,
+  knownBy: [byteAt(0, "04")],
   find: (content) => (isAsar(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const head = container.bytes(0, ASAR_HEADER);
@@ -75,6 +76,7 @@ function asRecord(value: unknown): Record<string, unknown> {
 export const romfs: Opener = {
   kind: "romfs",
   archive: true,
+  knownBy: [byteAt(0, "'-'")],
   find: (content) => (isRomfs(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const covered: Range[] = [];
@@ -120,6 +122,7 @@ function afterName(container: Blob, at: number): number {
 export const lbr: Opener = {
   kind: "lbr",
   archive: true,
+  knownBy: [byteAt(0, "00")],
   find: (content) => (isLbr(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const list = container.bytes(0, headOf(container).readUInt16LE(14) * LBR_SECTOR);
@@ -154,6 +157,7 @@ function isLbr(head: Buffer, size: number): boolean {
 export const androidBackup: Opener = {
   kind: "android-backup",
   archive: true,
+  knownBy: [byteAt(0, "'A'")],
   find: (content) => (BACKUP.test(backupHead(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const [lines = "", cipher] = backupHead(container).match(BACKUP) ?? [];
@@ -170,6 +174,7 @@ const backupHead = (content: Blob): string => headOf(content).toString("latin1",
 export const aixArchive: Opener = {
   kind: "aix-ar",
   archive: true,
+  knownBy: [byteAt(0, "'<'")],
   find: (content) => (isAix(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const covered: Range[] = [{ start: 0, end: AIX_HEADER }];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Blob, piecesOf, type Range } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { unzlib } from "./packed-parts.ts";
@@ -12,6 +12,7 @@ import { unzlib } from "./packed-parts.ts";
 export const gitPack: Opener = {
   kind: "git-pack",
   archive: true,
+  knownBy: [byteAt(0, "'P'", "'#'")],
   find(content) {
     const head = headOf(content);
     const bundle = BUNDLE.test(head.toString("latin1", 0, 20)) ? afterLines(content) : -1;

@@ -1,7 +1,11 @@
 import type { Blob, Range } from "../blob.ts";
+import { byteAt } from "../byte-pattern.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
+
+const SECTOR = 2048;
+const SYSTEM_AREA = 16 * SECTOR;
 
 /**
  * Discs (ISO 9660). A disc has several trees of the same files, one for each system it is meant for, and a file may be in one of
@@ -10,6 +14,7 @@ import { openBy7z } from "./seven-zip-kinds.ts";
 export const iso: Opener = {
   kind: "iso",
   archive: true,
+  knownBy: [byteAt(SYSTEM_AREA + 1, "'C'")],
   find: (content) => (isDisc(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   async open(container, tools): Promise<Outcome> {
     for (const root of roots(container)) emitTree(container, root, tools);
@@ -20,8 +25,6 @@ export const iso: Opener = {
   },
 };
 
-const SECTOR = 2048;
-const SYSTEM_AREA = 16 * SECTOR;
 const DESCRIPTORS_AT_MOST = 32;
 const PRIMARY = 1;
 const SUPPLEMENTARY = 2;

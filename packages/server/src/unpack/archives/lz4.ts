@@ -1,5 +1,5 @@
 import { type Blob, rangeRecorder } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -10,6 +10,7 @@ import { headOf } from "../signature-search.ts";
 export const lz4: Opener = {
   kind: "lz4",
   archive: true,
+  knownBy: [byteAt(0, "04", "02", "50-5f")],
   find: (content) => (isLz4(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: openLz4,
 };
@@ -18,6 +19,7 @@ export const lz4: Opener = {
 export const mozLz4: Opener = {
   kind: "mozlz4",
   archive: true,
+  knownBy: [byteAt(0, "'m'")],
   find: (content) => (isMozLz4(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) =>
     openFrames(container, tools, (at, output) => {

@@ -1,5 +1,5 @@
 import type { Blob, Range } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { emit, emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
 import { LZH_DECODERS } from "./lzh-decoders.ts";
@@ -8,6 +8,7 @@ import { LZH_DECODERS } from "./lzh-decoders.ts";
 export const lzh: Opener = {
   kind: "lzh",
   archive: true,
+  knownBy: [byteAt(2, "'-'")],
   find: (content) => (isLzh(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open,
 };

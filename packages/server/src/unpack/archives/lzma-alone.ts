@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { Blob, Range } from "../blob.ts";
+import { byteAt } from "../byte-pattern.ts";
 import type { Opener, Outcome, Place, Tools } from "../opener.ts";
 import { decodeLzma, type LzmaEnd, type LzmaProperties, lzmaProperties } from "./lzma.ts";
 
@@ -97,6 +98,7 @@ function outcomeOf(end: LzmaEnd, covered: readonly Range[]): Outcome {
 export const lzip: Opener = {
   kind: "lzip",
   archive: true,
+  knownBy: [byteAt(0, "'L'")],
   find(content): Place[] {
     return lzipDictionary(content, 0) === undefined ? [] : [{ start: 0, end: content.size, sure: true }];
   },

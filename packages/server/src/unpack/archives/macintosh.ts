@@ -1,5 +1,5 @@
 import type { Range } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { emitStored, type Opener } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -10,6 +10,7 @@ import { headOf } from "../signature-search.ts";
 export const appleDouble: Opener = {
   kind: "apple-double",
   archive: true,
+  knownBy: [byteAt(0, "00")],
   find: (content) => (isAppleDouble(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const count = headOf(container).readUInt16BE(24);
@@ -36,6 +37,7 @@ const DOUBLE_NAMES: Readonly<Record<number, string>> = { 1: "data", 2: "resource
 export const macBinary: Opener = {
   kind: "macbinary",
   archive: true,
+  knownBy: [byteAt(0, "00")],
   find: (content) => (isMacBinary(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const header = container.bytes(0, BLOCK);

@@ -1,6 +1,6 @@
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { inflateFrom } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
@@ -25,6 +25,7 @@ export function unzlib(
 export const woff: Opener = {
   kind: "woff",
   archive: true,
+  knownBy: [byteAt(0, "'w'")],
   find: (content) => (isWoff(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const header = container.bytes(0, WOFF_HEADER);
@@ -59,6 +60,7 @@ const WOFF_ENTRY = 20;
 export const woff2: Opener = {
   kind: "woff2",
   archive: true,
+  knownBy: [byteAt(0, "'w'")],
   find: (content) => (isWoff2(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, { sink, budget }) {
     const header = container.bytes(0, WOFF2_HEADER);
@@ -125,6 +127,7 @@ function afterCollection(bytes: Buffer, start: number): number {
 /** Text and colour profiles in a picture (PNG) may be compressed. The picture itself is none of our business. */
 export const png: Opener = {
   kind: "png",
+  knownBy: [byteAt(0, "89")],
   find: (content) => (packedChunks(content).length > 0 ? [{ start: 0, end: content.size, sure: false }] : []),
   open(container, tools) {
     for (const { type, start, end } of packedChunks(container)) {
@@ -166,6 +169,7 @@ function packedChunks(content: Blob): (Range & { type: string })[] {
 export const zisofs: Opener = {
   kind: "zisofs",
   archive: true,
+  knownBy: [byteAt(0, "37")],
   find: (content) => (isZisofs(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
     const header = container.bytes(0, ZISOFS_HEADER);

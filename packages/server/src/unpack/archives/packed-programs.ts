@@ -1,26 +1,42 @@
 import type { Blob } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
+
+/** For Windows and DOS, in either order, for Unix, and for the Mac in any. */
+const PROGRAM = byteAt(0, "'M'", "'Z'", "7f", "fe", "ce", "cf");
+
+/** Symbian's installers, by the second of their identifiers. */
+const SYMBIAN = ["6d 00 00 10 19 04 00 10", "12 3a 00 10 19 04 00 10", "ce 39 00 10 19 04 00 10"];
+
+/** Symbian's newer installers, InstallShield's cabinets, AutoIt's scripts, Inno Setup's files. */
+const INSTALLERS = [
+  "7a 1a 20 10",
+  "'ISc('",
+  "a3 48 4b be 98 6c 4a a9 99 4c 53 0a 86 d6 48 7d",
+  "'idska32' 1a",
+  "'zlb' 1a",
+];
 
 /**
  * What we recognise and cannot open. Not clean, because nobody has seen what is in it: programs that unpack themselves when
  * they start, and installers in formats of their own.
  */
 export const unopenable: readonly Opener[] = [
-  recogniser("packed-program", (content) => {
+  recogniser("packed-program", [PROGRAM], (content) => {
     const program = readExecutable(content);
     return program !== undefined && isPacked(program, content);
   }),
-  recogniser("installer", (content) => {
+  recogniser("installer", [PROGRAM, byteAt(0, ...INSTALLERS), byteAt(4, ...SYMBIAN)], (content) => {
     if (isInstallerFile(content.bytes(0, 32))) return true;
     const program = readExecutable(content);
     return program !== undefined && isInstaller(program, content);
   }),
 ];
 
-function recogniser(kind: string, recognises: (content: Blob) => boolean): Opener {
+function recogniser(kind: string, knownBy: readonly ByteAt[], recognises: (content: Blob) => boolean): Opener {
   return {
     kind,
+    knownBy,
     find: (content) => (recognises(content) ? [{ start: 0, end: content.size, sure: true }] : []),
     open: (): Outcome => ({ kind: "unreadable" }),
   };
@@ -95,20 +111,11 @@ const DOS_PACKERS = [
   { at: 0x55, fits: bytePattern("'UPX!'") },
 ];
 
-/** Symbian's installers by their identifiers, InstallShield's cabinets, AutoIt's scripts, Inno Setup's files. */
-const INSTALLER_FILES = [
-  "..*4 6d 00 00 10 19 04 00 10",
-  "..*4 12 3a 00 10 19 04 00 10",
-  "..*4 ce 39 00 10 19 04 00 10",
-  "7a 1a 20 10",
-  "'ISc('",
-  "a3 48 4b be 98 6c 4a a9 99 4c 53 0a 86 d6 48 7d",
-  "'idska32' 1a",
-  "'zlb' 1a",
-].map(bytePattern);
+const isSymbian = anyPattern(SYMBIAN, 4);
+const isOtherInstaller = anyPattern(INSTALLERS, 0);
 
 function isInstallerFile(head: Buffer): boolean {
-  return INSTALLER_FILES.some((fits) => fits(head));
+  return isSymbian(head) || isOtherInstaller(head);
 }
 
 /** What stands behind a program: Setup Factory, Nuitka, Clickteam, VISE, Inno Setup, InstallShield. */

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { type Blob, type Range, watchedBlob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import { anyPattern, beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
 import { findAll, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
@@ -12,9 +12,13 @@ interface KnownKind {
   /** 7-Zip's name of the format. */
   type: string;
   sure: boolean;
-  beginnings?: Uint8Array;
+  knownBy: readonly ByteAt[];
   fits(head: Buffer, content: Blob): boolean;
 }
+
+const SECTOR = 512;
+/** Where a disc may say that it is UDF. */
+const UDF_SECTORS = Array.from({ length: 17 }, (_, index) => 32_769 + index * 2048);
 
 /** Those of 7-Zip's formats that are no programs or media and that we have no opener of our own for. */
 const KNOWN_KINDS: readonly KnownKind[] = [
@@ -24,7 +28,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("bzip2", "bzip2", "'BZh' 31-39 '1AY&SY'", "'BZh' 31-39 17 72 45 38 50 90"),
   begins("xz", "xz", "fd '7zXZ' 00"),
   begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
-  { kind: "arj", type: "Arj", sure: true, beginnings: beginningsOf(["60"]), fits: isArj },
+  { kind: "arj", type: "Arj", sure: true, knownBy: [byteAt(0, "60")], fits: isArj },
   begins("cab", "Cab", "'MSCF' 00 00 00 00"),
   begins("chm", "Chm", "'ITSF' 02-04 00 00 00"),
   begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
@@ -32,12 +36,18 @@ const KNOWN_KINDS: readonly KnownKind[] = [
     kind: "cpio",
     type: "Cpio",
     sure: true,
-    beginnings: beginningsOf(["'0'", "71", "c7"]),
+    knownBy: [byteAt(0, "'0'", "71", "c7")],
     fits: (head) => isTextCpio(head) || isBinaryCpio(head),
   },
   begins("ar", "Ar", "'!<arch>' 0a"),
   begins("rpm", "Rpm", "ed ab ee db"),
-  { kind: "udf", type: "Udf", sure: true, fits: hasUdfDescriptor },
+  {
+    kind: "udf",
+    type: "Udf",
+    sure: true,
+    knownBy: UDF_SECTORS.map((sector) => byteAt(sector, "'N'")),
+    fits: hasUdfDescriptor,
+  },
   begins("wim", "wim", "'MSWIM' 00 00 00"),
   begins("xar", "Xar", "'xar!' 00"),
   begins("squashfs", "SquashFS", "'hsqs'", "'sqsh'", "'shsq'", "'qshs'"),
@@ -58,16 +68,16 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
   ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
   ends("vhd", "VHD", "'conectix' 00 00"),
-  { kind: "ext", type: "Ext", sure: true, fits: isExt },
-  { kind: "fat", type: "FAT", sure: false, fits: isFat },
-  { kind: "disk", type: "MBR", sure: true, fits: hasPartitions },
+  { kind: "ext", type: "Ext", sure: true, knownBy: [byteAt(1080, "53")], fits: isExt },
+  { kind: "fat", type: "FAT", sure: false, knownBy: [byteAt(510, "55")], fits: isFat },
+  { kind: "disk", type: "MBR", sure: true, knownBy: [byteAt(510, "55")], fits: hasPartitions },
 ];
 
 /** What 7-Zip opens, by what the content begins with. */
-export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, fits, beginnings }) => ({
+export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, sure, knownBy, fits }) => ({
   kind,
   archive: true,
-  ...(beginnings && { beginnings }),
+  knownBy,
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
   open: (container, tools) => openBy7z(container, type, tools),
 }));
@@ -147,11 +157,11 @@ function coveredBy(
 }
 
 function begins(kind: string, type: string, ...spelled: string[]): KnownKind {
-  return { ...has(kind, type, 0, ...spelled), beginnings: beginningsOf(spelled) };
+  return has(kind, type, 0, ...spelled);
 }
 
 function has(kind: string, type: string, offset: number, ...spelled: string[]): KnownKind {
-  return { kind, type, sure: true, fits: anyPattern(spelled, offset) };
+  return { kind, type, sure: true, knownBy: [byteAt(offset, ...spelled)], fits: anyPattern(spelled, offset) };
 }
 
 /** Disk images have their signature in the last sector. */
@@ -159,10 +169,8 @@ function ends(kind: string, type: string, spelled: string): KnownKind {
   const pattern = bytePattern(spelled);
   const fits = (_: Buffer, content: Blob): boolean =>
     content.size >= SECTOR && pattern(content.bytes(content.size - SECTOR, SECTOR));
-  return { kind, type, sure: true, fits };
+  return { kind, type, sure: true, knownBy: [byteAt(-SECTOR, spelled)], fits };
 }
-
-const SECTOR = 512;
 
 /** Two bytes stand anywhere; what the numbers around them say must make a file system. */
 function isExt(head: Buffer): boolean {
@@ -202,10 +210,7 @@ function isBinaryCpio(head: Buffer): boolean {
 
 /** UDF says so in one of the sectors after the sixteenth, beside what makes the disc an ISO 9660 one as well. */
 function hasUdfDescriptor(head: Buffer): boolean {
-  for (let at = 32769; at + 5 <= head.length; at += 2048) {
-    if (/^NSR0[23]$/.test(head.toString("latin1", at, at + 5))) return true;
-  }
-  return false;
+  return UDF_SECTORS.some((at) => /^NSR0[23]$/.test(head.toString("latin1", at, at + 5)));
 }
 
 /** The table of four partitions in the first sector of a disk: at least one of them is there, and begins inside. */

@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 import { openFrames, type SlidingOutput } from "./lz4.ts";
@@ -8,6 +8,7 @@ import { openFrames, type SlidingOutput } from "./lz4.ts";
 export const snappy: Opener = {
   kind: "snappy",
   archive: true,
+  knownBy: [byteAt(0, "ff")],
   find: (content) => (isSnappy(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) =>
     openFrames(container, tools, (at, output) =>

@@ -1,6 +1,7 @@
 import { constants, crc32, inflateRawSync, zstdDecompressSync } from "node:zlib";
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { inflateFrom } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
@@ -86,6 +87,7 @@ const GZIP_TRAILER_BYTES = 8;
 export const gzip: Opener = {
   kind: "gzip",
   archive: true,
+  knownBy: [byteAt(0, "1f")],
   find: (content) => (isGzip(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) =>
     openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools) }),
@@ -93,7 +95,8 @@ export const gzip: Opener = {
 
 /** The same anywhere in another content. */
 export const embeddedGzip: Opener = {
-  ...gzip,
+  kind: "gzip",
+  archive: true,
   find(content) {
     const likely = (at: number): boolean => at > 0 && isLikelyGzip(content.bytes(at, GZIP_HEADER_BYTES));
     return placesWithin(content, "gzip", (at) => (likely(at) ? at : undefined));
@@ -165,10 +168,14 @@ function gzipHeader(head: Buffer): { bytes: number; name: string; hasChecksum: b
   return { bytes: at, name, hasChecksum: (flags & GZIP_FLAG.headerCrc) !== 0 };
 }
 
+/** The method, and how large the window is, of eight sizes. */
+const ZLIB = byteAt(0, "08", "18", "28", "38", "48", "58", "68", "78");
+
 /** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof: it is a try. */
 export const zlib: Opener = {
   kind: "zlib",
   archive: true,
+  knownBy: [ZLIB],
   find(content) {
     const head = content.bytes(0, 2);
     return content.size > 8 && isZlib(head) ? [{ start: 0, end: content.size, sure: false }] : [];
@@ -203,6 +210,7 @@ function isZlib(head: Buffer, dictionary = 0): boolean {
 export const zlibWithDictionary: Opener = {
   kind: "zlib-dictionary",
   archive: true,
+  knownBy: [ZLIB],
   find(content) {
     if (!isZlib(content.bytes(0, 2), NEEDS_DICTIONARY) || content.size < DICTIONARY_PROOF_BYTES) return [];
     return inflatedWithZeros(content) ? [{ start: 0, end: content.size, sure: true }] : [];
@@ -237,12 +245,14 @@ const ZSTD_WINDOW_LOG = 27;
 export const zstd: Opener = {
   kind: "zstd",
   archive: true,
+  knownBy: [byteAt(0, "28", "50-5f")],
   find: (content) => (isZstd(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: (container, tools) => openStreams(container, tools, { type: "zstd", next: zstdAt(container, tools) }),
 };
 
 export const embeddedZstd: Opener = {
-  ...zstd,
+  kind: "zstd",
+  archive: true,
   find(content) {
     // The byte behind the magic number says which fields follow; one bit of it is always zero.
     const likely = (at: number): boolean => at > 0 && ((content.bytes(at + 4, 1)[0] ?? 8) & 8) === 0;

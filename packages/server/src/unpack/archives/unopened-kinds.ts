@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
-import { anyPattern, beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
-import { headOf } from "../signature-search.ts";
+import { headOf, stands } from "../signature-search.ts";
 
 /**
  * Archives, disk images and compressed files that we know and that nothing we have opens: never clean. What stands openly in
@@ -12,7 +12,7 @@ const UNOPENED: readonly UnopenedKind[] = [
   // Compressed by lrzip, rzip, zpaq, GRZip, PAQ, Apple's LZFSE, freeze, SCO's compress and pack, PPMd.
   at(0, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01", "'GRZipII' 00", "'paq8'", "'PAQ' 31-37"),
   at(0, "'bvx' 31-32", "'bvxn'", "'bvx-'", "1f 9e-9f ..*6 80-ff", "1f 9e-9f ..*3 80-ff", "8f af ac 84"),
-  { fits: (head) => isPack(head) || isScoLzh(head) },
+  { knownBy: [byteAt(0, "1f")], fits: (head) => isPack(head) || isScoLzh(head) },
   // Archives: Microsoft's KWAJ, StuffIt, ALZip, FreeArc, UHARC, RAR before 2.0, DGCA, PMarc, ACE, ZOO, JAR of ARJ.
   at(0, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'StuffIt' 21", "'StuffIt?'", "'SIT!' ..*6 'rLau'", "'ST' ..*8 'rLau'"),
   at(0, "'ALZ' 01", "'EGGA' 00 01", "'ArC' 01", "'UHA' 04-06", "'RE~^' 07-ff 00", "'GCAX'", "'DGCA'", "'UC2' 1a"),
@@ -22,8 +22,11 @@ const UNOPENED: readonly UnopenedKind[] = [
   at(20, "dc a7 c4 fd"),
   // Of the Mac: DiskDoubler, PackIt, Compact Pro. Of the Amiga: DMS, XPK, PowerPacker, LZX, disks. Of CP/M: squeezed, crunched.
   at(0, "ab cd 00 54", "'PMag'", "'PMa' 34-36", "'DMS!'", "'XPKF'", "'PP20'", "'PX20'", "'LZX' 00 ..*6 0a", "'IMP!'"),
-  { fits: (head, content) => isCompactPro(head, content) || isAmigaDisk(head, content) || isSqueezed(head) },
-  { fits: (head, content) => isArc(head, content) },
+  {
+    knownBy: [byteAt(0, "01", "'D'", "76")],
+    fits: (head, content) => isCompactPro(head, content) || isAmigaDisk(head, content) || isSqueezed(head),
+  },
+  { knownBy: [byteAt(0, "1a")], fits: (head, content) => isArc(head, content) },
   // Java's pack200, InstallShield 3, EWF (images of forensics), AFF.
   at(
     0,
@@ -52,17 +55,22 @@ const UNOPENED: readonly UnopenedKind[] = [
   ...[1372, 8192 + 1372, 65536 + 1372].map((place) =>
     at(place, "54 19 01 00", "00 01 19 54", "19 01 54 19", "19 54 01 19"),
   ),
-  { fits: (head) => isMinix(head) || isJffs2(head) || isDump(head) },
+  { knownBy: [byteAt(1040, "7f", "8f", "68", "78"), byteAt(1048, "5a")], fits: isMinix },
+  { knownBy: [byteAt(0, "85", "19")], fits: isJffs2 },
+  { knownBy: [byteAt(24, "6b", "6c", "19", "00")], fits: isDump },
   // Encrypted: LUKS, BitLocker, disk images of the Mac and of QEMU.
   { ...at(0, "'LUKS' ba be 00 01-02", "'encrcdsa' 00*3 01-02"), encrypted: true },
   { ...at(3, "'-FVE-FS-'"), encrypted: true },
   { ...at(0, "'QFI' fb 00*3 02-03 ..*24 00*3 01-02", "'QFI' fb 00*3 01 ..*28 00*3 01-02"), encrypted: true },
-  { encrypted: true, fits: (_, content) => IS_OLD_LOCKED_DMG(content.bytes(Math.max(0, content.size - 8), 8)) },
+  {
+    encrypted: true,
+    knownBy: [byteAt(-8, "'c'")],
+    fits: (_, content) => IS_OLD_LOCKED_DMG(content.bytes(Math.max(0, content.size - 8), 8)),
+  },
 ];
 
 interface UnopenedKind {
-  /** For each byte, whether a content may begin with it. All, where this is missing. */
-  beginnings?: Uint8Array;
+  knownBy: readonly ByteAt[];
   fits(head: Buffer, content: Blob): boolean;
   /** A key would open it. */
   encrypted?: true;
@@ -76,17 +84,14 @@ export const unopenedKinds: readonly Opener[] = [
 
 function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) => boolean): Opener {
   const kinds = UNOPENED.filter(mine);
-  const byFirst = Array.from({ length: 256 }, (_, first) =>
-    kinds.filter(({ beginnings }) => !beginnings || beginnings[first] === 1),
-  );
+  const isOne = (content: Blob): boolean =>
+    kinds.some(
+      ({ knownBy, fits }) => knownBy.some((place) => stands(place, content)) && fits(headOf(content), content),
+    );
   return {
     kind,
-    find(content) {
-      const head = headOf(content);
-      return (byFirst[head[0] ?? 0] ?? kinds).some(({ fits }) => fits(head, content))
-        ? [{ start: 0, end: content.size, sure: true }]
-        : [];
-    },
+    knownBy: kinds.flatMap(({ knownBy }) => knownBy),
+    find: (content) => (isOne(content) ? [{ start: 0, end: content.size, sure: true }] : []),
     open: () => outcome,
   };
 }
@@ -94,7 +99,7 @@ function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) =
 function at(offset: number, ...spelled: string[]): UnopenedKind {
   const fits = anyPattern(spelled, offset);
   return {
-    ...(offset === 0 && { beginnings: beginningsOf(spelled) }),
+    knownBy: [byteAt(offset, ...spelled)],
     fits: (head) => fits(head) && !isText(head.subarray(0, TEXT_BYTES)),
   };
 }

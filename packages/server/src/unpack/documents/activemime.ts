@@ -1,4 +1,5 @@
 import type { Blob } from "../blob.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { inflateRaw } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
@@ -7,6 +8,7 @@ import { headOf } from "../signature-search.ts";
 export const activeMime: Opener = {
   kind: "activemime",
   archive: true,
+  knownBy: [byteAt(0, "'A'")],
   find(content) {
     const head = headOf(content);
     if (head.toString("latin1", 0, MARK.length) !== MARK) return [];

@@ -1,4 +1,5 @@
 import type { Blob } from "../blob.ts";
+import { type ByteAt, byteAt } from "../byte-pattern.ts";
 import type { Opener } from "../opener.ts";
 
 /**
@@ -6,17 +7,18 @@ import type { Opener } from "../opener.ts";
  * they are never clean.
  */
 export const lockedDocuments: readonly Opener[] = [
-  locked("word", isLockedWord),
-  locked("powerpoint", isLockedPowerPoint),
-  locked("hwp", isLockedHwp),
-  locked("staroffice", isLockedStarOffice),
+  locked("word", byteAt(0, "ec", "dc", "db", "9b", "97-99"), isLockedWord),
+  locked("powerpoint", byteAt(2, "f6"), isLockedPowerPoint),
+  locked("hwp", byteAt(0, "'H'"), isLockedHwp),
+  locked("staroffice", byteAt(0, "'S'", "0f"), isLockedStarOffice),
 ];
 
 const HEAD_BYTES = 160;
 
-function locked(kind: string, isLocked: (head: Buffer) => boolean): Opener {
+function locked(kind: string, place: ByteAt, isLocked: (head: Buffer) => boolean): Opener {
   return {
     kind,
+    knownBy: [place],
     find(content: Blob) {
       const head = content.bytes(0, HEAD_BYTES);
       return head.length >= LEAST_BYTES && isLocked(head) ? [{ start: 0, end: content.size, sure: true }] : [];

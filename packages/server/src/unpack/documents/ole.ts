@@ -1,6 +1,6 @@
 import type { Blob, Range } from "../blob.ts";
 import { type Budget, LimitExceeded } from "../budget.ts";
-import { beginningsOf, bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { inflateRaw } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
@@ -17,7 +17,7 @@ export const ole: Opener = {
   kind: "ole",
   archive: true,
   scattered: true,
-  beginnings: beginningsOf(["d0"]),
+  knownBy: [byteAt(0, "d0")],
   find: (content) => (SIGNATURE(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   open,
 };

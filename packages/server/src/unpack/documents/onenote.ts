@@ -1,12 +1,16 @@
 import { type Blob, rangeRecorder } from "../blob.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { copyRange } from "../encodings/text.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
 import { findAll } from "../signature-search.ts";
+
+const SECTION_AT = 8;
 
 /** A section of OneNote (`.one`): files attached to a page stand in it as they are, each behind a mark and its size. */
 export const oneNote: Opener = {
   kind: "onenote",
   archive: true,
+  knownBy: [byteAt(SECTION_AT, "ae", "9e")],
   find: (content) => (isSection(content, 0) ? [{ start: 0, end: content.size, sure: true }] : []),
   open: openSection,
 };
@@ -16,7 +20,6 @@ export const oneNote: Opener = {
  * {43FF2FA1-EFD9-4C76-9EE2-10EA5722765F}, without the part that comes in either byte order.
  */
 const SECTIONS = ["aeb15378d02996d3", "9ee210ea5722765f"].map((digits) => Buffer.from(digits, "hex"));
-const SECTION_AT = 8;
 /** {638DE92F-A6D4-4BC1-9A36-B3FC2511A5B7}: as OneDrive hands them out, in objects cut up for the network. */
 const FOR_NETWORK = Buffer.from("2fe98d63d4a6c14b9a36b3fc2511a5b7", "hex");
 const FORMAT_AT = 48;

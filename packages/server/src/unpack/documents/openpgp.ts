@@ -34,7 +34,13 @@ const BEGINNINGS: Uint8Array = Uint8Array.from({ length: 256 }, (_, first) => {
  * Messages of OpenPGP, signed or not, that are not encrypted: packets one behind the other, of which one has the content, or
  * compressed packets. In letters they are base64, which somebody else undoes. Keys and signatures alone hold nothing.
  */
-export const openPgp: Opener = { kind: "openpgp", archive: true, beginnings: BEGINNINGS, find, open };
+export const openPgp: Opener = {
+  kind: "openpgp",
+  archive: true,
+  knownBy: [{ offset: 0, bytes: BEGINNINGS }],
+  find,
+  open,
+};
 
 type Bytes = Pick<Text, "byte" | "size">;
 

@@ -1,5 +1,6 @@
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { copyRange, type MemberWriter, memberWriter, type Text, textOf } from "../encodings/text.ts";
 import { inflateRaw } from "../inflate.ts";
 import { emit, type MemberSink, type Opener, type Outcome, type Tools } from "../opener.ts";
@@ -12,6 +13,7 @@ import { headOf } from "../signature-search.ts";
 export const signedMessage: Opener = {
   kind: "cms",
   archive: true,
+  knownBy: [byteAt(0, "30")],
   find(content) {
     const head = headOf(content);
     // Nearly all contents are none: no more than a look at two bytes for these.

@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { bytePattern } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
 
@@ -9,6 +9,7 @@ import { headOf } from "../signature-search.ts";
  */
 export const sqlite: Opener = {
   kind: "sqlite",
+  knownBy: [byteAt(0, "'S'")],
   find: (content) => (isSqlite(headOf(content)) ? [{ start: 0, end: content.size, sure: false }] : []),
   open(container, tools) {
     const header = container.bytes(0, FILE_HEADER);

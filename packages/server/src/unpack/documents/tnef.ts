@@ -1,10 +1,12 @@
 import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 
 /** `winmail.dat`: how Outlook sends attachments to those who it believes to use Outlook too. */
 export const tnef: Opener = {
   kind: "tnef",
+  knownBy: [byteAt(0, "78")],
   find(content) {
     const head = content.bytes(0, 4);
     return head.length === 4 && head.readUInt32LE(0) === SIGNATURE ? [{ start: 0, end: content.size, sure: true }] : [];

@@ -1,5 +1,5 @@
 import type { Blob } from "../blob.ts";
-import { beginningsOf } from "../byte-pattern.ts";
+import { byteAt } from "../byte-pattern.ts";
 import { emit, type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { type RecordCipher, workbookCipher } from "./office-crypto.ts";
 
@@ -10,7 +10,7 @@ import { type RecordCipher, workbookCipher } from "./office-crypto.ts";
 export const workbook: Opener = {
   kind: "workbook",
   scattered: true,
-  beginnings: beginningsOf(["09"]),
+  knownBy: [byteAt(0, "09")],
   find(content) {
     if (!isWorkbook(content.bytes(0, 8))) return [];
     let end = 0;
