@@ -39,8 +39,25 @@ export function byteAt(offset: number, ...spelled: readonly string[]): ByteAt {
   return { offset, bytes: firstBytes(spelled) };
 }
 
-/** For each byte, 1 if one of the patterns begins with it. */
-export function firstBytes(spelled: readonly string[]): Uint8Array {
+/** Whom to ask about a content: for each place by which some are known, and each byte that may stand there. */
+export type Asked<T> = readonly (readonly [offset: number, byByte: readonly (readonly T[] | undefined)[]])[];
+
+/** One look at each place tells about everybody: to ask many about every content takes long, even if each of them looks at one byte only. */
+export function askedBy<T extends { readonly knownBy?: readonly ByteAt[] }>(known: readonly T[]): Asked<T> {
+  const places = new Map<number, T[][]>();
+  for (const one of known) {
+    for (const { offset, bytes } of one.knownBy ?? []) {
+      const byByte = places.get(offset) ?? [];
+      places.set(offset, byByte);
+      for (let byte = bytes.indexOf(1); byte >= 0; byte = bytes.indexOf(1, byte + 1)) {
+        if (!byByte[byte]?.includes(one)) byByte[byte] = [...(byByte[byte] ?? []), one];
+      }
+    }
+  }
+  return [...places];
+}
+
+function firstBytes(spelled: readonly string[]): Uint8Array {
   const table = new Uint8Array(256);
   for (const one of spelled) {
     const [first] = one.matchAll(TOKEN);

@@ -12,6 +12,7 @@ import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
 import type { Blob } from "./blob.ts";
+import { askedBy } from "./byte-pattern.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
 import { mail, SHORT_MAIL_BYTES } from "./documents/mail.ts";
@@ -110,31 +111,16 @@ const BY_HEAD: readonly Opener[] = [
   ...unopenedKinds,
 ];
 
-/** The places by which these are known: whom to ask, for each byte that stands there. */
-const PLACES = placesOf(BY_HEAD);
+const ASKED_BY_PLACE = askedBy(BY_HEAD);
 const KNOWN_BY_NO_PLACE = BY_HEAD.filter(({ knownBy }) => !knownBy);
-
-function placesOf(openers: readonly Opener[]): [offset: number, asked: Opener[][]][] {
-  const places = new Map<number, Opener[][]>();
-  for (const opener of openers) {
-    for (const { offset, bytes } of opener.knownBy ?? []) {
-      const asked = places.get(offset) ?? [];
-      places.set(offset, asked);
-      for (let byte = bytes.indexOf(1); byte >= 0; byte = bytes.indexOf(1, byte + 1)) {
-        if (!asked[byte]?.includes(opener)) asked[byte] = [...(asked[byte] ?? []), opener];
-      }
-    }
-  }
-  return [...places];
-}
 
 /** Nearly all contents are nothing of all this, which a look at those places tells without asking anybody. */
 function isKnownByHead(file: Blob): boolean {
   const bytes = file.bytes(0, file.size);
   const isKnown = (opener: Opener): boolean => opener.find(file).length > 0;
-  for (const [offset, asked] of PLACES) {
+  for (const [offset, byByte] of ASKED_BY_PLACE) {
     const byte = bytes[offset < 0 ? bytes.length + offset : offset];
-    if (byte !== undefined && asked[byte]?.some(isKnown)) return true;
+    if (byte !== undefined && byByte[byte]?.some(isKnown)) return true;
   }
   return KNOWN_BY_NO_PLACE.some(isKnown);
 }

@@ -1,3 +1,4 @@
+import { askedBy } from "../../unpack/byte-pattern.ts";
 import { isPdf } from "./checks.ts";
 import {
   compoundFileKind,
@@ -12,7 +13,7 @@ import {
 import { KINDS, type Kind, kinds, nameOf } from "./kinds.ts";
 import { markupKind } from "./markup.ts";
 import { jsonKind, looseMarkdownKind, mailKind, structuredKind, tableKind, yamlKind } from "./plain-formats.ts";
-import type { Sample } from "./sample.ts";
+import { bytesAt, type Sample } from "./sample.ts";
 import { type Check, signatures } from "./signature.ts";
 import { interpreterKind, sourceKind } from "./source-code.ts";
 import { firstLines, readText, type Text } from "./text.ts";
@@ -40,14 +41,14 @@ const CLOSER: Partial<Record<Kind, (sample: Sample) => Kind | undefined>> = {
 };
 
 const marks = kinds.flatMap((kind) => KINDS[kind].slice(1).map((mark) => ({ kind, mark })));
-const bytes = marks.flatMap(({ kind, mark }) =>
-  typeof mark === "string" ? signatures(mark).map((each) => ({ kind, ...each })) : [],
-);
-/** For every byte that a file may begin with, the signatures that may fit. */
-const BY_FIRST_BYTE = Array.from({ length: 256 }, (_, byte) =>
-  bytes.filter(({ beginnings }) => beginnings[byte] === 1),
-);
+const bytes = marks
+  .flatMap(({ kind, mark }) =>
+    typeof mark === "string" ? signatures(mark).map((signature) => ({ kind, ...signature })) : [],
+  )
+  .map((signature, rank) => ({ ...signature, rank }));
+const ASKED_BY_PLACE = askedBy(bytes);
 const OPENINGS = marks.flatMap(({ kind, mark }) => (mark instanceof RegExp ? [{ kind, pattern: mark }] : []));
+const ANY_OPENING = anyOf(OPENINGS.map(({ pattern }) => pattern));
 const CHECKS = marks.flatMap(({ kind, mark }) => (typeof mark === "function" ? [{ kind, fits: mark as Check }] : []));
 
 function kindOf(sample: Sample): Kind {
@@ -59,7 +60,7 @@ function kindOf(sample: Sample): Kind {
     read ??= { text: readText(sample) };
     return read.text;
   };
-  for (const { kind, fits, readable } of BY_FIRST_BYTE[first] ?? []) {
+  for (const { kind, fits, readable } of mayFit(sample)) {
     if (!fits(sample) || (readable && text())) continue;
     const closer = CLOSER[kind];
     const found = closer ? closer(sample) : kind;
@@ -69,6 +70,17 @@ function kindOf(sample: Sample): Kind {
   const written = text();
   if (written) return textKind(written);
   return CHECKS.find(({ fits }) => fits(sample))?.kind ?? leadingTextKind(sample) ?? "data";
+}
+
+/** The signatures that may fit, in the order of the tables. */
+function mayFit(sample: Sample): typeof bytes {
+  const found: typeof bytes = [];
+  for (const [offset, byByte] of ASKED_BY_PLACE) {
+    const byte = offset < 0 ? bytesAt(sample, sample.sizeBytes + offset, 1)[0] : sample.head[offset];
+    const asked = byte === undefined ? undefined : byByte[byte];
+    if (asked) found.push(...asked);
+  }
+  return found.sort((one, other) => one.rank - other.rank);
 }
 
 function textKind(text: Text): Kind {
@@ -91,7 +103,17 @@ function formKind(text: Text): Kind | undefined {
 }
 
 function openingKind(start: string): Kind | undefined {
+  // Nearly all begin like none of them, which one pattern tells at once.
+  if (!ANY_OPENING.some((pattern) => pattern.test(start))) return undefined;
   return OPENINGS.find(({ pattern }) => pattern.test(start))?.kind;
+}
+
+/** Patterns of which one fits where one of these does: those at the beginning in one, those anywhere in another, for each kind of flags. */
+function anyOf(patterns: readonly RegExp[]): RegExp[] {
+  const alike = Map.groupBy(patterns, ({ source, flags }) => `${source.startsWith("^")} ${flags}`);
+  return [...alike.values()].map(
+    (some) => new RegExp(some.map(({ source }) => `(?:${source})`).join("|"), some[0]?.flags),
+  );
 }
 
 const LEADING_BYTES = 512;

@@ -1,4 +1,4 @@
-import { bytePattern, firstBytes } from "../../unpack/byte-pattern.ts";
+import { type ByteAt, byteAt, bytePattern } from "../../unpack/byte-pattern.ts";
 import { bytesAt, type Sample } from "./sample.ts";
 
 /** Fits a sample that has the look of a kind, where bytes at fixed places do not suffice. */
@@ -12,8 +12,7 @@ export type KindTable = Readonly<Record<string, readonly [name: string, ...marks
 
 export interface Signature {
   fits: Check;
-  /** 1 for every byte that a file that fits may begin with. */
-  beginnings: Uint8Array;
+  knownBy: readonly [ByteAt];
   /** A few letters and nothing else: a text may begin so. */
   readable: boolean;
 }
@@ -28,21 +27,25 @@ const MANY_LETTERS = 7;
 export function signatures(spelled: string): Signature[] {
   return spelled.split(" | ").map((way) => {
     const conditions = way.split(" & ");
-    const [first = ""] = conditions;
-    const tests = conditions.map(condition);
+    const parts = conditions.map(placeAndPattern);
+    const [{ offset, pattern } = { offset: 0, pattern: ".." }] = parts;
+    const tests = parts.map(condition);
     const letters = [...way.matchAll(/'([^']*)'/g)].map(([, text]) => text).join("");
     const numbers = way.replaceAll(/@-?\d+|'[^']*'|\*\d+|\.\./g, "").match(/[0-9a-f]{2}/g) ?? [];
     return {
       fits: (sample) => tests.every((fits) => fits(sample)),
-      beginnings: firstBytes([first.startsWith("@") ? ".." : first]),
+      knownBy: [byteAt(offset, pattern)],
       readable: letters.length < MANY_LETTERS && numbers.every(isLetter),
     };
   });
 }
 
-function condition(spelled: string): Check {
+function placeAndPattern(spelled: string): { offset: number; pattern: string } {
   const [, place = "0", pattern = ""] = /^(?:@(-?\d+) )?(.*)$/.exec(spelled) ?? [];
-  const offset = Number(place);
+  return { offset: Number(place), pattern };
+}
+
+function condition({ offset, pattern }: { offset: number; pattern: string }): Check {
   const fits = bytePattern(pattern);
   if (offset >= 0) return ({ head }) => fits(head, offset);
   return (sample) => fits(bytesAt(sample, sample.sizeBytes + offset, -offset));
