@@ -10,29 +10,33 @@ export interface GatheredBytes {
 }
 
 export function gatheredBytes(): GatheredBytes {
-  let buffer = new Uint8Array();
-  let size = 0;
+  return new Gathered();
+}
 
-  function grow(bytes: number): void {
-    // Not filled with zeros, and no part of a pool.
-    const larger = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
-    larger.set(buffer.subarray(0, size));
-    buffer = larger;
+class Gathered implements GatheredBytes {
+  size = 0;
+  #buffer = new Uint8Array();
+
+  makeRoom(bytes: number): void {
+    if (bytes > this.#buffer.length) this.#grow(bytes);
   }
 
-  return {
-    get size() {
-      return size;
-    },
-    makeRoom(bytes) {
-      if (bytes > buffer.length) grow(bytes);
-    },
-    add(chunk) {
-      const needed = size + chunk.byteLength;
-      if (needed > buffer.length) grow(size === 0 ? needed : Math.max(needed, size * 2));
-      buffer.set(chunk, size);
-      size = needed;
-    },
-    bytes: () => (size * 2 > buffer.length ? buffer.subarray(0, size) : new Uint8Array(buffer.subarray(0, size))),
-  };
+  add(chunk: Uint8Array): void {
+    const needed = this.size + chunk.byteLength;
+    if (needed > this.#buffer.length) this.#grow(this.size === 0 ? needed : Math.max(needed, this.size * 2));
+    this.#buffer.set(chunk, this.size);
+    this.size = needed;
+  }
+
+  bytes(): Uint8Array<ArrayBuffer> {
+    const gathered = this.#buffer.subarray(0, this.size);
+    return this.size * 2 > this.#buffer.length ? gathered : new Uint8Array(gathered);
+  }
+
+  #grow(bytes: number): void {
+    // Not filled with zeros, and no part of a pool.
+    const larger = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
+    larger.set(this.#buffer.subarray(0, this.size));
+    this.#buffer = larger;
+  }
 }

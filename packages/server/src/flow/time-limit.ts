@@ -11,40 +11,60 @@ export type TimeLimit = BorrowedSignal & {
 
 /** Aborts with `signal`, or when the time is up: with the words of `AbortSignal.timeout`, and the code ETIMEDOUT. */
 export function timeLimit(ms: number, signal?: AbortSignal, reason: () => Error = timedOut): TimeLimit {
-  const limit = firstOf(signal ? [signal] : []);
-  let expired = false;
-  const timer = setTimeout(() => {
-    if (limit.signal.aborted) return;
-    expired = true;
-    limit.abort(reason());
-  }, ms);
-  return {
-    signal: limit.signal,
-    get expired() {
-      return expired;
-    },
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      limit[Symbol.dispose]();
-    },
-  };
+  return new Limit(ms, signal ? [signal] : [], reason);
 }
 
 /** Aborts with the first of the signals, for its reason, or by hand. */
 export function firstOf(signals: readonly AbortSignal[]): BorrowedSignal & { abort(reason?: unknown): void } {
-  const own = new AbortController();
-  const follow = ({ target }: Event): void => own.abort((target as AbortSignal).reason);
-  for (const signal of signals) {
-    if (signal.aborted) own.abort(signal.reason);
-    signal.addEventListener("abort", follow, { once: true });
+  return new FirstOf(signals);
+}
+
+/** Classes: an object that is written down with a getter, or with how it is disposed of, takes fifty times as long to make. */
+class FirstOf implements Disposable {
+  readonly signal: AbortSignal;
+  readonly #own = new AbortController();
+  readonly #followed: readonly AbortSignal[];
+  readonly #follow = ({ target }: Event): void => this.abort((target as AbortSignal).reason);
+
+  constructor(signals: readonly AbortSignal[]) {
+    this.signal = this.#own.signal;
+    this.#followed = signals;
+    for (const signal of signals) {
+      if (signal.aborted) this.abort(signal.reason);
+      signal.addEventListener("abort", this.#follow, { once: true });
+    }
   }
-  return {
-    signal: own.signal,
-    abort: (reason) => own.abort(reason),
-    [Symbol.dispose]() {
-      for (const signal of signals) signal.removeEventListener("abort", follow);
-    },
-  };
+
+  abort(reason?: unknown): void {
+    this.#own.abort(reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.unfollow();
+  }
+
+  protected unfollow(): void {
+    for (const signal of this.#followed) signal.removeEventListener("abort", this.#follow);
+  }
+}
+
+class Limit extends FirstOf implements TimeLimit {
+  expired = false;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(ms: number, signals: readonly AbortSignal[], reason: () => Error) {
+    super(signals);
+    this.#timer = setTimeout(() => {
+      if (this.signal.aborted) return;
+      this.expired = true;
+      this.abort(reason());
+    }, ms);
+  }
+
+  override [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.unfollow();
+  }
 }
 
 /** Waits no longer than until the signal aborts, then throws its reason. The work itself may go on, and nobody waits for it. */

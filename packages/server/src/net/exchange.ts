@@ -133,71 +133,86 @@ export function connectionBroke(): Error & { code: string } {
 
 /** Instead of `client.request`, whose stream costs more than all the rest of a small download. */
 function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstByte: () => void): Promise<Answer> {
-  const unread: Uint8Array[] = [];
-  let unreadBytes = 0;
-  let end: { kind: "whole" } | { kind: "failed"; error: Error } | undefined;
-  let connection: Dispatcher.DispatchController | undefined;
-  let informed = false;
-  let trailed = false;
-  let wake = (): void => {};
+  return new Promise((resolve, reject) => {
+    client.dispatch(request, new Arriving(onFirstByte, resolve, reject));
+  });
+}
 
-  async function next(): Promise<IteratorResult<Uint8Array>> {
-    while (unread.length === 0 && !end) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    const piece = unread.shift();
-    if (piece) {
-      unreadBytes -= piece.length;
-      if (unreadBytes < UNREAD_BYTES) connection?.resume();
-      return { done: false, value: piece };
-    }
-    if (end?.kind === "failed") throw end.error;
-    return { done: true, value: undefined };
+/** An answer, as undici tells about it. A class, because there is one for each request: written down as an object it takes longer to make. */
+class Arriving implements Answer, AsyncIterable<Uint8Array>, Dispatcher.DispatchHandler {
+  statusCode = 0;
+  headers: Answer["headers"] = {};
+  informed = false;
+  whole = false;
+  trailed = false;
+  readonly body = this;
+  readonly onResponseStarted: () => void;
+  readonly #resolve: (answer: Answer) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #unread: Uint8Array[] = [];
+  #unreadBytes = 0;
+  #failed: Error | undefined;
+  #connection: Dispatcher.DispatchController | undefined;
+  #wake = (): void => {};
+
+  constructor(onFirstByte: () => void, resolve: (answer: Answer) => void, reject: (error: Error) => void) {
+    this.onResponseStarted = onFirstByte;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
 
-  return new Promise((resolve, reject) => {
-    client.dispatch(request, {
-      onRequestStart(controller) {
-        connection = controller;
-      },
-      onResponseStarted: onFirstByte,
-      onResponseStart(_, statusCode, headers) {
-        // Informational answers come before the one that counts.
-        if (statusCode < 200) {
-          informed = true;
-          return;
-        }
-        resolve({
-          statusCode,
-          headers,
-          informed,
-          body: { [Symbol.asyncIterator]: () => ({ next }) },
-          get whole() {
-            return end?.kind === "whole";
-          },
-          get trailed() {
-            return trailed;
-          },
-        });
-      },
-      onResponseData(controller, piece) {
-        unread.push(piece);
-        unreadBytes += piece.length;
-        if (unreadBytes >= UNREAD_BYTES) controller.pause();
-        wake();
-      },
-      onResponseEnd(_, trailers) {
-        trailed = Object.keys(trailers).length > 0;
-        end = { kind: "whole" };
-        wake();
-      },
-      onResponseError(_, error) {
-        end = { kind: "failed", error };
-        reject(error);
-        wake();
-      },
-    });
-  });
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#connection = controller;
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: Answer["headers"]): void {
+    // Informational answers come before the one that counts.
+    if (statusCode < 200) {
+      this.informed = true;
+      return;
+    }
+    this.statusCode = statusCode;
+    this.headers = headers;
+    this.#resolve(this);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Uint8Array): void {
+    this.#unread.push(piece);
+    this.#unreadBytes += piece.length;
+    if (this.#unreadBytes >= UNREAD_BYTES) controller.pause();
+    this.#wake();
+  }
+
+  onResponseEnd(_: Dispatcher.DispatchController, trailers: Answer["headers"]): void {
+    this.trailed = Object.keys(trailers).length > 0;
+    this.whole = true;
+    this.#wake();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#failed = error;
+    this.whole = false;
+    this.#reject(error);
+    this.#wake();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return { next: () => this.#next() };
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    while (this.#unread.length === 0 && !this.whole && !this.#failed) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const piece = this.#unread.shift();
+    if (piece) {
+      this.#unreadBytes -= piece.length;
+      if (this.#unreadBytes < UNREAD_BYTES) this.#connection?.resume();
+      return { done: false, value: piece };
+    }
+    if (this.#failed) throw this.#failed;
+    return { done: true, value: undefined };
+  }
 }
