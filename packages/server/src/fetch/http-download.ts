@@ -1,5 +1,6 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
 import { firstOf } from "../flow/time-limit.ts";
+import { readBy } from "../flow/whole-bytes.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
 import type { AddressGuard } from "../net/address-guard.ts";
 import type { ConnectorOptions } from "../net/guarded-connector.ts";
@@ -156,7 +157,6 @@ function asUtf8(location: string): string {
   return Buffer.from(location, "latin1").toString("utf8");
 }
 
-/** An iterator by hand, as in `releasing`: a generator would take three promises more for each piece. */
 function bodyOf(
   { answer: { headers, body }, connection }: Got,
   explain: (error: unknown) => unknown,
@@ -171,7 +171,7 @@ function bodyOf(
     if (piece.done && endsWithConnection && !connection.endedInOrder) throw failed("short_body");
     return piece;
   }
-  return { [Symbol.asyncIterator]: () => ({ next }) };
+  return readBy(() => ({ next }));
 }
 
 /** The file in an answer, decoded where the server encoded it unasked. */
@@ -214,15 +214,13 @@ function releasing(bytes: AsyncIterable<Uint8Array>, release: () => Promise<void
     }
   }
 
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next,
-      // Released first: one that waits for the next bytes would answer return() only after they came.
-      async return() {
-        const last = await end();
-        await pieces?.return?.();
-        return last;
-      },
-    }),
-  };
+  return readBy(() => ({
+    next,
+    // Released first: one that waits for the next bytes would answer return() only after they came.
+    async return() {
+      const last = await end();
+      await pieces?.return?.();
+      return last;
+    },
+  }));
 }

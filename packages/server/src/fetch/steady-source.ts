@@ -1,6 +1,6 @@
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { firstOf, unlessAborted } from "../flow/time-limit.ts";
-import { wholeBytes } from "../flow/whole-bytes.ts";
+import { readBy, wholeBytes } from "../flow/whole-bytes.ts";
 import type { OpenedSource } from "../model/source.ts";
 import { failed } from "./download-failure.ts";
 
@@ -100,20 +100,18 @@ async function beginningOf(bytes: AsyncIterator<Uint8Array>): Promise<FirstBytes
 
 function joined(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
   let ahead: Uint8Array | undefined = first;
-  return {
-    [Symbol.asyncIterator]: () => ({
-      async next() {
-        const value = ahead;
-        ahead = undefined;
-        return value ? { done: false, value } : rest.next();
-      },
-      async return() {
-        ahead = undefined;
-        await rest.return?.();
-        return { done: true, value: undefined };
-      },
-    }),
-  };
+  return readBy(() => ({
+    async next() {
+      const value = ahead;
+      ahead = undefined;
+      return value ? { done: false, value } : rest.next();
+    },
+    async return() {
+      ahead = undefined;
+      await rest.return?.();
+      return { done: true, value: undefined };
+    },
+  }));
 }
 
 /** Counts only the time in which we wait for the source: one whose reader is slow is not slow itself. */

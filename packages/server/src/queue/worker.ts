@@ -223,7 +223,6 @@ export function startWorker(options: WorkerOptions): Worker {
     const { tenant, key } = job;
     const notes: Record<string, LogFields[string]> = { tenant, key: key || undefined, otel_trace_id: span?.traceId };
     const life = runLife({ ...lease, job }, now);
-    let progress = job;
     let tried = false;
     let leavePlace = leave;
     /** The next place is entered already. */
@@ -232,21 +231,19 @@ export function startWorker(options: WorkerOptions): Worker {
       leavePlace = leaveNext;
       wake();
     };
-    const run: JobRun = {
+    const run: JobRun & { progress: Job } = {
       job,
-      get progress() {
-        return progress;
-      },
+      progress: job,
       scanSignal: endScan.signal,
       async save(job) {
         if (!(await lease.save(life.of(job)))) throw new LeaseLost();
-        progress = job;
+        run.progress = job;
       },
       suspect,
       async beginTrial() {
         tried = true;
         // Not as progress: whatever else is written takes it back.
-        if (!(await lease.save(life.of(onTrial(progress, lease))))) throw new LeaseLost();
+        if (!(await lease.save(life.of(onTrial(run.progress, lease))))) throw new LeaseLost();
       },
       place: {
         leave() {
@@ -290,8 +287,8 @@ export function startWorker(options: WorkerOptions): Worker {
           if (lost || error instanceof LeaseLost) return { settlement: "lease lost" };
           const stopped = stopScanning.signal.aborted;
           const next = stopped
-            ? ({ kind: "again", afterSeconds: 0, job: progress, why: "the worker stopped" } as const)
-            : afterFault(progress, error);
+            ? ({ kind: "again", afterSeconds: 0, job: run.progress, why: "the worker stopped" } as const)
+            : afterFault(run.progress, error);
           await settle(next);
           if (stopped) return { settlement: "put back" };
           return { settlement: next.kind === "buried" ? "buried" : "fault", error: messageOf(error) };
