@@ -58,9 +58,12 @@ export function watch({ activity, hub, now, after }: WatchOptions): Watch {
   const jobs = new WeakMap<Source, () => void>();
 
   function tell(job: Job, state: AdminJob["state"], more: Tell = {}): void {
+    if (!hub.heard) {
+      hub.missed();
+      return;
+    }
     const { phase, ...shown } = more;
-    if (!hub.heard) hub.missed();
-    else hub.publish({ type: "job", job: shownJob(job, state, shown), ...(phase && { phase }) });
+    hub.publish({ type: "job", job: shownJob(job, state, shown), ...(phase && { phase }) });
   }
 
   function watchedLease(lease: Lease): Lease {
