@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
+import { readBy } from "../flow/whole-bytes.ts";
 
 /** Makes undici's connector; the signal takes back a connection that is still being made. */
 export type ConnectorFactory = (signal: AbortSignal) => buildConnector.connector;
@@ -139,13 +140,13 @@ function answerTo(client: Client, request: Dispatcher.DispatchOptions, onFirstBy
 }
 
 /** An answer, as undici tells about it. A class, because there is one for each request: written down as an object it takes longer to make. */
-class Arriving implements Answer, AsyncIterable<Uint8Array>, Dispatcher.DispatchHandler {
+class Arriving implements Answer, Dispatcher.DispatchHandler {
   statusCode = 0;
   headers: Answer["headers"] = {};
   informed = false;
   whole = false;
   trailed = false;
-  readonly body = this;
+  readonly body: AsyncIterable<Uint8Array> = readBy(() => ({ next: () => this.#next() }));
   readonly onResponseStarted: () => void;
   readonly #resolve: (answer: Answer) => void;
   readonly #reject: (error: Error) => void;
@@ -185,7 +186,7 @@ class Arriving implements Answer, AsyncIterable<Uint8Array>, Dispatcher.Dispatch
 
   onResponseEnd(_: Dispatcher.DispatchController, trailers: Answer["headers"]): void {
     this.trailed = Object.keys(trailers).length > 0;
-    this.whole = true;
+    this.whole = !this.#failed;
     this.#wake();
   }
 
@@ -194,10 +195,6 @@ class Arriving implements Answer, AsyncIterable<Uint8Array>, Dispatcher.Dispatch
     this.whole = false;
     this.#reject(error);
     this.#wake();
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
-    return { next: () => this.#next() };
   }
 
   async #next(): Promise<IteratorResult<Uint8Array>> {

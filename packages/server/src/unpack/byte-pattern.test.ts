@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { anyPattern, bytePattern } from "./byte-pattern.ts";
+import { anyPattern, askedBy, byteAt, bytePattern, mayKnow } from "./byte-pattern.ts";
 
 const cases: [pattern: string, bytes: string, fits: boolean][] = [
   ["'PK' 03 04", "PK\x03\x04rest", true],
@@ -25,4 +25,18 @@ for (const [pattern, bytes, fits] of cases) {
 
 test("a pattern may be looked for further on", () => {
   assert.equal(bytePattern("'CD001'")(Buffer.from("xxCD001"), 2), true);
+});
+
+test("who is known by several places is asked once, and only where one of them fits", () => {
+  const many = { knownBy: [byteAt(0, "'a'"), byteAt(2, "'c'", "'x'"), byteAt(-1, "'d'")] };
+  const one = { knownBy: [byteAt(2, "'x'")] };
+  const asked = askedBy([many, one]);
+  const of = (text: string): unknown[] =>
+    mayKnow(asked, (offset) => Buffer.from(text)[offset < 0 ? text.length + offset : offset]);
+  assert.deepEqual(of("abcd"), [many]);
+  assert.deepEqual(of("abx"), [many, one]);
+  assert.deepEqual(of("..x."), [many, one]);
+  assert.deepEqual(of("...d"), [many]);
+  assert.deepEqual(of("b"), []);
+  assert.deepEqual(of(""), []);
 });

@@ -57,6 +57,16 @@ export function askedBy<T extends { readonly knownBy?: readonly ByteAt[] }>(know
   return [...places];
 }
 
+/** Those who may know a content, each of them once, however many of its places fit: some take long to say no. */
+export function mayKnow<T>(asked: Asked<T>, byteOf: (offset: number) => number | undefined): T[] {
+  const found: T[] = [];
+  for (const [offset, byByte] of asked) {
+    const byte = byteOf(offset);
+    for (const one of (byte === undefined ? undefined : byByte[byte]) ?? []) if (!found.includes(one)) found.push(one);
+  }
+  return found;
+}
+
 function firstBytes(spelled: readonly string[]): Uint8Array {
   const table = new Uint8Array(256);
   for (const one of spelled) {

@@ -12,7 +12,7 @@ import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
 import { warc } from "./archives/warc.ts";
 import type { Blob } from "./blob.ts";
-import { askedBy } from "./byte-pattern.ts";
+import { askedBy, mayKnow } from "./byte-pattern.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
 import { mail, SHORT_MAIL_BYTES } from "./documents/mail.ts";
@@ -118,11 +118,8 @@ const KNOWN_BY_NO_PLACE = BY_HEAD.filter(({ knownBy }) => !knownBy);
 function isKnownByHead(file: Blob): boolean {
   const bytes = file.bytes(0, file.size);
   const isKnown = (opener: Opener): boolean => opener.find(file).length > 0;
-  for (const [offset, byByte] of ASKED_BY_PLACE) {
-    const byte = bytes[offset < 0 ? bytes.length + offset : offset];
-    if (byte !== undefined && byByte[byte]?.some(isKnown)) return true;
-  }
-  return KNOWN_BY_NO_PLACE.some(isKnown);
+  const asked = mayKnow(ASKED_BY_PLACE, (offset) => bytes[offset < 0 ? bytes.length + offset : offset]);
+  return asked.some(isKnown) || KNOWN_BY_NO_PLACE.some(isKnown);
 }
 
 /** Packers and installers are looked for in programs. */

@@ -5,7 +5,7 @@ import { byteScan, plainScan } from "./byte-scan.ts";
 import type { Opener, Place } from "./opener.ts";
 
 /** As much of a content as recognising it by its beginning takes: the descriptors of a disc stand from 32 KiB on. */
-const HEAD_BYTES = 66 * 1024;
+export const HEAD_BYTES: number = 66 * 1024;
 /** How far 7-Zip and WinRAR look for the archive in a self-extracting one. */
 const FRONT_BYTES = 8 * 1024 * 1024;
 /** The longest comment of a zip, and room for what a program carries behind it. */

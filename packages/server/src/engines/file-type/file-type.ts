@@ -1,4 +1,4 @@
-import { askedBy } from "../../unpack/byte-pattern.ts";
+import { askedBy, mayKnow } from "../../unpack/byte-pattern.ts";
 import { isPdf } from "./checks.ts";
 import {
   compoundFileKind,
@@ -74,12 +74,9 @@ function kindOf(sample: Sample): Kind {
 
 /** The signatures that may fit, in the order of the tables. */
 function mayFit(sample: Sample): typeof bytes {
-  const found: typeof bytes = [];
-  for (const [offset, byByte] of ASKED_BY_PLACE) {
-    const byte = offset < 0 ? bytesAt(sample, sample.sizeBytes + offset, 1)[0] : sample.head[offset];
-    const asked = byte === undefined ? undefined : byByte[byte];
-    if (asked) found.push(...asked);
-  }
+  const found = mayKnow(ASKED_BY_PLACE, (offset) =>
+    offset < 0 ? bytesAt(sample, sample.sizeBytes + offset, 1)[0] : sample.head[offset],
+  );
   return found.sort((one, other) => one.rank - other.rank);
 }
 

@@ -4,7 +4,7 @@ import type { Budget } from "../budget.ts";
 import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
-import { findAll, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
+import { findAll, HEAD_BYTES, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
 
 /** How one kind of archive is recognised by what it begins with. */
 interface KnownKind {
@@ -17,8 +17,12 @@ interface KnownKind {
 }
 
 const SECTOR = 512;
-/** Where a disc may say that it is UDF. */
-const UDF_SECTORS = Array.from({ length: 17 }, (_, index) => 32_769 + index * 2048);
+/** Where a disc may say that it is UDF, as far as its head reaches. */
+const UDF_FIRST = 32_769;
+const UDF_SECTORS = Array.from(
+  { length: Math.ceil((HEAD_BYTES - UDF_FIRST) / 2048) },
+  (_, index) => UDF_FIRST + index * 2048,
+);
 
 /** Those of 7-Zip's formats that are no programs or media and that we have no opener of our own for. */
 const KNOWN_KINDS: readonly KnownKind[] = [

@@ -27,12 +27,14 @@ export const tar: Opener = {
 
 /** The same behind a picture or a program. Only tars with a magic number are found there; the first is where it begins. */
 export const embeddedTar: Opener = {
-  ...tar,
+  kind: "tar",
+  archive: true,
   find(content) {
     const starts = (signaturesIn(content).get("tar") ?? []).map((at) => at - MAGIC_AT);
     const start = starts.find((at) => at > 0 && isHeader(content.bytes(at, BLOCK)));
     return start === undefined ? [] : [{ start, end: content.size, sure: false }];
   },
+  open,
 };
 
 const MAGIC_AT = 257;
