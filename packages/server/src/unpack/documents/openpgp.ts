@@ -25,22 +25,17 @@ const ENCRYPTED: readonly number[] = [TAG.encrypted, TAG.protectedData, TAG.auth
 const MESSAGE: readonly number[] = [...PASSED, ...SESSION_KEYS, ...ENCRYPTED, TAG.compressed, TAG.literal];
 
 /** The bytes that packets of a message begin with, in the old form and in the new one. */
-const BEGINNINGS: Uint8Array = Uint8Array.from({ length: 256 }, (_, first) => {
+const BEGINNINGS = Uint8Array.from({ length: 256 }, (_, first) => {
   const tag = first >= 0xc0 ? first & 0x3f : (first >> 2) & 0x0f;
   return first >= 0x80 && MESSAGE.includes(tag) ? 1 : 0;
 });
+const BEGINS = { offset: 0, bytes: BEGINNINGS };
 
 /**
  * Messages of OpenPGP, signed or not, that are not encrypted: packets one behind the other, of which one has the content, or
  * compressed packets. In letters they are base64, which somebody else undoes. Keys and signatures alone hold nothing.
  */
-export const openPgp: Opener = {
-  kind: "openpgp",
-  archive: true,
-  knownBy: [{ offset: 0, bytes: BEGINNINGS }],
-  find,
-  open,
-};
+export const openPgp: Opener = { kind: "openpgp", archive: true, knownBy: [BEGINS], find, open };
 
 type Bytes = Pick<Text, "byte" | "size">;
 
