@@ -27,7 +27,7 @@ test("a pattern may be looked for further on", () => {
   assert.equal(bytePattern("'CD001'")(Buffer.from("xxCD001"), 2), true);
 });
 
-test("who is known by several places is asked once, and only where one of them fits", () => {
+test("who is known at several offsets is asked once, and only where one of them fits", () => {
   const many = { knownBy: [byteAt(0, "'a'"), byteAt(2, "'c'", "'x'"), byteAt(-1, "'d'")] };
   const one = { knownBy: [byteAt(2, "'x'")] };
   const asked = askedBy([many, one]);

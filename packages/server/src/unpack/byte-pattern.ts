@@ -26,7 +26,7 @@ export function anyPattern(spelled: readonly string[], offset: number): (bytes: 
   return (bytes) => firsts[bytes[offset] ?? 0] === 1 && patterns.some((fits) => fits(bytes, offset));
 }
 
-/** A place by which contents of one kind are known: each of them has one of these bytes there. */
+/** By what contents of one kind are known: each of them has one of these bytes at this offset. */
 export interface ByteAt {
   /** From the end where it is negative. */
   readonly offset: number;
@@ -34,30 +34,30 @@ export interface ByteAt {
   readonly bytes: Uint8Array;
 }
 
-/** The place that all contents have in common with one of these patterns at this offset. */
+/** What all contents have in common that have one of these patterns at this offset. */
 export function byteAt(offset: number, ...spelled: readonly string[]): ByteAt {
   return { offset, bytes: firstBytes(spelled) };
 }
 
-/** Whom to ask about a content: for each place by which some are known, and each byte that may stand there. */
+/** Whom to ask about a content: for each offset by which some are known, and each byte that may stand there. */
 export type Asked<T> = readonly (readonly [offset: number, byByte: readonly (readonly T[] | undefined)[]])[];
 
-/** One look at each place tells about everybody: to ask many about every content takes long, even if each of them looks at one byte only. */
+/** One look at each offset tells about everybody: to ask many about every content takes long, even if each of them looks at one byte only. */
 export function askedBy<T extends { readonly knownBy?: readonly ByteAt[] }>(known: readonly T[]): Asked<T> {
-  const places = new Map<number, T[][]>();
+  const offsets = new Map<number, T[][]>();
   for (const one of known) {
     for (const { offset, bytes } of one.knownBy ?? []) {
-      const byByte = places.get(offset) ?? [];
-      places.set(offset, byByte);
+      const byByte = offsets.get(offset) ?? [];
+      offsets.set(offset, byByte);
       for (let byte = bytes.indexOf(1); byte >= 0; byte = bytes.indexOf(1, byte + 1)) {
         if (!byByte[byte]?.includes(one)) byByte[byte] = [...(byByte[byte] ?? []), one];
       }
     }
   }
-  return [...places];
+  return [...offsets];
 }
 
-/** Those who may know a content, each of them once, however many of its places fit: some take long to say no. */
+/** Those who may know a content, each of them once, however many of its offsets fit: some take long to say no. */
 export function mayKnow<T>(asked: Asked<T>, byteOf: (offset: number) => number | undefined): T[] {
   const found: T[] = [];
   for (const [offset, byByte] of asked) {

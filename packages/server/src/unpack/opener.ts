@@ -18,7 +18,7 @@ export interface Opener {
   readonly archive?: true;
   /** Its members lie in it in pieces: what its bytes look like, one behind the other, is no proof of anything. */
   readonly scattered?: true;
-  /** Whatever it finds has one of these bytes in its place: nothing else is asked about. All contents are, where this is missing. */
+  /** Whatever it finds has one of these bytes at its offset: nothing else is asked about. All contents are, where this is missing. */
   readonly knownBy?: readonly ByteAt[];
   /** Where in the content there are such containers. Cheap: it is asked about every content. */
   find(content: Blob): readonly Place[];

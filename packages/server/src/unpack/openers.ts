@@ -39,7 +39,7 @@ import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
-import { stands } from "./signature-search.ts";
+import { mayBe } from "./signature-search.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
@@ -133,7 +133,7 @@ function withoutPieces(found: Found[], content: Blob): Found[] {
 function ask(openers: readonly Opener[], content: Blob): Found[] {
   const found: Found[] = [];
   for (const opener of openers) {
-    if (opener.knownBy && !opener.knownBy.some((place) => stands(place, content))) continue;
+    if (opener.knownBy && !mayBe(opener.knownBy, content)) continue;
     for (const place of opener.find(content)) found.push({ opener, place });
   }
   return found;

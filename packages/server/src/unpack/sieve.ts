@@ -111,15 +111,15 @@ const BY_HEAD: readonly Opener[] = [
   ...unopenedKinds,
 ];
 
-const ASKED_BY_PLACE = askedBy(BY_HEAD);
-const KNOWN_BY_NO_PLACE = BY_HEAD.filter(({ knownBy }) => !knownBy);
+const ASKED_BY_BYTE = askedBy(BY_HEAD);
+const KNOWN_BY_NO_BYTE = BY_HEAD.filter(({ knownBy }) => !knownBy);
 
-/** Nearly all contents are nothing of all this, which a look at those places tells without asking anybody. */
+/** Nearly all contents are nothing of all this, which a look at a few bytes tells without asking anybody. */
 function isKnownByHead(file: Blob): boolean {
   const bytes = file.bytes(0, file.size);
   const isKnown = (opener: Opener): boolean => opener.find(file).length > 0;
-  const asked = mayKnow(ASKED_BY_PLACE, (offset) => bytes[offset < 0 ? bytes.length + offset : offset]);
-  return asked.some(isKnown) || KNOWN_BY_NO_PLACE.some(isKnown);
+  const asked = mayKnow(ASKED_BY_BYTE, (offset) => bytes[offset < 0 ? bytes.length + offset : offset]);
+  return asked.some(isKnown) || KNOWN_BY_NO_BYTE.some(isKnown);
 }
 
 /** Packers and installers are looked for in programs. */

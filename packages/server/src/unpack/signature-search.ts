@@ -146,8 +146,12 @@ export function headOf(content: Blob): Buffer {
   return head;
 }
 
-/** Whether a content has one of those bytes in that place. */
-export function stands({ offset, bytes }: ByteAt, content: Blob): boolean {
+/** Whether a content has any of the bytes by which a kind is known. */
+export function mayBe(knownBy: readonly ByteAt[], content: Blob): boolean {
+  return knownBy.some((known) => stands(known, content));
+}
+
+function stands({ offset, bytes }: ByteAt, content: Blob): boolean {
   const isThere = offset >= 0 || content.size + offset >= 0;
   const byte = offset >= 0 ? headOf(content)[offset] : isThere ? content.bytes(content.size + offset, 1)[0] : undefined;
   return byte !== undefined && bytes[byte] === 1;

@@ -3,7 +3,7 @@ import { gaps, memoryBlob, type Range } from "../../src/unpack/blob.ts";
 import { type UnpackLimits, unpackBudget } from "../../src/unpack/budget.ts";
 import type { MemberSink, Opener, Outcome, Place } from "../../src/unpack/opener.ts";
 import { sevenZipProgram } from "../../src/unpack/seven-zip.ts";
-import { stands } from "../../src/unpack/signature-search.ts";
+import { mayBe } from "../../src/unpack/signature-search.ts";
 
 interface OpenedMember {
   name: string;
@@ -33,7 +33,7 @@ export async function openContainer(
   const blob = memoryBlob(content);
   const [place] = opener.find(blob);
   if (!place) return undefined;
-  if (opener.knownBy && !opener.knownBy.some((known) => stands(known, blob)))
+  if (opener.knownBy && !mayBe(opener.knownBy, blob))
     throw new Error(`${opener.kind} finds a content that has none of the bytes by which it says it is known`);
   program ??= sevenZipProgram();
   const members: OpenedMember[] = [];

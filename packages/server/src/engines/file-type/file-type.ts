@@ -46,7 +46,7 @@ const bytes = marks
     typeof mark === "string" ? signatures(mark).map((signature) => ({ kind, ...signature })) : [],
   )
   .map((signature, rank) => ({ ...signature, rank }));
-const ASKED_BY_PLACE = askedBy(bytes);
+const ASKED_BY_BYTE = askedBy(bytes);
 const OPENINGS = marks.flatMap(({ kind, mark }) => (mark instanceof RegExp ? [{ kind, pattern: mark }] : []));
 const ANY_OPENING = anyOf(OPENINGS.map(({ pattern }) => pattern));
 const CHECKS = marks.flatMap(({ kind, mark }) => (typeof mark === "function" ? [{ kind, fits: mark as Check }] : []));
@@ -74,7 +74,7 @@ function kindOf(sample: Sample): Kind {
 
 /** The signatures that may fit, in the order of the tables. */
 function mayFit(sample: Sample): typeof bytes {
-  const found = mayKnow(ASKED_BY_PLACE, (offset) =>
+  const found = mayKnow(ASKED_BY_BYTE, (offset) =>
     offset < 0 ? bytesAt(sample, sample.sizeBytes + offset, 1)[0] : sample.head[offset],
   );
   return found.sort((one, other) => one.rank - other.rank);

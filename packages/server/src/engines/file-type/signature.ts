@@ -27,7 +27,7 @@ const MANY_LETTERS = 7;
 export function signatures(spelled: string): Signature[] {
   return spelled.split(" | ").map((way) => {
     const conditions = way.split(" & ");
-    const parts = conditions.map(placeAndPattern);
+    const parts = conditions.map(offsetAndPattern);
     const [{ offset, pattern } = { offset: 0, pattern: ".." }] = parts;
     const tests = parts.map(condition);
     const letters = [...way.matchAll(/'([^']*)'/g)].map(([, text]) => text).join("");
@@ -40,9 +40,9 @@ export function signatures(spelled: string): Signature[] {
   });
 }
 
-function placeAndPattern(spelled: string): { offset: number; pattern: string } {
-  const [, place = "0", pattern = ""] = /^(?:@(-?\d+) )?(.*)$/.exec(spelled) ?? [];
-  return { offset: Number(place), pattern };
+function offsetAndPattern(spelled: string): { offset: number; pattern: string } {
+  const [, offset = "0", pattern = ""] = /^(?:@(-?\d+) )?(.*)$/.exec(spelled) ?? [];
+  return { offset: Number(offset), pattern };
 }
 
 function condition({ offset, pattern }: { offset: number; pattern: string }): Check {

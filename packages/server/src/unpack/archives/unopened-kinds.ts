@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
 import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
-import { headOf, stands } from "../signature-search.ts";
+import { headOf, mayBe } from "../signature-search.ts";
 
 /**
  * Archives, disk images and compressed files that we know and that nothing we have opens: never clean. What stands openly in
@@ -85,9 +85,7 @@ export const unopenedKinds: readonly Opener[] = [
 function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) => boolean): Opener {
   const kinds = UNOPENED.filter(mine);
   const isOne = (content: Blob): boolean =>
-    kinds.some(
-      ({ knownBy, fits }) => knownBy.some((place) => stands(place, content)) && fits(headOf(content), content),
-    );
+    kinds.some(({ knownBy, fits }) => mayBe(knownBy, content) && fits(headOf(content), content));
   return {
     kind,
     knownBy: kinds.flatMap(({ knownBy }) => knownBy),

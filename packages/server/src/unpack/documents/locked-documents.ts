@@ -15,10 +15,10 @@ export const lockedDocuments: readonly Opener[] = [
 
 const HEAD_BYTES = 160;
 
-function locked(kind: string, place: ByteAt, isLocked: (head: Buffer) => boolean): Opener {
+function locked(kind: string, known: ByteAt, isLocked: (head: Buffer) => boolean): Opener {
   return {
     kind,
-    knownBy: [place],
+    knownBy: [known],
     find(content: Blob) {
       const head = content.bytes(0, HEAD_BYTES);
       return head.length >= LEAST_BYTES && isLocked(head) ? [{ start: 0, end: content.size, sure: true }] : [];
