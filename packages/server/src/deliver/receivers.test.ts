@@ -21,6 +21,42 @@ async function posted(places: ReturnType<typeof two>, origin: string, outcomes: 
   }
 }
 
+/** A crowd that comes at once to a receiver that takes `postMs` for each POST: when the last is done, and how often any was sent away. */
+async function delivered(crowd: number, postMs: number): Promise<{ endedAt: number; sentAway: number }> {
+  let ms = 0;
+  let sentAway = 0;
+  const places = receivers({ posts: 8, longestLine: 32, now: () => ms, ...NO_HANGING });
+  const events: { at: number; happen(): void }[] = [];
+  const at = (when: number, happen: () => void): void => void events.push({ at: when, happen });
+
+  function come(): void {
+    try {
+      const visit = places.visit("a", "mine");
+      void visit.enter(never).then((place) =>
+        at(ms + postMs, () => {
+          place.ended(true);
+          place.leave();
+          visit[Symbol.dispose]();
+        }),
+      );
+    } catch (error) {
+      assert.ok(error instanceof Busy && error.backInSeconds !== undefined);
+      sentAway += 1;
+      at(ms + error.backInSeconds * 1000, come);
+    }
+  }
+
+  for (let count = 0; count < crowd; count += 1) come();
+  for (;;) {
+    await new Promise(setImmediate);
+    events.sort((one, other) => one.at - other.at);
+    const next = events.shift();
+    if (!next) return { endedAt: ms, sentAway };
+    ms = next.at;
+    next.happen();
+  }
+}
+
 describe("the places of a receiver", () => {
   it("let so many POSTs through at once, and the others in the order they came", async () => {
     const places = two();
@@ -151,6 +187,94 @@ describe("the places of a receiver", () => {
     assert.equal(visits, 250);
     places.visit("healthy", "mine");
     places.visit(origins[69] ?? "", "another");
+  });
+
+  describe("that are all taken", () => {
+    /** When somebody of this share is told to come back; the receiver has no room for it. */
+    const backIn = (places: ReturnType<typeof two>, share: string): number | undefined => {
+      try {
+        places.visit("a", share);
+      } catch (error) {
+        assert.ok(error instanceof Busy);
+        return error.backInSeconds;
+      }
+      return assert.fail("there was room");
+    };
+
+    it("have those who come later come back one after the other, as fast as the receiver answers", async () => {
+      let ms = 0;
+      const places = two({ now: () => ms });
+      const visits = Array.from({ length: 5 }, () => places.visit("a", "mine"));
+      assert.deepEqual([backIn(places, "mine"), backIn(places, "mine")], [0.1, 0.2], "not known: 200 ms for a POST");
+      const [first, second] = await Promise.all(visits.slice(0, 2).map((visit) => visit.enter(never)));
+      ms += 400;
+      first?.leave();
+      first?.leave();
+      assert.deepEqual(
+        [backIn(places, "mine"), backIn(places, "mine")],
+        [0.2, 0.4],
+        "400 ms for two POSTs, after the others",
+      );
+      ms += 1600;
+      assert.equal(backIn(places, "mine"), 0.2, "the others have come");
+      second?.leave();
+      assert.equal(backIn(places, "mine"), 0.8, "400 and 2000 ms for two POSTs");
+      const third = await visits[2]?.enter(never);
+      third?.leave();
+      for (let count = 0; count < 5; count += 1) (await visits[2]?.enter(never))?.leave();
+      ms += 3000;
+      assert.equal(backIn(places, "mine"), 0.2, "the latest are not all there is: 300 ms");
+      for (let count = 0; count < 99; count += 1) backIn(places, "mine");
+      assert.equal(backIn(places, "mine"), 15, "at the latest");
+    });
+
+    it("have each share come back for itself, and more slowly the more there are", async () => {
+      const places = two({ now: () => 0 });
+      for (let count = 0; count < 5; count += 1) places.visit("a", "mine");
+      for (let count = 0; count < 20; count += 1) backIn(places, "mine");
+      for (let count = 0; count < 2; count += 1) places.visit("a", "yours");
+      assert.deepEqual([backIn(places, "yours"), backIn(places, "yours")], [0.2, 0.4]);
+      assert.equal(backIn(places, "third"), 0.3);
+    });
+
+    it("count for those who are there, not for those who were", async () => {
+      let ms = 0;
+      const places = two({ now: () => ms });
+      const visits = ["mine", "mine", "mine", "mine", "mine", "yours", "yours"].map((share) =>
+        places.visit("a", share),
+      );
+      backIn(places, "third");
+      const place = await visits[0]?.enter(never);
+      ms += 400;
+      place?.ended(false);
+      place?.leave();
+      for (const visit of visits) visit[Symbol.dispose]();
+      for (let count = 0; count < 5; count += 1) places.visit("a", "mine");
+      assert.equal(backIn(places, "mine"), 0.2, "one share");
+    });
+
+    it("of a receiver in trouble are not promised to anybody", async () => {
+      const places = two();
+      await posted(places, "a", [false, false, false]);
+      for (let count = 0; count < 4; count += 1) places.visit("a", "mine");
+      assert.equal(backIn(places, "mine"), undefined);
+    });
+
+    it("are not left empty by a crowd that comes back, which comes back few times", async () => {
+      const delay = fc.record({ crowd: fc.integer({ min: 41, max: 1500 }), postMs: fc.integer({ min: 1, max: 900 }) });
+      await fc.assert(
+        fc.asyncProperty(delay, async ({ crowd, postMs }) => {
+          const { endedAt, sentAway } = await delivered(crowd, postMs);
+          const atBest = Math.ceil(crowd / 8) * postMs;
+          // All come before it is known how long a POST takes.
+          const asTold = Math.ceil(crowd / 8) * 200;
+          assert.ok(endedAt <= Math.max(atBest, asTold) * 1.2 + 500, `${endedAt} ms, ${atBest} at best`);
+          const often = crowd * (2 + atBest / 15_000);
+          assert.ok(sentAway <= often, `${sentAway} times sent away`);
+        }),
+        { numRuns: 30 },
+      );
+    });
   });
 
   it("never let more through than allowed, and always let everybody in, whoever gives up", async () => {

@@ -7,7 +7,8 @@ import { Busy } from "../model/faults.ts";
  * of those that do not:
  *
  *   healthy     `posts` under way, and `longestLine` invocations more of one share, a quarter more of all; the share that has fewest
- *               POSTs under way is next
+ *               POSTs under way is next. Whoever finds no room is told when to come back, one after the other, as fast as the receiver
+ *               has answered lately
  *   in trouble  after 3 POSTs in a row that failed or had no answer for a while: few invocations at once and no line, and all
  *               such receivers together hold a bounded part of what one share may have under way
  *
@@ -39,6 +40,8 @@ export interface ReceiversOptions {
   longestLine: number;
   /** How long a POST may be without an answer before it counts as failed here, though it may still get through. */
   hangsAfterMs?: number;
+  /** Milliseconds since any moment. */
+  now?: () => number;
   /** Called when trouble begins and ends. */
   onTrouble?(origin: string, inTrouble: boolean): void;
 }
@@ -49,9 +52,17 @@ interface Receiver {
   posts: Gate;
   /** Ends the wait of those who have made no POST yet. Made anew when somebody waits. */
   sendAway?: AbortController | undefined;
-  /** By share. */
-  visits: Map<string, number>;
+  shares: Map<string, ShareOfReceiver>;
+  /** How long a POST takes, of late, and how many that is known from. */
+  postMs: number;
+  postsMeasured: number;
   failuresInARow: number;
+}
+
+interface ShareOfReceiver {
+  visits: number;
+  /** When the last one who found no room was told to come back. */
+  backAt: number;
 }
 
 interface OneVisit {
@@ -63,6 +74,12 @@ interface OneVisit {
 /** Besides what one share may have of a receiver: for others who call the same one, such as a gateway of all. */
 const SPARE = 1 / 4;
 const HANGS_AFTER_MS = 5_000;
+/** How long a POST takes while none has ended yet, and what the latest counts for among many. */
+const UNKNOWN_POST_MS = 200;
+const LATEST_POST = 1 / 8;
+/** Nobody is told to come back later than this: the receiver may be faster then. */
+const LONGEST_AWAY_MS = 15_000;
+const TENTH_OF_SECOND_MS = 100;
 const TROUBLE_FROM = 3;
 const VISITS_IN_TROUBLE = 4;
 /** Half of what a share may deliver at once: the other half is for receivers that answer. */
@@ -71,27 +88,46 @@ const VISITS_IN_TROUBLE_PER_SHARE = 250;
 const REMEMBERED = 5_000;
 
 export function receivers(options: ReceiversOptions): Receivers {
-  const { posts, longestLine, hangsAfterMs = HANGS_AFTER_MS, onTrouble } = options;
+  const { posts, longestLine, hangsAfterMs = HANGS_AFTER_MS, now = () => performance.now(), onTrouble } = options;
   const known = new Map<string, Receiver>();
 
   function receiverOf(origin: string): Receiver {
     const receiver = known.get(origin) ?? {
       origin,
       posts: gate({ slots: posts }),
-      visits: new Map(),
+      shares: new Map(),
+      postMs: UNKNOWN_POST_MS,
+      postsMeasured: 0,
       failuresInARow: 0,
     };
     known.set(origin, receiver);
     return receiver;
   }
 
+  function shareOf({ shares }: Receiver, name: string): ShareOfReceiver {
+    const share = shares.get(name) ?? { visits: 0, backAt: 0 };
+    shares.set(name, share);
+    return share;
+  }
+
+  /** Those who are told to come back do so as fast as their share gets places. */
+  function noRoom(receiver: Receiver, shareName: string): Busy {
+    const message = `too many callbacks wait for ${receiver.origin}`;
+    if (inTrouble(receiver)) return new Busy(message);
+    const share = shareOf(receiver, shareName);
+    const msPerPost = (receiver.postMs / posts) * receiver.shares.size;
+    const at = now();
+    share.backAt = Math.min(Math.max(at, share.backAt) + msPerPost, at + LONGEST_AWAY_MS);
+    return new Busy(message, { backInSeconds: Math.ceil((share.backAt - at) / TENTH_OF_SECOND_MS) / 10 });
+  }
+
   function mayVisit(receiver: Receiver, share: string): boolean {
     const visits = countOf(receiver);
     if (!inTrouble(receiver)) {
       const most = posts + longestLine;
-      return visits < most + Math.ceil(most * SPARE) && (receiver.visits.get(share) ?? 0) < most;
+      return visits < most + Math.ceil(most * SPARE) && visitsOf(receiver, share) < most;
     }
-    const troubled = [...known.values()].filter(inTrouble).map((each) => each.visits.get(share) ?? 0);
+    const troubled = [...known.values()].filter(inTrouble).map((each) => visitsOf(each, share));
     return visits < VISITS_IN_TROUBLE && sum(troubled) < VISITS_IN_TROUBLE_PER_SHARE;
   }
 
@@ -99,6 +135,7 @@ export function receivers(options: ReceiversOptions): Receivers {
     if (isUsed(receiver) || known.get(receiver.origin) !== receiver) return;
     known.delete(receiver.origin);
     if (receiver.failuresInARow === 0) return;
+    receiver.shares.clear();
     // Put at the end: the oldest are the first to be forgotten.
     known.set(receiver.origin, receiver);
     if (known.size <= REMEMBERED) return;
@@ -130,6 +167,8 @@ export function receivers(options: ReceiversOptions): Receivers {
     };
     const hangs = setTimeout(fail, hangsAfterMs);
     hangs.unref();
+    const since = now();
+    let left = false;
     return {
       ended(delivered) {
         clearTimeout(hangs);
@@ -137,7 +176,11 @@ export function receivers(options: ReceiversOptions): Receivers {
         else fail();
       },
       leave() {
+        if (left) return;
+        left = true;
         clearTimeout(hangs);
+        receiver.postsMeasured += 1;
+        receiver.postMs += (now() - since - receiver.postMs) * Math.max(LATEST_POST, 1 / receiver.postsMeasured);
         leave();
         forget(receiver);
       },
@@ -157,21 +200,21 @@ export function receivers(options: ReceiversOptions): Receivers {
   }
 
   return {
-    visit(origin, share) {
+    visit(origin, name) {
       const receiver = receiverOf(origin);
-      if (!mayVisit(receiver, share)) throw new Busy(`too many callbacks wait for ${origin}`);
-      receiver.visits.set(share, (receiver.visits.get(share) ?? 0) + 1);
+      if (!mayVisit(receiver, name)) throw noRoom(receiver, name);
+      const share = shareOf(receiver, name);
+      share.visits += 1;
       let first = true;
       return {
         enter(signal) {
-          const entering = enter(receiver, { share, first }, signal);
+          const entering = enter(receiver, { share: name, first }, signal);
           first = false;
           return entering;
         },
         [Symbol.dispose]() {
-          const left = (receiver.visits.get(share) ?? 0) - 1;
-          if (left > 0) receiver.visits.set(share, left);
-          else receiver.visits.delete(share);
+          share.visits -= 1;
+          if (share.visits === 0) receiver.shares.delete(name);
           forget(receiver);
         },
       };
@@ -188,8 +231,12 @@ function isUsed(receiver: Receiver): boolean {
   return receiver.posts.inside > 0 || countOf(receiver) > 0;
 }
 
-function countOf({ visits }: Receiver): number {
-  return sum([...visits.values()]);
+function visitsOf({ shares }: Receiver, share: string): number {
+  return shares.get(share)?.visits ?? 0;
+}
+
+function countOf({ shares }: Receiver): number {
+  return sum([...shares.values()].map(({ visits }) => visits));
 }
 
 function sum(counts: readonly number[]): number {

@@ -12,9 +12,13 @@ export class EngineUnavailable extends Error {
 
 /** There is no room now: all slots are taken and the waiting line is full, or too many jobs wait or deliver already. */
 export class Busy extends Error {
-  constructor(message: string) {
+  /** When there should be room, where that is known. */
+  readonly backInSeconds: number | undefined;
+
+  constructor(message: string, options: { backInSeconds?: number } = {}) {
     super(message);
     this.name = "Busy";
+    this.backInSeconds = options.backInSeconds;
   }
 }
 

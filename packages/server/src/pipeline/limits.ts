@@ -71,7 +71,7 @@ export const SUSPECTS_AT_ONCE = 4;
 export const SUSPECTS_PER_SHARE = 3;
 /** So many POSTs wait for one receiver in this process; the jobs of the rest wait in the queue. */
 export const LONGEST_LINE = 32;
-/** How long a job is put back for when there is no room for it. */
+/** How long a job is put back for when there is no room for it, and nobody knows when there will be. */
 export const BUSY_SECONDS = 15;
 /** How often an engine that could not be reached is asked whether it is back. */
 export const ENGINE_PAUSE_MS = 2000;

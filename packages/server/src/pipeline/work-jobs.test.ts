@@ -95,18 +95,23 @@ test("while the engine is down no job is taken; one that it failed over for anot
   }
 });
 
-test("a job for which there is no room is put back for 15 s as far as it got, and no try is counted", async () => {
-  const job = sampleJob();
-  const { queue, settled } = queueOf(job);
-  const callbacks = { send: () => Promise.reject(new Busy("too many wait for it already")) };
-  const worker = work(queue, { scan: scanOf(), callbacks }, async () => true);
-  try {
-    await until("it is put back", () => settled.length === 1);
-    const [next] = settled;
-    assert.ok(next?.kind === "again");
-    assert.deepEqual([next.afterSeconds, next.job.told, next.job.report], [15, true, clean]);
-    assert.deepEqual([next.job.failedCallbacks, next.job.failedRuns], [0, 0]);
-  } finally {
-    await worker.stop(0);
-  }
-});
+for (const [words, busy, seconds] of [
+  ["15 s", new Busy("too many deliver already"), 15],
+  ["as long as that takes where it is known", new Busy("too many wait for it already", { backInSeconds: 0.3 }), 0.3],
+] as const) {
+  test(`a job for which there is no room is put back for ${words}, as far as it got, and no try is counted`, async () => {
+    const job = sampleJob();
+    const { queue, settled } = queueOf(job);
+    const callbacks = { send: () => Promise.reject(busy) };
+    const worker = work(queue, { scan: scanOf(), callbacks }, async () => true);
+    try {
+      await until("it is put back", () => settled.length === 1);
+      const [next] = settled;
+      assert.ok(next?.kind === "again");
+      assert.deepEqual([next.afterSeconds, next.job.told, next.job.report], [seconds, true, clean]);
+      assert.deepEqual([next.job.failedCallbacks, next.job.failedRuns], [0, 0]);
+    } finally {
+      await worker.stop(0);
+    }
+  });
+}

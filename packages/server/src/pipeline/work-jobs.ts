@@ -70,7 +70,8 @@ export function workJobs(options: WorkOptions): Pick<Worker, "stop"> {
       } catch (error) {
         // Thrown while the source was slow, before a trial or before the first POST.
         if (!(error instanceof Busy)) throw error;
-        return { kind: "again", afterSeconds: BUSY_SECONDS, job: run.progress, why: error.message };
+        const { message, backInSeconds = BUSY_SECONDS } = error;
+        return { kind: "again", afterSeconds: backInSeconds, job: run.progress, why: message };
       }
     },
   });

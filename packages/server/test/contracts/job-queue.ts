@@ -196,7 +196,7 @@ export function jobQueueContract({ name, make, ordered }: Platform): void {
       const job = await added(stores);
       const later = { ...job, report: cleanReport, failedCallbacks: 1 };
       const lease = await takeOne(stores);
-      assert.equal(await lease.settle({ kind: "again", afterSeconds: 5, job: later }), true);
+      assert.equal(await lease.settle({ kind: "again", afterSeconds: 4.07, job: later }), true);
       assert.equal(await lease.extend(), false);
       await using other = await stores.another();
       await other.advance(4);

@@ -66,7 +66,7 @@ export function sqsLease(
 
   async function putBack(job: Job, afterSeconds: number): Promise<boolean> {
     const progress = progressTo(job);
-    const dueAt = now() + afterSeconds * 1000;
+    const dueAt = now() + Math.round(afterSeconds * 1000);
     if (!(await items.putBack(held, { ...progress, dueAt, now: now() }))) return false;
     await succeeds(parts.expectations.prolong(job));
     const delaySeconds = Math.min(Math.ceil(afterSeconds), MAX_DELAY_SECONDS);
