@@ -59,7 +59,8 @@ export function activity(now: () => number): Activity {
   const bySecond = ring(SECONDS, VERDICTS.length);
   /** The verdicts, the engine's failures, and a histogram of how long scans took. */
   const byMinute = ring(MINUTES, VERDICTS.length + 1 + STEPS);
-  const recent: AdminScan[] = [];
+  /** The newest last, up to twice as many as are shown. */
+  let recent: AdminScan[] = [];
   const second = (): number => Math.floor(now() / 1000);
   const minute = (): number => Math.floor(now() / 60_000);
 
@@ -90,8 +91,8 @@ export function activity(now: () => number): Activity {
       byMinute.add(minute(), VERDICTS.length + 1 + stepOf(ms), count);
     },
     noteScan(scan) {
-      recent.unshift(scan);
-      if (recent.length > MOST_RECENT) recent.pop();
+      recent.push(scan);
+      if (recent.length >= 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
     },
     failed: (count) => byMinute.add(minute(), VERDICTS.length, count),
     p95Ms,
@@ -113,7 +114,7 @@ export function activity(now: () => number): Activity {
         queue,
         step_seconds: seconds,
         points,
-        recent: [...recent],
+        recent: recent.slice(-MOST_RECENT).reverse(),
       };
     },
   };

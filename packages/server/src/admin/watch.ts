@@ -99,7 +99,10 @@ export function watch({ activity, hub, now, after }: WatchOptions): Watch {
       else if (settlement.kind === "buried") tell(last, "dead", { ...as, reason: settlement.reason });
       else {
         const { afterSeconds } = settlement;
-        tell(last, afterSeconds > 0 ? "retrying" : "queued", { attempts: 0, due_at: now() + Math.round(afterSeconds * 1000) });
+        tell(last, afterSeconds > 0 ? "retrying" : "queued", {
+          attempts: 0,
+          due_at: now() + Math.round(afterSeconds * 1000),
+        });
       }
     }
 

@@ -65,10 +65,29 @@ interface ShareOfReceiver {
   backAt: number;
 }
 
-interface OneVisit {
-  share: string;
+/** A class, as one is made for each job. */
+class OneVisit implements Visit {
+  readonly share: string;
+  readonly #enter: (visit: OneVisit, signal: AbortSignal) => Promise<PostPlace>;
+  readonly #end: () => void;
   /** No POST was made in it yet. */
-  first: boolean;
+  first = true;
+
+  constructor(share: string, enter: (visit: OneVisit, signal: AbortSignal) => Promise<PostPlace>, end: () => void) {
+    this.share = share;
+    this.#enter = enter;
+    this.#end = end;
+  }
+
+  enter(signal: AbortSignal): Promise<PostPlace> {
+    const entering = this.#enter(this, signal);
+    this.first = false;
+    return entering;
+  }
+
+  [Symbol.dispose](): void {
+    this.#end();
+  }
 }
 
 /** Besides what one share may have of a receiver: for others who call the same one, such as a gateway of all. */
@@ -205,19 +224,15 @@ export function receivers(options: ReceiversOptions): Receivers {
       if (!mayVisit(receiver, name)) throw noRoom(receiver, name);
       const share = shareOf(receiver, name);
       share.visits += 1;
-      let first = true;
-      return {
-        enter(signal) {
-          const entering = enter(receiver, { share: name, first }, signal);
-          first = false;
-          return entering;
-        },
-        [Symbol.dispose]() {
+      return new OneVisit(
+        name,
+        (visit, signal) => enter(receiver, visit, signal),
+        () => {
           share.visits -= 1;
           if (share.visits === 0) receiver.shares.delete(name);
           forget(receiver);
         },
-      };
+      );
     },
   };
 }

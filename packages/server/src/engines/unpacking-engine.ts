@@ -124,14 +124,20 @@ export function unpackingEngine({ name = "", threads, clamd, fileType, cache, no
   async function scanSmall(bytes: Uint8Array, signal: AbortSignal, asked?: AskedDigest): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
     const content = cache || asked?.of === "all" ? contentOf(bytes) : undefined;
-    if (content) asked?.tell(hexOf(content));
+    if (content && asked?.of === "all") asked.tell(hexOf(content));
+    const tellFinding = ({ kind }: Verdict): void => {
+      if (asked?.of === "findings" && kind !== "clean") asked.tell(hexOf(content ?? contentOf(bytes)));
+    };
     const recall: Recall = { began: content && editionFor(content) };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
-    if (seen) return seen;
+    if (seen) {
+      tellFinding(seen);
+      return seen;
+    }
     const file: Spooled = { kind: "memory", bytes };
     const plain = !mayHoldMembers(memoryBlob(bytes));
     const verdict = await scanUnknown(file, { plain, recall, content }, signal);
-    if (asked && !content && verdict.kind !== "clean") asked.tell(hexOf(contentOf(bytes)));
+    tellFinding(verdict);
     return finished(verdict, recall, () => sampleOf(bytes));
   }
 

@@ -19,7 +19,7 @@ export interface Gate {
   readonly waiting: number;
   /** Slots that nobody holds or waits for. */
   readonly free: number;
-  /** How many slots each key holds. */
+  /** How many slots each key holds; of the last one that held any, it may be none. */
   readonly held: ReadonlyMap<string, number>;
   /** Whether all keys that hold slots hold as many as they may. */
   readonly onlyForOthers: boolean;
@@ -49,6 +49,8 @@ export function gate(options: GateOptions): Gate {
   const given = turns();
   let inside = 0;
   const held = new Map<string, number>();
+  /** The last one that left: taken out when another comes, as to be put in and out again and again would take longer than all else here. */
+  let left: string | undefined;
   const line = new Set<Waiter>();
 
   const heldBy = (key: string): number => held.get(key) ?? 0;
@@ -57,8 +59,10 @@ export function gate(options: GateOptions): Gate {
   function count(key: string, change: 1 | -1): void {
     inside += change;
     const now = heldBy(key) + change;
-    if (now === 0) held.delete(key);
-    else held.set(key, now);
+    if (left !== undefined && left !== key) held.delete(left);
+    left = now === 0 && held.size === 1 ? key : undefined;
+    if (now > 0 || left === key) held.set(key, now);
+    else held.delete(key);
   }
 
   function nextInLine(): Waiter | undefined {

@@ -69,12 +69,22 @@ class Limit extends FirstOf implements TimeLimit {
 
 /** Waits no longer than until the signal aborts, then throws its reason. The work itself may go on, and nobody waits for it. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const giveUp = (): void => reject(signal.reason);
-  if (signal.aborted) giveUp();
-  signal.addEventListener("abort", giveUp, { once: true });
-  work.then(resolve, reject);
-  return promise.finally(() => signal.removeEventListener("abort", giveUp));
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason);
+    if (signal.aborted) giveUp();
+    else signal.addEventListener("abort", giveUp, { once: true });
+    const end = (): void => signal.removeEventListener("abort", giveUp);
+    work.then(
+      (result) => {
+        end();
+        resolve(result);
+      },
+      (error) => {
+        end();
+        reject(error);
+      },
+    );
+  });
 }
 
 function timedOut(): Error {

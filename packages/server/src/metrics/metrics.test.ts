@@ -85,9 +85,11 @@ test("a client's own words become no label, and neither do a receiver's", async 
 test("how long something took is in the first bucket that is no smaller, and in all that are larger", async () => {
   const measured = metrics({ engine: "Q" });
   const { meter } = measured;
-  meter.scanned(4096, 0.001);
-  meter.scanned(64 * 1024, 0.3);
-  meter.scanned(64 * 1024 + 1, 500);
+  const scanned = (sizeBytes: number, scanSeconds: number): void =>
+    meter.scanned("upload", { sizeBytes, scanSeconds, downloadSeconds: 0 });
+  scanned(4096, 0.001);
+  scanned(64 * 1024, 0.3);
+  scanned(64 * 1024 + 1, 500);
   const lines = (await linesOf(measured)).filter((line) => line.startsWith("lazaret_scan_duration_seconds"));
   const value = (le: string, size: string): string | undefined =>
     lines.find((line) => line.startsWith(`lazaret_scan_duration_seconds_bucket{engine="Q",size="${size}",le="${le}"}`));
@@ -100,6 +102,25 @@ test("how long something took is in the first bucket that is no smaller, and in 
   assert.match(value("+Inf", "1MiB") ?? "", / 1$/);
   assert.ok(lines.includes('lazaret_scan_duration_seconds_count{engine="Q",size="64KiB"} 2'));
   assert.ok(lines.includes('lazaret_scan_duration_seconds_sum{engine="Q",size="64KiB"} 0.301'));
+});
+
+test("the wait for a slot is no part of a scan, and is counted once, scanned or not", async () => {
+  const measured = metrics({ engine: "Q" });
+  measured.meter.scanned("upload", { sizeBytes: 10, scanSeconds: 0.75, downloadSeconds: 2 }, 500);
+  measured.meter.waited(1500);
+  measured.meter.unread("url", { downloadSeconds: 3 });
+  const lines = await linesOf(measured);
+  const sums = lines.filter((line) => /_(sum|count)\{/.test(line) && !/ 0$/.test(line));
+  assert.deepEqual(sums.map((line) => line.replace("lazaret_", "").replace("_seconds", "")).sort(), [
+    'download_duration_count{source="upload",outcome="ok"} 1',
+    'download_duration_count{source="url",outcome="failed"} 1',
+    'download_duration_sum{source="upload",outcome="ok"} 2',
+    'download_duration_sum{source="url",outcome="failed"} 3',
+    'queue_wait_count{way="sync"} 2',
+    'queue_wait_sum{way="sync"} 2',
+    'scan_duration_count{engine="Q",size="64KiB"} 1',
+    'scan_duration_sum{engine="Q",size="64KiB"} 0.25',
+  ]);
 });
 
 test("what Prometheus gets of a process has its number", async () => {

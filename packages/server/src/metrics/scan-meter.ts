@@ -6,13 +6,17 @@ import { type Counter, counter, type Histogram, histogram } from "./cells.ts";
 
 /** Hears of the steps of every scan, at the place where they are made. Nothing here throws. */
 export interface ScanMeter {
-  /** A source was read to its end, or could not be. */
-  downloaded(source: Source["kind"], report: Pick<Report, "downloadSeconds" | "failure">): void;
-  /** A request whose bytes are there waited so long for its slot. */
-  admitted(seconds: number): void;
-  /** The engine has looked at so many bytes. */
-  scanned(bytes: number, seconds: number): void;
-  /** It gave no verdict. */
+  /** A source was read to its end, and the engine has looked at it. A request whose bytes were there waited so long for its slot. */
+  scanned(
+    source: Source["kind"],
+    report: Pick<Report, "sizeBytes" | "downloadSeconds" | "scanSeconds">,
+    waitedMs?: number,
+  ): void;
+  /** A source could not be read to its end. */
+  unread(source: Source["kind"], report: Pick<Report, "downloadSeconds">): void;
+  /** A request waited so long for its slot, and was not scanned in the end. */
+  waited(ms: number): void;
+  /** The engine gave no verdict. */
   engineFailed(): void;
   /** One part of the engine did its work. */
   part(part: EnginePart, seconds: number): void;
@@ -62,14 +66,17 @@ export function scanMeter(engine: string, waitSeconds: Histogram, after: Afterwa
   );
   const partSeconds = histogram("lazaret_engine_part_duration_seconds", [["clamd"], ["threads"]]);
   return {
-    downloaded: (source, { failure, downloadSeconds: seconds }) =>
-      after.add(() => downloadSeconds.observe([source, failure ? "failed" : "ok"], seconds)),
-    admitted: (seconds) => after.add(() => waitSeconds.observe(["sync"], seconds)),
-    scanned: (bytes, seconds) =>
+    scanned: (source, report, waitedMs) =>
       after.add(() => {
-        bytesScanned.add([], bytes);
-        scanSeconds.observe([engine, sizeLabel(bytes)], seconds);
+        if (waitedMs !== undefined) waitSeconds.observe(["sync"], waitedMs / 1000);
+        downloadSeconds.observe([source, "ok"], report.downloadSeconds);
+        bytesScanned.add([], report.sizeBytes);
+        const seconds = Math.max(0, report.scanSeconds - (waitedMs ?? 0) / 1000);
+        scanSeconds.observe([engine, sizeLabel(report.sizeBytes)], seconds);
       }),
+    unread: (source, { downloadSeconds: seconds }) =>
+      after.add(() => downloadSeconds.observe([source, "failed"], seconds)),
+    waited: (ms) => after.add(() => waitSeconds.observe(["sync"], ms / 1000)),
     engineFailed: () => failures.add([]),
     part: (part, seconds) => after.add(() => partSeconds.observe([part], seconds)),
     verdict: (way, source, verdict) => after.add(() => scans.add([way, source, verdict])),

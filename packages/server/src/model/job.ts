@@ -66,7 +66,7 @@ export type Submission = Pick<
 /** A job as it begins. */
 export function newJob(submission: Submission, { id, submittedAt }: Pick<Job, "id" | "submittedAt">): Job {
   const life = lived(BEGUN, { at: submittedAt, what: "accepted" });
-  return { id, submittedAt, ...submission, ...noFailures, life };
+  return { id, submittedAt, life, ...submission, ...noFailures };
 }
 
 /** What a job begins with, and begins with again when it is redriven. */

@@ -89,16 +89,17 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     const ended = stages.now();
     const downloadMs = (openedAt ?? ended) - started + (bytes?.waitedMs ?? 0);
     const sizeBytes = (opened?.object && opened.announcedBytes) ?? bytes?.sizeBytes ?? 0;
-    return {
+    const made: Report = {
       verdict,
       sizeBytes,
-      ...(opened?.object && { object: opened.object }),
       downloadSeconds: downloadMs / 1000,
       scanSeconds: Math.max(0, ended - started - downloadMs) / 1000,
-      // What an engine saw of bytes that did not all arrive is not the file.
-      ...(sha256 !== undefined && bytes?.complete && { sha256 }),
-      ...(by && { scannedBy: by }),
     };
+    if (opened?.object) made.object = opened.object;
+    // What an engine saw of bytes that did not all arrive is not the file.
+    if (sha256 !== undefined && bytes?.complete) made.sha256 = sha256;
+    if (by) made.scannedBy = by;
+    return made;
   };
 
   try {
@@ -108,7 +109,6 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     openedAt = stages.now();
     bytes = measured(opened, { maxBytes, now: stages.now, signal });
     admitted = await options.admit?.(bytes, signal);
-    if (admitted?.waitedMs !== undefined) meter?.admitted(admitted.waitedMs / 1000);
     const shown = toTheEnd(admitted?.bytes ?? bytes, opened.announcedBytes, spans?.fetched);
     spans?.scanning();
     const verdict = await stages.engine.scan(shown.bytes, signal, {
@@ -125,11 +125,11 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
     if (verdict.kind === "clean") admitted?.free?.();
     const scanned = report(verdict);
-    meter?.downloaded(source.kind, scanned);
-    meter?.scanned(scanned.sizeBytes, Math.max(0, scanned.scanSeconds - (admitted?.waitedMs ?? 0) / 1000));
+    meter?.scanned(source.kind, scanned, admitted?.waitedMs);
     spans?.reported(scanned);
     return scanned;
   } catch (error) {
+    if (admitted?.waitedMs !== undefined) meter?.waited(admitted.waitedMs);
     if (error instanceof EngineUnavailable && !signal.aborted) meter?.engineFailed();
     if (!(error instanceof SourceFailed)) {
       spans?.failed(error);
@@ -137,7 +137,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     }
     const { failure } = error;
     const unread = { ...report({ kind: "unscannable", finding: failure.finding }), failure };
-    meter?.downloaded(source.kind, unread);
+    meter?.unread(source.kind, unread);
     const failed = { ...unread, sizeBytes: failure.announcedBytes ?? unread.sizeBytes };
     spans?.reported(failed);
     return failed;

@@ -66,13 +66,13 @@ async function scan(run: JobRun, stages: JobStages): Promise<Step> {
   const { report } = job;
   if (report) return { kind: "go on", job: { ...job, report } };
   // Of a suspect, until its report is safe: whoever is next may kill the process, and it would answer for that.
-  using turn = new DisposableStack();
+  using turn = run.suspect ? new DisposableStack() : undefined;
   const tried = await tryToInspect(job, {
     // Leaves its place to others while the source is slow; throws `Busy` when too many wait so already.
     inspect: () => {
       const maxBytes = Math.min(job.maxBytes ?? Number.POSITIVE_INFINITY, stages.limits.maxBytes);
       const options = { ...stages.limits, maxBytes, account: job, place, signal: scanSignal, span: run.span };
-      if (!run.suspect) return inspect(job.source, stages.scan, options);
+      if (!turn) return inspect(job.source, stages.scan, options);
       const { engine } = stages.trials;
       const admit = admitAlone(run, stages.trials, turn);
       return inspect(job.source, { ...stages.scan, engine }, { ...options, admit });

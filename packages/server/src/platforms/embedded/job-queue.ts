@@ -45,7 +45,9 @@ export function sqliteQueue(
     const finishedAt = now();
     const trace = traceOf(job);
     const content = JSON.stringify(finishedJob(job, { finishedAt, attempts }));
-    return { kept: { submittedAt: job.submittedAt, finishedAt, content, ...(trace && { trace }) } };
+    const kept: HistoryRow = { submittedAt: job.submittedAt, finishedAt, content };
+    if (trace) kept.trace = trace;
+    return { kept };
   }
 
   async function settle(holder: Holder, attempt: number, settlement: Settlement): Promise<boolean> {

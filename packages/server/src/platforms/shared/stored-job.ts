@@ -11,6 +11,7 @@ export interface StoredJob {
   content: string;
 }
 
+const NOTHING_FAILED = "{}";
 const counted = Object.keys(noFailures) as (keyof typeof noFailures)[];
 const inColumns = Object.fromEntries(["id", "submittedAt", ...counted].map((name) => [name, undefined]));
 
@@ -27,10 +28,11 @@ export function storedJob(job: Job): StoredJob {
 
 /** Most jobs have failed at nothing. */
 function countsOf(job: Job): string {
-  if (counted.every((name) => job[name] === 0)) return "{}";
+  if (counted.every((name) => job[name] === 0)) return NOTHING_FAILED;
   return JSON.stringify(Object.fromEntries(counted.map((name) => [name, job[name]])));
 }
 
 export function jobOf(id: string, { content, submittedAt, counts }: Omit<StoredJob, "share">): Job {
-  return { ...nobodysAccount, ...JSON.parse(content), id, submittedAt, ...noFailures, ...JSON.parse(counts) };
+  const failures = counts === NOTHING_FAILED ? noFailures : { ...noFailures, ...JSON.parse(counts) };
+  return { ...nobodysAccount, ...JSON.parse(content), id, submittedAt, ...failures };
 }

@@ -41,7 +41,8 @@ const ZIP = Buffer.from("PK\x03\x04", "latin1");
 
 /** The first record says which version it is and what follows: a workbook, a sheet, a chart, macros. */
 export function isWorkbook(head: Buffer): boolean {
-  if (head.length < 8) return false;
+  // Every file is asked about, and this byte rules out nearly all of them.
+  if (head.length < 8 || head[0] !== 0x09) return false;
   const [type, length, part] = [0, 2, 6].map((at) => head.readUInt16LE(at)) as [number, number, number];
   const isFirst = [0x09, 0x209, 0x409, 0x809].includes(type) && length >= 4 && length <= 16;
   return isFirst && [0x05, 0x06, 0x10, 0x20, 0x40, 0x100].includes(part);

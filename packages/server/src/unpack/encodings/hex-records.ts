@@ -40,7 +40,7 @@ const DATA = "00";
 const CHECKSUM = 1;
 
 function isRecord(head: string): boolean {
-  const [first = "", second = ""] = head.replace(/^\s+/, "").split(/[\r\n]+/);
+  const [first = "", second = ""] = head.replace(/^\s+/, "").split(/[\r\n]+/, 2);
   if ([first, second].every((line) => INTEL.test(line) || /^S[0-9][0-9a-f]{4,}$/i.test(line))) return true;
   return [first, second].every((line) => dumpedBytes(line)?.length === 16);
 }
