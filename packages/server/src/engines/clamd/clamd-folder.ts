@@ -58,7 +58,10 @@ export interface Free {
 
 /** `sure`: somebody who knows has said that it is clamd's; otherwise clamd has to be seen at work in it first. */
 export function clamdFolder(path: string | undefined, { sure }: { sure: boolean }): ClamdFolder {
-  const watches = new Set<{ worst: Room }>();
+  /** How many looks there were, and which was the last that found it so. */
+  let looks = 0;
+  const lastLook = { full: 0, short: 0, unseen: 0 };
+  let watches = 0;
   let seen = sure;
   let timer: NodeJS.Timeout | undefined;
   /** When there was enough room. */
@@ -73,8 +76,16 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
     const free = seen && path !== undefined ? freeIn(path) : undefined;
     const now = free ? roomOf(free) : "unseen";
     enoughAt = now === "enough" ? at : undefined;
-    for (const each of watches) each.worst = worse(each.worst, now);
+    looks += 1;
+    if (now !== "enough") lastLook[now] = looks;
     return now;
+  }
+
+  /** The worst that was found after so many looks. */
+  function worstSince(before: number): Room {
+    if (lastLook.full > before) return "full";
+    if (lastLook.short > before) return "short";
+    return lastLook.unseen > before ? "unseen" : "enough";
   }
 
   return {
@@ -83,21 +94,23 @@ export function clamdFolder(path: string | undefined, { sure }: { sure: boolean 
 
     watch() {
       const first = room();
-      const mine = { worst: first };
-      watches.add(mine);
+      const before = looks;
+      let worst: Room | undefined;
+      watches += 1;
       timer ??= setInterval(look, MEASURE_EVERY_MS).unref();
       return {
         first,
         measure: look,
         end() {
-          if (!watches.has(mine)) return mine.worst;
+          if (worst !== undefined) return worst;
           look();
-          watches.delete(mine);
-          if (watches.size === 0) {
+          worst = worse(first, worstSince(before));
+          watches -= 1;
+          if (watches === 0) {
             clearInterval(timer);
             timer = undefined;
           }
-          return mine.worst;
+          return worst;
         },
       };
     },

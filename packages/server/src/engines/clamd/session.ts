@@ -50,7 +50,7 @@ interface Pending {
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
-/** So much is copied, so that a small file leaves in one piece. */
+/** So much is copied into one piece. */
 const COPIED_BYTES = 16 * 1024;
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
@@ -205,38 +205,35 @@ export async function openSession(
     });
   }
 
-  /** Sends what is here, without the end of it. To clamd an empty chunk is the end of the stream. */
+  /** Sends what is here, without the end of it. */
   function sendWhole(content: Uint8Array): void {
-    const copied = content.byteLength <= COPIED_BYTES ? content.byteLength : 0;
-    const hasLength = content.byteLength > 0;
-    const head = Buffer.allocUnsafe(INSTREAM.length + (hasLength ? 4 : 0) + copied);
-    head.set(INSTREAM);
-    if (hasLength) head.writeUInt32BE(content.byteLength, INSTREAM.length);
-    if (copied > 0) head.set(content, INSTREAM.length + 4);
-    socket.write(head);
-    if (copied < content.byteLength) socket.write(content);
+    socket.cork();
+    socket.write(commandFor(content));
+    socket.write(content);
   }
 
-  /** A small file leaves in one piece, from the command to the end of the stream. */
+  /** From the command to the end of the stream. */
   async function sendAll(bytes: StreamBytes, number: number, options: StreamOptions): Promise<void> {
     const stream = pending.get(number);
     if (!stream) return;
     let size = 0;
+    let small: Buffer | undefined;
     if (isWhole(bytes)) {
       const content = bytes.takeAll();
       size = content.byteLength;
-      socket.cork();
-      sendWhole(content);
+      if (size <= COPIED_BYTES) small = inOnePiece(content);
+      else sendWhole(content);
     } else size = await send(bytes, stream);
     const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
     if (ready) {
+      if (small) socket.write(small.subarray(0, -END_OF_STREAM.length));
       socket.uncork();
       await ready;
     }
     options.signal.throwIfAborted();
     if (pending.has(number)) {
       stream.ended = true;
-      socket.write(END_OF_STREAM);
+      socket.write(small && !ready ? small : END_OF_STREAM);
     }
     socket.uncork();
   }
@@ -306,6 +303,23 @@ export async function openSession(
       die(new EngineUnavailable("the session was closed"));
     },
   };
+}
+
+/** To clamd an empty chunk is the end of the stream: nothing has no length either. */
+function commandFor({ byteLength }: Uint8Array, andMore = 0): Buffer {
+  const hasLength = byteLength > 0;
+  const command = Buffer.allocUnsafe(INSTREAM.length + (hasLength ? 4 : 0) + andMore);
+  command.set(INSTREAM);
+  if (hasLength) command.writeUInt32BE(byteLength, INSTREAM.length);
+  return command;
+}
+
+/** A small file leaves in one piece, from the command to the end of the stream. */
+function inOnePiece(content: Uint8Array): Buffer {
+  const piece = commandFor(content, content.byteLength + END_OF_STREAM.length);
+  piece.set(content, piece.length - content.byteLength - END_OF_STREAM.length);
+  piece.set(END_OF_STREAM, piece.length - END_OF_STREAM.length);
+  return piece;
 }
 
 async function dial(address: ClamdAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
