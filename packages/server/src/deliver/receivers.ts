@@ -53,9 +53,11 @@ interface Receiver {
   /** Ends the wait of those who have made no POST yet. Made anew when somebody waits. */
   sendAway?: AbortController | undefined;
   shares: Map<string, ShareOfReceiver>;
-  /** How long a POST takes, of late, and how many that is known from. */
-  postMs: number;
-  postsMeasured: number;
+  /** How long a POST takes of late, and an invocation: with its time in line, and what it waits between its POSTs. */
+  postMs: Average;
+  visitMs: Average;
+  /** When the last POST ended, or the first visit began. */
+  endedAt: number;
   failuresInARow: number;
 }
 
@@ -93,9 +95,10 @@ class OneVisit implements Visit {
 /** Besides what one share may have of a receiver: for others who call the same one, such as a gateway of all. */
 const SPARE = 1 / 4;
 const HANGS_AFTER_MS = 5_000;
-/** How long a POST takes while none has ended yet, and what the latest counts for among many. */
+/** How long a POST takes while none has ended yet. */
 const UNKNOWN_POST_MS = 200;
-const LATEST_POST = 1 / 8;
+/** What the latest counts for among many. */
+const LATEST = 1 / 8;
 /** Nobody is told to come back later than this: the receiver may be faster then. */
 const LONGEST_AWAY_MS = 15_000;
 const TENTH_OF_SECOND_MS = 100;
@@ -115,8 +118,9 @@ export function receivers(options: ReceiversOptions): Receivers {
       origin,
       posts: gate({ slots: posts }),
       shares: new Map(),
-      postMs: UNKNOWN_POST_MS,
-      postsMeasured: 0,
+      postMs: average(UNKNOWN_POST_MS),
+      visitMs: average(UNKNOWN_POST_MS),
+      endedAt: now(),
       failuresInARow: 0,
     };
     known.set(origin, receiver);
@@ -129,15 +133,26 @@ export function receivers(options: ReceiversOptions): Receivers {
     return share;
   }
 
+  /** How often a visit ends, at best. POSTs that are under way may take longer than any before. */
+  function msPerVisit({ postMs, visitMs, endedAt }: Receiver, at: number): number {
+    return Math.max(postMs.value / posts, visitMs.value / (posts + longestLine), (at - endedAt) / posts);
+  }
+
   /** Those who are told to come back do so as fast as their share gets places. */
   function noRoom(receiver: Receiver, shareName: string): Busy {
     const message = `too many callbacks wait for ${receiver.origin}`;
     if (inTrouble(receiver)) return new Busy(message);
-    const share = shareOf(receiver, shareName);
-    const msPerPost = (receiver.postMs / posts) * receiver.shares.size;
     const at = now();
-    share.backAt = Math.min(Math.max(at, share.backAt) + msPerPost, at + LONGEST_AWAY_MS);
-    return new Busy(message, { backInSeconds: Math.ceil((share.backAt - at) / TENTH_OF_SECOND_MS) / 10 });
+    const share = shareOf(receiver, shareName);
+    share.backAt = Math.max(at, share.backAt);
+    for (const [name, each] of receiver.shares) {
+      if (each.visits === 0 && each.backAt < at) receiver.shares.delete(name);
+    }
+    share.backAt = Math.min(share.backAt + msPerVisit(receiver, at) * receiver.shares.size, at + LONGEST_AWAY_MS);
+    const tenths = Math.ceil((share.backAt - at) / TENTH_OF_SECOND_MS);
+    return new Busy(message, {
+      backInSeconds: Math.min(Math.max(1, tenths), LONGEST_AWAY_MS / TENTH_OF_SECOND_MS) / 10,
+    });
   }
 
   function mayVisit(receiver: Receiver, share: string): boolean {
@@ -198,8 +213,8 @@ export function receivers(options: ReceiversOptions): Receivers {
         if (left) return;
         left = true;
         clearTimeout(hangs);
-        receiver.postsMeasured += 1;
-        receiver.postMs += (now() - since - receiver.postMs) * Math.max(LATEST_POST, 1 / receiver.postsMeasured);
+        receiver.endedAt = now();
+        receiver.postMs.add(receiver.endedAt - since);
         leave();
         forget(receiver);
       },
@@ -224,15 +239,34 @@ export function receivers(options: ReceiversOptions): Receivers {
       if (!mayVisit(receiver, name)) throw noRoom(receiver, name);
       const share = shareOf(receiver, name);
       share.visits += 1;
+      const since = now();
       return new OneVisit(
         name,
         (visit, signal) => enter(receiver, visit, signal),
         () => {
           share.visits -= 1;
+          receiver.visitMs.add(now() - since);
           if (share.visits === 0) receiver.shares.delete(name);
           forget(receiver);
         },
       );
+    },
+  };
+}
+
+interface Average {
+  value: number;
+  add(value: number): void;
+}
+
+/** Of those of late. */
+function average(unknown: number): Average {
+  let count = 0;
+  return {
+    value: unknown,
+    add(value) {
+      count += 1;
+      this.value += (value - this.value) * Math.max(LATEST, 1 / count);
     },
   };
 }
