@@ -39,7 +39,9 @@ function serve(database: OpenDatabase): void {
   for (let heard = 0; ; heard += 1) {
     Atomics.wait(asked, 0, heard);
     const request: ThreadRequest | undefined = parentPort && receiveMessageOnPort(parentPort)?.message;
-    if (request?.kind !== "batch") break;
+    // A request is there before it is counted. Not to end in silence, should that be wrong.
+    if (!request) throw new Error(`request ${heard + 1} of ${Atomics.load(asked, 0)} is not there`);
+    if (request.kind === "close") break;
     reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
     database.sealer.prepare();
   }

@@ -132,16 +132,16 @@ async function startThread(options: DatabaseOptions): Promise<Thread> {
   });
   let answered: (answer: ThreadAnswer) => void = () => {};
   let failed: (error: Error) => void = () => {};
-  let reason = "it ended by itself";
+  let reason: string | undefined;
   worker.on("message", (answer: ThreadAnswer) => answered(answer));
   worker.on("error", (error) => {
     reason = error instanceof Error ? error.message : String(error);
   });
   let gone = false;
-  const exit = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-  void exit.then(() => {
+  const exit = new Promise<number>((resolve) => worker.once("exit", resolve));
+  void exit.then((code) => {
     gone = true;
-    failed(lost(options.path, reason));
+    failed(lost(options.path, reason ?? `it ended by itself, with exit code ${code}`));
   });
 
   function heard(): Promise<ThreadAnswer> {
