@@ -1,7 +1,7 @@
-import { connect, type Socket } from "node:net";
 import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { type ClamdAddress, connectOptions, describeAddress } from "./address.ts";
+import { type ClamdAddress, describeAddress } from "./address.ts";
+import { dial } from "./dial.ts";
 import { type Reply, readReply } from "./reply.ts";
 
 /**
@@ -320,34 +320,6 @@ function inOnePiece(content: Uint8Array): Buffer {
   piece.set(content, piece.length - content.byteLength - END_OF_STREAM.length);
   piece.set(END_OF_STREAM, piece.length - END_OF_STREAM.length);
   return piece;
-}
-
-async function dial(address: ClamdAddress, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
-  const where = describeAddress(address);
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const socket = connect(connectOptions(address));
-    const timer = setTimeout(() => fail(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
-    const giveUp = (): void =>
-      end(() => {
-        socket.on("error", ignore).destroy();
-        reject(signal.reason);
-      });
-    const end = (then: () => void): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", giveUp);
-      socket.removeAllListeners();
-      then();
-    };
-    const fail = (cause: Error): void =>
-      end(() => {
-        socket.on("error", ignore).destroy();
-        reject(new EngineUnavailable(`cannot reach clamd at ${where}`, { cause }));
-      });
-    socket.once("error", fail);
-    socket.once("connect", () => end(() => resolve(socket)));
-    signal.addEventListener("abort", giveUp, { once: true });
-  });
 }
 
 /** Of a stream that was not sent to its end, the only verdict to believe is that it cannot be scanned. */
