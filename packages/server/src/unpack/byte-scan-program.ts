@@ -1,3 +1,26 @@
+import {
+  and,
+  answer,
+  both,
+  type Code,
+  get,
+  isAtLeast,
+  isEqual,
+  isZero,
+  leaveIf,
+  loop,
+  moduleOf,
+  number,
+  or,
+  PAGE_BYTES,
+  plus,
+  set,
+  sixteen,
+  sixteenAt,
+  store,
+  when,
+} from "./wasm-code.ts";
+
 /**
  * A program that looks over bytes sixteen at a time, in WebAssembly with SIMD, which JavaScript has none of. It notes where one of some
  * patterns may begin, by three bytes, and can stop at a stretch of text. Its memory:
@@ -28,36 +51,14 @@ export interface Halves {
   upper: Uint8Array;
 }
 
-type Code = readonly number[];
-
-const PAGE_BYTES = 65_536;
 const PAGES = Math.ceil((WINDOW + WINDOW_BYTES + 64) / PAGE_BYTES);
-const [I32, V128, NO_RESULT] = [0x7f, 0x7b, 0x40];
 
 /** The program's variables: what it is called with, and its own, numbers before vectors. */
 const [end, untilText, at, out, free, from, count, counted] = [0, 1, 2, 3, 4, 5, 6, 7];
 const [low, high, bytes, hit, breaks, zero, lowerBits, firstTable] = [8, 9, 10, 11, 12, 13, 14, 15];
 const NUMBERS = 6;
 
-const get = (variable: number): Code => [0x20, variable];
-const set = (variable: number): Code => [0x21, variable];
-const number = (value: number): Code => [0x41, ...signed(value)];
-const loop = (...body: Code[]): Code => [0x02, NO_RESULT, 0x03, NO_RESULT, ...body.flat(), 0x0c, 0, 0x0b, 0x0b];
-/** Leaves the loop around it. */
-const leaveIf = (condition: Code): Code => [...condition, 0x0d, 1];
-const when = (condition: Code, ...body: Code[]): Code => [...condition, 0x04, NO_RESULT, ...body.flat(), 0x0b];
-const answer = (value: Code): Code => [...value, 0x0f];
-const plus = (one: Code, other: Code): Code => [...one, ...other, 0x6a];
-const and = (one: Code, other: Code): Code => [...one, ...other, 0x71];
-const or = (one: Code, other: Code): Code => [...one, ...other, 0x72];
-const isZero = (value: Code): Code => [...value, 0x45];
-const isEqual = (one: Code, other: Code): Code => [...one, ...other, 0x46];
-const isAtLeast = (one: Code, other: Code): Code => [...one, ...other, 0x4f];
 const byteAt = (address: Code): Code => [...address, 0x2d, 0, 0];
-const store = (address: Code, value: Code, offset = 0): Code => [...address, ...value, 0x36, 2, offset];
-const sixteenAt = (address: Code, offset = 0): Code => [...address, 0xfd, 0x00, 0, offset];
-const sixteen = (values: Uint8Array): Code => [0xfd, 0x0c, ...values];
-const both = (one: Code, other: Code): Code => [...one, ...other, 0xfd, 0x4e];
 const lookedUp = (table: Code, index: Code): Code => [...table, ...index, 0xfd, 0x0e];
 const upperHalves = (value: Code): Code => [...value, ...number(4), 0xfd, 0x6d];
 const lowerHalves = (value: Code): Code => both(value, get(lowerBits));
@@ -126,36 +127,6 @@ export function byteScanProgram({ kinds, stretch, textBytes, groups }: ScanTable
     get(out),
   ].flat();
 
-  const locals = [2, NUMBERS, I32, zero - low + constants.length, V128];
-  return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...section(1, [1, 0x60, 2, I32, I32, 1, I32]),
-    ...section(3, [1, 0]),
-    ...section(5, [1, 1, ...unsigned(PAGES), ...unsigned(PAGES)]),
-    ...section(7, [2, ...name("memory"), 2, 0, ...name("look"), 0, 0]),
-    ...section(10, [1, ...sized([...locals, ...body, 0x0b])]),
-    ...section(11, [1, 0, ...number(0), 0x0b, ...sized([...kinds])]),
-  ]);
-}
-
-function section(id: number, content: Code): Code {
-  return [id, ...sized(content)];
-}
-
-function sized(content: Code): Code {
-  return [...unsigned(content.length), ...content];
-}
-
-function name(text: string): Code {
-  return sized([...Buffer.from(text)]);
-}
-
-/** LEB128, seven bits in a byte. */
-function unsigned(value: number): Code {
-  return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...unsigned(value >>> 7)];
-}
-
-function signed(value: number): Code {
-  const isLast = value >= -64 && value < 64;
-  return isLast ? [value & 0x7f] : [(value & 0x7f) | 0x80, ...signed(value >> 7)];
+  const vectors = zero - low + constants.length;
+  return moduleOf({ name: "look", arguments: 2, pages: PAGES, numbers: NUMBERS, vectors, body, data: kinds });
 }

@@ -5,8 +5,8 @@ import { randomContents, randomRules } from "../../../test/fixtures/random-rules
 import { eicar } from "../../../test/support/eicar.ts";
 import { yaraProgram } from "./compile-rules.ts";
 import { loadYara, type Yara } from "./kept-wasm.ts";
-import { literalFilter } from "./literal-filter.ts";
-import { type Needs, requiredLiterals } from "./required-literals.ts";
+import { type LiteralFilter, literalFilter } from "./literal-filter.ts";
+import { type Needs, type Requirements, requiredLiterals } from "./required-literals.ts";
 import { BUILT_IN_RULES, countRules, readRules } from "./rule-files.ts";
 
 let yara: Yara;
@@ -14,8 +14,19 @@ before(async () => {
   yara = await loadYara(yaraProgram());
 });
 
-const filterOf = (text: string): ReturnType<typeof literalFilter> =>
-  literalFilter(requiredLiterals([{ name: "a.yar", text }]));
+/** With SIMD and without: both look at the same places, if the content begins at an even address. */
+function filterBy(requirements: Requirements): LiteralFilter {
+  const [fast, plain] = [literalFilter(requirements), literalFilter(requirements, { simd: false })];
+  return {
+    mayMatch(content) {
+      const answer = fast.mayMatch(content);
+      assert.equal(plain.mayMatch(Uint8Array.from(content)), answer);
+      return answer;
+    },
+  };
+}
+
+const filterOf = (text: string): LiteralFilter => filterBy(requiredLiterals([{ name: "a.yar", text }]));
 
 /** Names of the rules that YARA reports, by content; nothing, if the rules do not compile. */
 function matchedBy(text: string, contents: readonly Uint8Array[]): string[][] | undefined {
@@ -70,7 +81,7 @@ describe("the built-in rules", () => {
   });
 
   test("do not have YARA asked about ordinary files", () => {
-    const { mayMatch } = literalFilter(requirements);
+    const { mayMatch } = filterBy(requirements);
     const text = "The quick brown fox jumps over the lazy dog, requests a page and downloads a shell. ".repeat(50);
     assert.equal(mayMatch(Buffer.from(text)), false);
     assert.equal(mayMatch(Buffer.from(`${text}${eicar().toString()}`)), true);
@@ -290,7 +301,7 @@ test("literals are found wherever they stand, at any address, and where there ar
     fc.property(literals, content, fc.nat(3), fc.nat(90), (others, text, offset, at) => {
       const taken = text.slice(at, at + 5).toLowerCase();
       const wanted = taken.length >= 3 ? [...others, taken] : others;
-      const { mayMatch } = literalFilter({
+      const { mayMatch } = filterBy({
         kind: "known",
         rules: [{ name: "a", needs: { kind: "literals", literals: wanted } }],
       });

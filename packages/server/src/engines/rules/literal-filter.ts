@@ -1,3 +1,4 @@
+import { BYTES_AT_ONCE, type GroupScan, groupScan } from "./group-scan.ts";
 import type { Needs, Requirements } from "./required-literals.ts";
 import { folded, SHORTEST } from "./string-literals.ts";
 
@@ -10,11 +11,12 @@ export interface LiteralFilter {
   mayMatch(content: Uint8Array): boolean;
 }
 
-export function literalFilter(requirements: Requirements): LiteralFilter {
+/** `simd`: whether to use it where there is any. */
+export function literalFilter(requirements: Requirements, { simd = true } = {}): LiteralFilter {
   if (requirements.kind === "unknown") return { mayMatch: () => true };
   const numbers = new Map<string, number>();
   const needs = requirements.rules.map((rule) => numbered(rule.needs, numbers));
-  const search = literalSearch([...numbers.keys()]);
+  const search = literalSearch([...numbers.keys()], simd);
   const bySizeAlone = needs.filter(mayHoldWithoutLiterals);
   return {
     mayMatch(content) {
@@ -73,7 +75,7 @@ type LiteralSearch = (content: Uint8Array) => Uint8Array | undefined;
  * of three stands at such a place. Most groups belong to no literal, and the others are compared. A content that was made to look like
  * literals all the time is given up, so that the time is bounded by its length.
  */
-function literalSearch(literals: readonly string[]): LiteralSearch {
+function literalSearch(literals: readonly string[], simd: boolean): LiteralSearch {
   const seen = new Uint8Array(literals.length);
   const step = Math.min(LONGEST_STEP, Math.min(...literals.map(({ length }) => length)) - GRAM + 1);
   const bytes = literals.map((literal) => Uint8Array.from(literal, (character) => character.charCodeAt(0)));
@@ -138,12 +140,27 @@ function literalSearch(literals: readonly string[]): LiteralSearch {
     return start + 4 * (count - 1);
   }
 
-  return (content) => {
-    seen.fill(0);
-    patience = LEAST_PATIENCE + (content.length >>> 3);
+  const scan = step === 2 && LOW_BYTE_FIRST && simd ? groupScan(known, HASH) : undefined;
+
+  function lookByScan(content: Uint8Array, ofPlaces: GroupScan): void {
+    const end = content.length - GRAM;
+    ofPlaces(content, (first) => {
+      for (let place = first; place < first + BYTES_AT_ONCE && place <= end; place += 2) lookAt(content, place);
+      return patience >= 0;
+    });
+  }
+
+  function lookPlainly(content: Uint8Array): void {
     const end = content.length - GRAM;
     let place = step === 2 && LOW_BYTE_FIRST ? lookInFours(content) : 0;
     for (; place <= end && patience >= 0; place += step) lookAt(content, place);
+  }
+
+  return (content) => {
+    seen.fill(0);
+    patience = LEAST_PATIENCE + (content.length >>> 3);
+    if (scan) lookByScan(content, scan);
+    else lookPlainly(content);
     return patience < 0 ? undefined : seen;
   };
 }
@@ -160,8 +177,10 @@ function hashOf(first: number, second: number, third: number): number {
 
 /** Of the three lowest bytes. */
 function hashOfThree(bytes: number): number {
-  return Math.imul((bytes & 0xffffff) | 0x202020, 0x9e3779b1) >>> (32 - HASH_BITS);
+  return Math.imul((bytes & 0xffffff) | HASH.alwaysSet, HASH.factor) >>> (32 - HASH_BITS);
 }
+
+const HASH = { alwaysSet: 0x202020, factor: 0x9e3779b1, bits: HASH_BITS };
 
 function listOf(hash: number): number {
   return hash >>> (HASH_BITS - LIST_BITS);
