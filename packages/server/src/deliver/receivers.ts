@@ -7,8 +7,8 @@ import { Busy } from "../model/faults.ts";
  * of those that do not:
  *
  *   healthy     `posts` under way, and `longestLine` invocations more of one share, a quarter more of all; the share that has fewest
- *               POSTs under way is next. Whoever finds no room is told when to come back, one after the other, as fast as the receiver
- *               has answered lately
+ *               POSTs under way is next. Whoever finds no room is told when to come back, one after the other, as fast as others have
+ *               come and gone lately
  *   in trouble  after 3 POSTs in a row that failed or had no answer for a while: few invocations at once and no line, and all
  *               such receivers together hold a bounded part of what one share may have under way
  *
@@ -56,7 +56,7 @@ interface Receiver {
   /** How long a POST takes of late, and an invocation: with its time in line, and what it waits between its POSTs. */
   postMs: Average;
   visitMs: Average;
-  /** When the last POST ended, or the first visit began. */
+  /** When the last POST ended, or somebody came when nobody was there. */
   endedAt: number;
   failuresInARow: number;
 }
@@ -237,9 +237,10 @@ export function receivers(options: ReceiversOptions): Receivers {
     visit(origin, name) {
       const receiver = receiverOf(origin);
       if (!mayVisit(receiver, name)) throw noRoom(receiver, name);
+      const since = now();
+      if (!isUsed(receiver)) receiver.endedAt = since;
       const share = shareOf(receiver, name);
       share.visits += 1;
-      const since = now();
       return new OneVisit(
         name,
         (visit, signal) => enter(receiver, visit, signal),

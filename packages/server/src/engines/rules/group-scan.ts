@@ -20,7 +20,7 @@ import {
 import { compileWasm, instantiateWasm } from "../../unpack/web-assembly.ts";
 
 /**
- * Looks at three bytes at every other place, eight places at a time: JavaScript takes five times as long. `visit` is called with the first of
+ * Looks at three bytes at every other place, eight places at a time: JavaScript takes three times as long. `visit` is called with the first of
  * eight places of which at least one may be known, and says whether to go on.
  */
 export type GroupScan = (content: Uint8Array, visit: (first: number) => boolean) => void;
