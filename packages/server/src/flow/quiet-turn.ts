@@ -1,3 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Clients who were answered have come back within this time, and wait. If it took longer, the machine stood still, and they with it. */
+const SILENT_MS = 20;
+const STOOD_STILL_MS = 30;
+/** Where always somebody comes, no such time is waited for any longer. */
+const SILENCES = 25;
 /** A turn of the event loop in which next to nothing was done. */
 const QUIET_TURN_MS = 0.3;
 /** From then on any turn is good in which nothing came; and after this any at all. */
@@ -6,10 +13,16 @@ const LONGEST_MS = 3000;
 
 /**
  * Connections that the system has made, and we have not accepted, are reset when we stop listening, with the requests that are in them
- * already. So this is done right after a turn of the event loop in which none came, and that took next to no time. Whoever waits for it
- * holds back what comes meanwhile: clients who wait for answers make no new connections, and the turns get short.
+ * already. So this is done when none has come for a while, and right after a turn of the event loop in which none came, and that took
+ * next to no time. Whoever waits for it holds back what comes meanwhile: clients who wait for answers make no new connections.
  */
 export async function quietTurn(arrived: () => number): Promise<void> {
+  for (let silences = 0; silences < SILENCES; silences += 1) {
+    const before = arrived();
+    const fellSilent = performance.now();
+    await sleep(SILENT_MS);
+    if (arrived() === before && performance.now() - fellSilent < STOOD_STILL_MS) break;
+  }
   const began = performance.now();
   for (let turn = began, before = arrived(), waited = 0; waited < LONGEST_MS; before = arrived()) {
     await new Promise(setImmediate);
