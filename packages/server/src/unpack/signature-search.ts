@@ -41,7 +41,7 @@ export const NEEDLES = {
 export type Needle = keyof typeof NEEDLES;
 
 /**
- * What some openers search for by themselves. For the sieve, which has no time for that, all are searched for at once.
+ * What other openers look for, anywhere in a content: where none stands they need not look.
  * @internal a test compares with the plain way to search
  */
 export const MARKS = {
@@ -62,9 +62,9 @@ const PATTERNS: readonly Pattern[] = Object.entries({ ...NEEDLES, ...MARKS }).ma
   name as Needle | Mark,
   Buffer.from(text, "latin1"),
 ]);
-const NEEDLES_BY_FIRST = byFirstByte(PATTERNS.filter(([name]) => name in NEEDLES));
+const MARKS_BY_FIRST = byFirstByte(PATTERNS.filter(([name]) => name in MARKS));
 const ALL_BY_FIRST = byFirstByte(PATTERNS);
-const OVERLAP = Math.max(...Object.values(NEEDLES).map((text) => text.length)) - 1;
+const OVERLAP = Math.max(...PATTERNS.map(([, bytes]) => bytes.length)) - 1;
 const texts = PATTERNS.map(([, bytes]) => bytes.toString("latin1"));
 const lookOver = byteScan(texts) ?? plainScan(texts);
 
@@ -97,27 +97,39 @@ function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
   return true;
 }
 
-/** Where in a content the signatures stand: in its first 8 MiB and its last. Each content is searched once. */
-export function signaturesIn(content: Blob): Positions<Needle> {
-  const known = searched.get(content);
+/** Where in a content the signatures stand: in its first 8 MiB and its last. */
+export function signaturesIn(content: Blob): Positions<Needle | Mark> {
+  return searched(content);
+}
+
+/** Where a mark stands, anywhere in a content: at many places, or at all. */
+export function marksIn(content: Blob, mark: Mark): readonly number[] {
+  return searched(content).get(mark) ?? NOWHERE;
+}
+
+const NOWHERE: readonly number[] = [];
+
+/** Each content is searched once, for all of them. */
+function searched(content: Blob): Positions<Needle | Mark> {
+  const known = searches.get(content);
   if (known) return known;
-  const found = new Map<Needle, number[]>();
-  for (const base of searchedPieces(content.size))
-    search(readInto(content, scratch, base), base, { patterns: NEEDLES_BY_FIRST, found });
-  searched.set(content, found);
+  const found = new Map<Needle | Mark, number[]>();
+  for (let base = 0; base < content.size; base += PIECE_BYTES) {
+    const isWithin = base < FRONT_BYTES || base + PIECE_BYTES > content.size - BACK_BYTES;
+    const patterns = isWithin ? ALL_BY_FIRST : MARKS_BY_FIRST;
+    search(readInto(content, scratch, base), base, { patterns, found });
+  }
+  searches.set(content, found);
   return found;
 }
 
-/**
- * The same with the marks, of a content that is one piece and in memory; nothing if there is any text in it. Whoever asks for signatures
- * later has them.
- */
+/** All of them in a content that is one piece and in memory; nothing if there is any text in it. Whoever asks later has them. */
 export function signaturesAndMarksIn(content: Blob): Positions<Needle | Mark> | undefined {
   if (!isOnePiece(content)) throw new Error("cannot search a content for marks that is not one piece in memory");
   const found = new Map<Needle | Mark, number[]>();
   const isText = search(content.bytes(0, content.size), 0, { patterns: ALL_BY_FIRST, found, untilText: true });
   if (isText) return undefined;
-  searched.set(content, found as ReadonlyMap<Needle, number[]>);
+  searches.set(content, found);
   return found;
 }
 
@@ -126,13 +138,7 @@ export function isOnePiece(content: Blob): boolean {
 }
 
 const scratch = Buffer.allocUnsafeSlow(PIECE_BYTES + OVERLAP);
-const searched = new WeakMap<Blob, Positions<Needle>>();
-
-function* searchedPieces(size: number): Generator<number> {
-  for (let at = 0; at < size; at += PIECE_BYTES) {
-    if (at < FRONT_BYTES || at + PIECE_BYTES > size - BACK_BYTES) yield at;
-  }
-}
+const searches = new WeakMap<Blob, Positions<Needle | Mark>>();
 
 const heads = new WeakMap<Blob, Buffer>();
 

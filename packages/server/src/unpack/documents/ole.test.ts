@@ -46,6 +46,19 @@ describe("a stream of PowerPoint's", () => {
     }
   });
 
+  test("an object is found behind any number of bytes that look like the beginning of one", async () => {
+    const lure = Buffer.from("\x20\0\x11\x10", "latin1");
+    for (const lures of [0, 1, 255, 256, 257, 5000]) {
+      const before = Buffer.concat(Array.from({ length: lures }, () => lure));
+      assert.deepEqual(powerPoint.find(memoryBlob(Buffer.concat([before, randomBytes(50)]))), [], String(lures));
+      const opened = await openContainer(powerPoint, Buffer.concat([before, compressed]));
+      assert.equal(opened?.members.length, 1, String(lures));
+    }
+    // Nothing stands before the first byte, and nothing behind the last.
+    assert.deepEqual(powerPoint.find(memoryBlob(compressed.subarray(1))), []);
+    assert.deepEqual(powerPoint.find(memoryBlob(compressed.subarray(0, 13))), []);
+  });
+
   test("its vector pictures come out", async () => {
     const head = Buffer.concat([randomBytes(16), Buffer.alloc(32), Buffer.of(0, 0xfe)]);
     const two = Buffer.concat([randomBytes(16), head]);

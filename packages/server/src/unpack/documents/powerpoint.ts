@@ -1,6 +1,6 @@
 import { type Blob, piecesOf } from "../blob.ts";
 import { emit, type Opener, type Tools, whole } from "../opener.ts";
-import { findAll } from "../signature-search.ts";
+import { findAll, marksIn } from "../signature-search.ts";
 import { inflateLeniently } from "./pdf-inflate.ts";
 
 /**
@@ -15,9 +15,10 @@ export const powerPoint: Opener = {
   scattered: true,
   find(content) {
     if (isTiled(content)) return [{ start: 0, end: content.size, sure: true }];
-    const types = isRecordStream(content.bytes(0, HEADER), content.size) ? WITH_PICTURES : OBJECTS_ONLY;
-    const { done } = recordsIn(content, types, () => {}).next();
-    return done ? [] : [{ start: 0, end: content.size, sure: false }];
+    const isStream = isRecordStream(content.bytes(0, HEADER), content.size);
+    return (isStream ? hasRecord(content, WITH_PICTURES) : hasObject(content))
+      ? [{ start: 0, end: content.size, sure: false }]
+      : [];
   },
   open(container, tools, place) {
     if (place?.sure) takeZips(container, tools);
@@ -112,6 +113,24 @@ function takeZips(container: Blob, { sink, budget }: Tools): void {
     at = Math.max(start, end);
   }
 }
+
+function hasRecord(content: Blob, types: readonly number[]): boolean {
+  return !recordsIn(content, types, () => {}).next().done;
+}
+
+/** Of an object the byte before its type is zero: these three bytes are searched for with all other marks. */
+function hasObject(content: Blob): boolean {
+  const marks = marksIn(content, "powerPointObject");
+  if (marks.length > MARKS_AT_MOST) return hasRecord(content, OBJECTS_ONLY);
+  return marks.some((mark) => {
+    const at = mark + 1 - TYPE_OFFSET;
+    const record = at < 0 ? undefined : recordAt(content.bytes(at, HEADER + REACH), 0);
+    return record !== undefined && at + record.start < content.size;
+  });
+}
+
+/** More are searched for again, in one pass. */
+const MARKS_AT_MOST = 256;
 
 /** Some records that hold no others are marked as if they did. */
 function holdsRecords(content: Blob): boolean {

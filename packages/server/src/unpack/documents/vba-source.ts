@@ -1,5 +1,6 @@
 import { type Blob, piecesOf } from "../blob.ts";
 import { type Opener, type Tools, whole } from "../opener.ts";
+import { marksIn } from "../signature-search.ts";
 
 /**
  * The source code of macros, which Office keeps compressed (MS-OVBA 2.4.1) in streams of a compound file. Rules for
@@ -8,6 +9,7 @@ import { type Opener, type Tools, whole } from "../opener.ts";
 export const vba: Opener = {
   kind: "vba",
   find(content) {
+    if (marksIn(content, "macro").length === 0) return [];
     return sourcesIn(content).next().done ? [] : [{ start: 0, end: content.size, sure: false }];
   },
   open(container, tools) {

@@ -1,6 +1,7 @@
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { emit, type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
+import { marksIn } from "../signature-search.ts";
 import { BASE64_BREAKS } from "./base64-gaps.ts";
 import { decodeBase64, findBase64 } from "./base64-runs.ts";
 import { unbrokenStretches } from "./candidates.ts";
@@ -77,7 +78,7 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
   const [forBase64, forHex, forEscapes, forUu, forAscii85, forQuoted] = Array.from({ length: 6 }, () =>
     content.inMemory ? forYenc : textOf(content, budget),
   ) as [Text, Text, Text, Text, Text, Text];
-  findYenc(forYenc, scan("yenc", decodeYencOnce));
+  if (marksIn(content, "yenc").length > 0) findYenc(forYenc, scan("yenc", decodeYencOnce));
   for (const region of textRegions(content)) {
     budget?.addWork(region.end - region.start);
     for (const stretch of unbrokenStretches(content, region, BASE64_BREAKS))

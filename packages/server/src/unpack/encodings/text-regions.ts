@@ -13,6 +13,8 @@ TEXT_BYTE.fill(1, 32, 127);
 const STRETCH = 64;
 const PROBE = 16;
 const PROBES = 4;
+/** From the first of four probes to the last. */
+const REACH = PROBE * (PROBES - 1);
 const REGIONS_AT_MOST = 256;
 
 /**
@@ -48,26 +50,41 @@ function findRegions(content: Blob): Range[] {
   }
 
   for (const { at: base, bytes } of piecesOf(content, PIECE_BYTES)) {
-    let hits = 0;
     for (let at = 0; at < bytes.length; at += PROBE) {
-      if (TEXT_BYTE[bytes[at] as number] === 0) {
-        hits = 0;
-        if (start >= 0) endRegion();
-        continue;
-      }
-      hits += 1;
-      if (start < 0 && (hits < PROBES || !isText(bytes, at - PROBE * (PROBES - 1), at))) continue;
       if (start < 0) {
-        let first = at - PROBE * (PROBES - 1);
+        at = lastOfFour(bytes, at);
+        if (at >= bytes.length) break;
+        if (!isText(bytes, at - REACH, at)) {
+          at -= REACH;
+          continue;
+        }
+        let first = at - REACH;
         while (first > 0 && base + first > end && TEXT_BYTE[bytes[first - 1] as number] === 1) first -= 1;
         // What stands before it may be in the last piece.
         start = first > 0 ? base + first : Math.max(end, base - STRETCH);
+      } else if (TEXT_BYTE[bytes[at] as number] === 0) {
+        endRegion();
+        continue;
       }
       end = Math.min(base + at + PROBE, content.size);
     }
   }
   if (start >= 0) endRegion();
   return regions;
+}
+
+/**
+ * Where the fourth probe of the next four in a row is that are all text, the first of them at `from` or later; the length if there are none.
+ * From the back: what comes before a probe that is no text need not be looked at.
+ */
+function lastOfFour(bytes: Buffer, from: number): number {
+  for (let first = from; first + REACH < bytes.length; ) {
+    let at = first + REACH;
+    while (at >= first && TEXT_BYTE[bytes[at] as number] === 1) at -= PROBE;
+    if (at < first) return first + REACH;
+    first = at + PROBE;
+  }
+  return bytes.length;
 }
 
 function isText(bytes: Buffer, start: number, end: number): boolean {
