@@ -1,17 +1,22 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { encryptedPdf } from "../../test/fixtures/corpus/encrypted-pdfs.ts";
 import { type Handler, handlers } from "../../test/fixtures/corpus/pdf-encryption.ts";
-import { type TestClamd, testClamd } from "../../test/support/clamd.ts";
-import "../../test/support/leftovers.ts";
 import { deflated, zip } from "../../test/fixtures/zip-writer.ts";
+import { type TestClamd, testClamd } from "../../test/support/clamd.ts";
+import { temporaryFolder } from "../../test/support/leftovers.ts";
+import { wholeBytes } from "../flow/whole-bytes.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { AskedDigest, Engine } from "../scan/engine.ts";
+import { verdictCache } from "../scan/verdict-cache.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
+import { ruleThreads } from "./threads/scan-threads.ts";
+import { unpackingEngine } from "./unpacking-engine.ts";
 import { startEngine } from "./variants.ts";
 
 /** Known by its hash only, and only to clamd. */
@@ -124,3 +129,45 @@ describe("a PDF that is encrypted to clamd, and opens without a password", () =>
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
+
+describe("where to digest a file takes longer than to search it", () => {
+  const noise = (bytes: number, seed: string): Buffer => {
+    const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, index) =>
+      createHash("sha256").update(`${seed} ${index}`).digest(),
+    );
+    return Buffer.concat(blocks).subarray(0, bytes);
+  };
+  const never = new AbortController().signal;
+
+  for (const digestsAreDear of [true, false]) {
+    test(`${digestsAreDear ? "" : "or not, "}what is known by a look alone, and large, is ${digestsAreDear ? "not " : ""}looked up`, async () => {
+      using folder = temporaryFolder();
+      writeFileSync(join(folder.path, "own.yar"), 'rule Own { strings: $a = "\\xf1only ours\\xf2" condition: $a }');
+      const threads = await ruleThreads({ rulesDir: folder.path, threads: 1 });
+      const engine = unpackingEngine({ threads, cache: verdictCache(100), digestsAreDear });
+      const scanned = async (content: Buffer, asked?: AskedDigest): Promise<string> => {
+        const verdict = await engine.scan(wholeBytes(content), never, asked);
+        return `${verdict.kind}${verdict.kind !== "unscannable" && verdict.cached ? " cached" : ""}`;
+      };
+      const twice = async (content: Buffer): Promise<string[]> => [await scanned(content), await scanned(content)];
+      try {
+        const large = noise(100_000, "large");
+        assert.deepEqual(await twice(large), ["clean", digestsAreDear ? "clean" : "clean cached"]);
+        assert.equal(engine.cacheCounts?.().entries, digestsAreDear ? 0 : 1);
+        assert.deepEqual(await twice(noise(3000, "small")), ["clean", "clean cached"]);
+        assert.deepEqual(await twice(zip([deflated("a.bin", noise(100_000, "zip"))])), ["clean", "clean cached"]);
+        const ruled = Buffer.concat([large, Buffer.from("\xf1only ours\xf2", "latin1"), large]);
+        assert.deepEqual(await twice(ruled), ["infected", "infected cached"]);
+        // Whoever wants the digest has it, and then it costs nothing to look it up.
+        const told: string[] = [];
+        const asked: AskedDigest = { of: "all", tell: (digest) => void told.push(digest) };
+        const [first, second] = [await scanned(large, asked), await scanned(large, asked)];
+        assert.deepEqual([first, second], [digestsAreDear ? "clean" : "clean cached", "clean cached"]);
+        const digest = createHash("sha256").update(large).digest("hex");
+        assert.deepEqual(told, [digest, digest]);
+      } finally {
+        await engine.close();
+      }
+    });
+  }
+});

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { describe, test } from "node:test";
 import type { Verdict } from "../model/verdict.ts";
-import { type Content, type Edition, verdictCache } from "./verdict-cache.ts";
+import { type Content, type Edition, hasDigestInstructions, verdictCache } from "./verdict-cache.ts";
 
 const contentOf = (text: string): Content => ({ digest: hash("sha256", text, "binary"), sizeBytes: text.length });
 const edition: Edition = { ours: {}, other: {} };
@@ -68,4 +68,15 @@ describe("the verdict cache", () => {
     assert.ok(cache.find(contentOf("198"), edition));
     assert.equal(cache.find(contentOf("0"), edition)?.verdict?.kind, "infected");
   });
+});
+
+test("whether digests have instructions is what Linux says of the processor", () => {
+  const ice = "processor\t: 0\nflags\t\t: fpu vme avx2 rdseed sha_ni clflushopt\nbugs\t\t: spectre_v1\n";
+  const cascade = "processor\t: 0\nmodel name\t: with sha_ni in its name\nflags\t\t: fpu vme avx2 rdseed clflushopt\n";
+  const neoverse = "processor\t: 0\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32\n";
+  const old = "processor\t: 0\nFeatures\t: fp asimd evtstrm crc32 sha1 sha256\n";
+  assert.deepEqual(
+    [ice, cascade, neoverse, old, ""].map((cpuinfo) => hasDigestInstructions(cpuinfo, "arm64")),
+    [true, false, true, false, false],
+  );
 });

@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { recentlyUsed } from "../flow/recently-used.ts";
 import type { Verdict } from "../model/verdict.ts";
 
@@ -21,6 +23,31 @@ export interface Content {
   /** Its SHA-256, a character for each byte: half the memory of hexadecimal digits. */
   digest: string;
   sizeBytes: number;
+}
+
+export function contentOf(bytes: Uint8Array): Content {
+  return { digest: hash("sha256", bytes, "binary"), sizeBytes: bytes.length };
+}
+
+export function hexOf({ digest }: Content): string {
+  return Buffer.from(digest, "latin1").toString("hex");
+}
+
+/**
+ * Whether the processor has instructions for SHA-256, by what Linux says of it; elsewhere, whether its kind has them. Without them a digest
+ * takes six times as long, and longer than many a scan.
+ */
+export function hasDigestInstructions(cpuinfo = cpuinfoOf(), kind: string = process.arch): boolean {
+  if (cpuinfo === undefined) return kind === "arm64";
+  return /^(?:flags|Features)\s*:.*\b(?:sha_ni|sha2)\b/m.test(cpuinfo);
+}
+
+function cpuinfoOf(): string | undefined {
+  try {
+    return readFileSync("/proc/cpuinfo", "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 /**
