@@ -50,6 +50,12 @@ export const LIGHT_TIME_LIMIT_MS = 2_000;
 export const SMALL_FILE_BYTES: number = MIB;
 
 /**
+ * A spooled file up to this size is read once, into memory of the thread that is used for the next one too. A larger one is read
+ * piece by piece, by each reader that passes over it.
+ */
+export const READ_ONCE_BYTES: number = 8 * MIB;
+
+/**
  * Content up to this size is given to the rules as a whole; larger content in windows of this size, each of which
  * repeats the end of the one before. WebAssembly needs the bytes in its own memory, so this is what a thread costs.
  */

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { EngineUnavailable } from "../../model/faults.ts";
-import { type Blob, fileBlob, memoryBlob } from "../../unpack/blob.ts";
+import { type Blob, fileBlob, memoryBlob, readInto } from "../../unpack/blob.ts";
 import { type Budget, Cancelled, unpackBudget } from "../../unpack/budget.ts";
 import { Crowded, type Visitor, walk } from "../../unpack/walk.ts";
 import { type CompiledRules, compileRules } from "../rules/compile-rules.ts";
@@ -9,6 +9,7 @@ import {
   MEMBERS_TOGETHER,
   MEMBERS_TOGETHER_BYTES,
   MEMBERS_UNDER_WAY_BYTES,
+  READ_ONCE_BYTES,
   SMALL_MEMBER_BYTES,
   type ThreadMemory,
 } from "./scan-limits.ts";
@@ -26,6 +27,7 @@ import type { Spooled } from "./spool.ts";
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
+let room: Buffer = Buffer.alloc(0);
 
 const rules = await compile();
 if (rules !== "refused") {
@@ -107,8 +109,14 @@ function memoryNow(): ThreadMemory {
   return { heapBytes, externalBytes, rulesBytes: rules === "refused" ? 0 : (rules?.memoryBytes ?? 0) };
 }
 
+/** Good until the next file. */
 function blobOf(file: Spooled): Blob {
-  return file.kind === "memory" ? memoryBlob(file.bytes) : fileBlob(file.descriptor, 0, file.size);
+  if (file.kind === "memory") return memoryBlob(file.bytes);
+  const { descriptor, size } = file;
+  const onDisk = fileBlob(descriptor, 0, size);
+  if (size > READ_ONCE_BYTES) return onDisk;
+  if (room.length < size) room = Buffer.allocUnsafeSlow(Math.min(READ_ONCE_BYTES, 2 * size));
+  return memoryBlob(readInto(onDisk, room.subarray(0, size), 0));
 }
 
 /** A full disk, no more file descriptors: no fault of the file. */
