@@ -53,7 +53,7 @@ export const SMALL_FILE_BYTES: number = MIB;
  * A spooled file up to this size is read once, into memory of the thread that is used for the next one too. A larger one is read
  * piece by piece, by each reader that passes over it.
  */
-export const READ_ONCE_BYTES: number = 8 * MIB;
+export const READ_ONCE_BYTES: number = 16 * MIB;
 
 /**
  * Content up to this size is given to the rules as a whole; larger content in windows of this size, each of which
