@@ -102,6 +102,19 @@ test("what stands across the border of two windows is found", async () => {
   assert.equal(await verdictOf(engine, content), FOUND);
 });
 
+test("of files that are spooled, none is judged by the bytes of the one before", async () => {
+  const MIB = 1024 * 1024;
+  const sizes = [5 * MIB, 2 * MIB, 16 * MIB, 16 * MIB - 1, 16 * MIB + 1, MIB + 1, 7 * MIB];
+  for (const size of [...sizes, ...sizes.toReversed()]) {
+    const content = Buffer.alloc(size, 0x80);
+    assert.equal(await verdictOf(engine, content), "clean", `${size} bytes`);
+    // The last bytes of all: shorter files that come next do not reach them.
+    content.set(eicar(), size - eicar().length);
+    assert.equal(await verdictOf(engine, content), FOUND, `${size} bytes`);
+    assert.equal(await verdictOf(engine, gzipSync(content)), FOUND, `${size} bytes, packed`);
+  }
+});
+
 test("many small files at once each get their own verdict", async () => {
   const contents = Array.from({ length: 200 }, (_, index) => {
     if (index % 50 === 7) return infected;
