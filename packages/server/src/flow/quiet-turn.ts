@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const SILENT_MS = 20;
 const STOOD_STILL_MS = 30;
 /** Where always somebody comes, no such time is waited for any longer. */
-const SILENCES = 25;
+const NEVER_SILENT_MS = 500;
 /** A turn of the event loop in which next to nothing was done. */
 const QUIET_TURN_MS = 0.3;
 /** From then on any turn is good in which nothing came; and after this any at all. */
@@ -17,9 +17,9 @@ const LONGEST_MS = 3000;
  * next to no time. Whoever waits for it holds back what comes meanwhile: clients who wait for answers make no new connections.
  */
 export async function quietTurn(arrived: () => number): Promise<void> {
-  for (let silences = 0; silences < SILENCES; silences += 1) {
+  const asked = performance.now();
+  for (let fellSilent = asked; fellSilent - asked < NEVER_SILENT_MS; fellSilent = performance.now()) {
     const before = arrived();
-    const fellSilent = performance.now();
     await sleep(SILENT_MS);
     if (arrived() === before && performance.now() - fellSilent < STOOD_STILL_MS) break;
   }

@@ -34,7 +34,9 @@ export function memoryBlob(content: Uint8Array): Blob {
     inMemory: true,
     // Behind the end there is nothing, which is no mistake: 7-Zip looks there in archives that are cut.
     read: (target, position) =>
-      position < buffer.length ? buffer.copy(target, 0, Math.max(0, position), position + target.length) : 0,
+      position < buffer.length
+        ? buffer.copy(target, 0, Math.max(0, position), Math.max(0, position + target.length))
+        : 0,
     bytes,
     slice: (start, end) => memoryBlob(buffer.subarray(start, Math.max(start, end))),
   };
@@ -42,11 +44,13 @@ export function memoryBlob(content: Uint8Array): Blob {
 
 /** A stretch of an open file. */
 export function fileBlob(descriptor: number, start: number, size: number): Blob {
+  /** Before its first byte there is nothing, nor behind its last, as in memory. */
   function read(target: Uint8Array, position: number): number {
-    const wanted = Math.min(target.length, Math.max(0, size - position));
+    const from = Math.max(0, position);
+    const wanted = Math.max(0, Math.min(position + target.length, size) - from);
     let done = 0;
     while (done < wanted) {
-      const count = readSync(descriptor, target, done, wanted - done, start + position + done);
+      const count = readSync(descriptor, target, done, wanted - done, start + from + done);
       if (count === 0) throw new Error("cannot read the spooled file: it is shorter than what was written");
       done += count;
     }
@@ -58,8 +62,9 @@ export function fileBlob(descriptor: number, start: number, size: number): Blob 
     file: { descriptor, start },
     read,
     bytes(position, length) {
-      const target = Buffer.allocUnsafeSlow(Math.max(0, Math.min(length, size - position)));
-      read(target, position);
+      const from = Math.max(0, position);
+      const target = Buffer.allocUnsafeSlow(Math.max(0, Math.min(position + length, size) - from));
+      read(target, from);
       return target;
     },
     slice: (from, to) => fileBlob(descriptor, start + from, Math.max(0, Math.min(to, size) - from)),

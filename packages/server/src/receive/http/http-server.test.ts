@@ -192,6 +192,22 @@ test("a request whose connection was made before the server closes is answered; 
   await until("the other is closed", () => mute?.closed() === true);
 });
 
+test("who comes while a busy server is about to close is answered, however long it is held back", async () => {
+  const server = await started(async () => ({ status: 200, text: "fine" }));
+  // Every turn of the event loop takes so long that none is quiet for more than a second.
+  const busy = setInterval(() => {
+    const end = performance.now() + 60;
+    while (performance.now() < end);
+  }, 1);
+  const closed = server.close(60_000).finally(() => clearInterval(busy));
+  const socket = connect(server.port, "127.0.0.1");
+  const { answers, closed: isClosed } = reader(socket);
+  socket.write(get("/"));
+  await closed;
+  await until("its connection is closed", isClosed);
+  assert.equal(answers(), 1);
+});
+
 test("connections that another process accepted are served like its own: who is too slow, or stops in the middle, is told so", async () => {
   const accepting = createServer();
   const door = {

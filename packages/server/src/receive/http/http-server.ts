@@ -217,10 +217,14 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   async function stopListening(): Promise<void> {
     if (!door) held = [];
     await (door ? door.close() : quietTurn(() => accepted));
+    // They could not ask before.
+    for (const socket of held ?? []) {
+      stateOf(socket).mayAskUntil = performance.now() + FIRST_REQUEST_MS;
+      socket.resume();
+    }
+    held = undefined;
     // Closes those that are idle, too.
     server.close();
-    for (const socket of held ?? []) socket.resume();
-    held = undefined;
   }
 
   /** As if it had been accepted here. */
