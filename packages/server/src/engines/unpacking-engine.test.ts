@@ -130,7 +130,7 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-describe("where to digest a file takes longer than to search it", () => {
+describe("what is large, and known to be clean by a look alone", () => {
   const noise = (bytes: number, seed: string): Buffer => {
     const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, index) =>
       createHash("sha256").update(`${seed} ${index}`).digest(),
@@ -140,7 +140,8 @@ describe("where to digest a file takes longer than to search it", () => {
   const never = new AbortController().signal;
 
   for (const digestsAreDear of [true, false]) {
-    test(`${digestsAreDear ? "" : "or not, "}what is known by a look alone, and large, is ${digestsAreDear ? "not " : ""}looked up`, async () => {
+    const title = digestsAreDear ? "is not looked up where to digest it takes longer" : "is looked up elsewhere";
+    test(`${title}; all else is, always`, async () => {
       using folder = temporaryFolder();
       writeFileSync(join(folder.path, "own.yar"), 'rule Own { strings: $a = "\\xf1only ours\\xf2" condition: $a }');
       const threads = await ruleThreads({ rulesDir: folder.path, threads: 1 });

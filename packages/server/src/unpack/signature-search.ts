@@ -97,20 +97,11 @@ function standsAt(piece: Buffer, start: number, bytes: Buffer): boolean {
   return true;
 }
 
-/** Where in a content the signatures stand: in its first 8 MiB and its last. */
+/**
+ * Where signatures stand in a content, in its first 8 MiB and its last, and marks, anywhere in it: at many places, or at all. Each content is
+ * searched once, for all of them.
+ */
 export function signaturesIn(content: Blob): Positions<Needle | Mark> {
-  return searched(content);
-}
-
-/** Where a mark stands, anywhere in a content: at many places, or at all. */
-export function marksIn(content: Blob, mark: Mark): readonly number[] {
-  return searched(content).get(mark) ?? NOWHERE;
-}
-
-const NOWHERE: readonly number[] = [];
-
-/** Each content is searched once, for all of them. */
-function searched(content: Blob): Positions<Needle | Mark> {
   const known = searches.get(content);
   if (known) return known;
   const found = new Map<Needle | Mark, number[]>();
@@ -122,6 +113,12 @@ function searched(content: Blob): Positions<Needle | Mark> {
   searches.set(content, found);
   return found;
 }
+
+export function marksIn(content: Blob, mark: Mark): readonly number[] {
+  return signaturesIn(content).get(mark) ?? NOWHERE;
+}
+
+const NOWHERE: readonly number[] = [];
 
 /** All of them in a content that is one piece and in memory; nothing if there is any text in it. Whoever asks later has them. */
 export function signaturesAndMarksIn(content: Blob): Positions<Needle | Mark> | undefined {
