@@ -1,7 +1,8 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import type { Sealer } from "../../shared/sealed.ts";
 import { type Failure, failureOf } from "./database-unavailable.ts";
 import { type DatabaseOptions, type OpenDatabase, openDatabase } from "./open-database.ts";
-import { batchRunner, type Outcome, type Request } from "./operations.ts";
+import { batchRunner, type Outcome, type Request, type RunBatch } from "./operations.ts";
 
 /** The thread that has the database open, and seals what goes into it. */
 export type ThreadRequest = { kind: "batch"; requests: readonly Request[] } | { kind: "close" };
@@ -36,17 +37,22 @@ function open(): OpenDatabase | undefined {
 function serve(database: OpenDatabase): void {
   const runBatch = batchRunner(database);
   reply({ kind: "ready" });
-  for (let heard = 0; ; heard += 1) {
-    Atomics.wait(asked, 0, heard);
-    const request: ThreadRequest | undefined = parentPort && receiveMessageOnPort(parentPort)?.message;
-    // A request is there before it is counted. Not to end in silence, should that be wrong.
-    if (!request) throw new Error(`request ${heard + 1} of ${Atomics.load(asked, 0)} is not there`);
-    if (request.kind === "close") break;
-    reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
-    database.sealer.prepare();
-  }
+  let heard = 0;
+  while (answerNext(heard, runBatch, database.sealer)) heard += 1;
   database.db.close();
   parentPort?.close();
+}
+
+/** False for the last. A function of its own: what is compiled for a loop that never ends is thrown away as a whole, time and again. */
+function answerNext(heard: number, runBatch: RunBatch, sealer: Sealer): boolean {
+  Atomics.wait(asked, 0, heard);
+  const request: ThreadRequest | undefined = parentPort && receiveMessageOnPort(parentPort)?.message;
+  // A request is there before it is counted. Not to end in silence, should that be wrong.
+  if (!request) throw new Error(`request ${heard + 1} of ${Atomics.load(asked, 0)} is not there`);
+  if (request.kind === "close") return false;
+  reply({ kind: "outcomes", outcomes: runBatch(request.requests) });
+  sealer.prepare();
+  return true;
 }
 
 function reply(answer: ThreadAnswer): void {
