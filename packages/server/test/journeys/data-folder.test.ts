@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { anyEngine, anyEngineInEnvironment } from "../support/clamd.ts";
@@ -31,7 +40,7 @@ async function refuses(service: TestService): Promise<void> {
   await until("it is not ready", async () => (await service.call("/readyz")).status === 503);
   assert.match(
     await (await service.call("/readyz?verbose")).text(),
-    /was removed or replaced while lazaret runs; put it/,
+    /(was removed or replaced|cannot be seen any more \(.*\)) while lazaret runs; put it/,
   );
 }
 
@@ -48,9 +57,65 @@ test("with its database moved away the service accepts nothing and is not ready;
     assert.equal((await submit(service.call, file)).status, 201);
     await until("it is ready", async () => (await service.call("/readyz")).status === 204);
   }
-  writeFileSync(join(here, "other.db"), "");
-  renameSync(join(here, "jobs.db"), away);
-  renameSync(join(here, "other.db"), join(here, "jobs.db"));
+  // A copy of each in its place, one after the other.
+  for (const file of ["jobs.db-wal", "jobs.db"]) {
+    const [place, copy] = [join(here, file), join(here, "copy")];
+    copyFileSync(place, copy);
+    renameSync(place, away);
+    renameSync(copy, place);
+    await refuses(service);
+    renameSync(away, place);
+    assert.equal((await submit(service.call, `again ${file}`)).status, 201);
+  }
+});
+
+test("a data folder that is moved while a link leads to it is where it was, and one that the link does not lead to any more is not", async () => {
+  using folder = temporaryFolder();
+  const [first, second, link] = ["first", "second", "data"].map((name) => join(folder.path, name)) as [
+    string,
+    string,
+    string,
+  ];
+  mkdirSync(first);
+  symlinkSync(first, link);
+  await using service = await testService({ ...settings, dataDir: link });
+  assert.equal((await submit(service.call, "first")).status, 201);
+  renameSync(first, second);
+  assert.equal((await submit(service.call, "lost")).status, 503);
+  rmSync(link);
+  symlinkSync(second, link);
+  assert.equal((await submit(service.call, "second")).status, 201);
+  mkdirSync(first);
+  for (const name of readdirSync(second)) copyFileSync(join(second, name), join(first, name));
+  rmSync(link);
+  symlinkSync(first, link);
+  await refuses(service);
+});
+
+test("a data folder that cannot be looked into is as good as gone", async () => {
+  using folder = temporaryFolder();
+  const [here, away] = [join(folder.path, "data"), join(folder.path, "away")];
+  await using service = await testService({ ...settings, dataDir: here });
+  assert.equal((await submit(service.call, "first")).status, 201);
+  renameSync(here, away);
+  // A link that leads to itself: an error other than that there is nothing, for whoever looks.
+  symlinkSync(here, here);
+  const refused = await submit(service.call, "lost");
+  assert.deepEqual([refused.status, await codeOf(refused)], [503, "queue_unavailable"]);
+  rmSync(here);
+  renameSync(away, here);
+  assert.equal((await submit(service.call, "second")).status, 201);
+});
+
+test("where the database is a link, its log of changes is looked for beside the file that it leads to", async () => {
+  using folder = temporaryFolder();
+  const [here, real] = [join(folder.path, "data"), join(folder.path, "real")];
+  for (const path of [here, real]) mkdirSync(path);
+  writeFileSync(join(real, "jobs.db"), "");
+  symlinkSync(join(real, "jobs.db"), join(here, "jobs.db"));
+  await using service = await testService({ ...settings, dataDir: here });
+  assert.equal((await submit(service.call, "first")).status, 201);
+  rmSync(join(real, "jobs.db-wal"));
   await refuses(service);
 });
 

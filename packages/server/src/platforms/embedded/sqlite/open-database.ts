@@ -1,4 +1,4 @@
-import { type BigIntStats, statSync } from "node:fs";
+import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../../shared/sealed.ts";
 import { rewriteIfSmall } from "./database-size.ts";
@@ -83,10 +83,10 @@ function checkKey({ db, path, sealer: { keyCheck } }: OpenDatabase): void {
 type InPlace = () => void;
 
 function inPlace(path: string): InPlace {
-  const files: { path: string; known?: BigIntStats | undefined }[] = [{ path }, { path: `${path}-wal` }];
+  const files: { path: string; known?: BigIntStats | undefined }[] = [{ path }, { path: logOf(path) }];
   const check = (): void => {
     for (const file of files) {
-      const found = statSync(file.path, LOOK);
+      const found = fileAt(file.path);
       // The log of changes is made with the first of them.
       file.known ??= found;
       if (file.known && (found?.ino !== file.known.ino || found.dev !== file.known.dev)) throw lost(file.path);
@@ -96,11 +96,24 @@ function inPlace(path: string): InPlace {
   return check;
 }
 
-const LOOK = { bigint: true, throwIfNoEntry: false } as const;
+/** SQLite keeps it beside the file that a link leads to. */
+function logOf(path: string): string {
+  return `${lstatSync(path).isSymbolicLink() ? realpathSync(path) : path}-wal`;
+}
 
-function lost(file: string): DatabaseUnavailable {
+/** Undefined when there is none. A file that cannot be seen may be another one by now. */
+function fileAt(path: string): BigIntStats | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    throw lost(path, error);
+  }
+}
+
+function lost(file: string, cause?: unknown): DatabaseUnavailable {
+  const reason = cause instanceof Error ? `cannot be seen any more (${cause.message})` : "was removed or replaced";
   return new DatabaseUnavailable(
-    `cannot use the job database: ${file} was removed or replaced while lazaret runs`,
+    `cannot use the job database: ${file} ${reason} while lazaret runs`,
     "put it back where it was, or stop lazaret, restore the data folder, and start it again; jobs are not accepted meanwhile",
   );
 }

@@ -153,8 +153,8 @@ export function batchRunner(database: OpenDatabase): RunBatch {
 
   return (requests) => {
     const outcomes = runAll(requests);
-    // What is in a file that has no name any more is as good as lost, and nobody must think otherwise.
-    const lost = attempt(requests, () => [inPlace()]);
-    return lost[0]?.kind === "unavailable" ? lost : outcomes;
+    // What is in a file that has no name any more is as good as lost, and nobody must think otherwise. Nor where that cannot be told.
+    const looked = attempt(requests, () => [inPlace()]);
+    return looked[0]?.kind === "value" ? outcomes : looked;
   };
 }
