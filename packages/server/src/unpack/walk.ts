@@ -1,6 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import { findings } from "@lazaret/contract";
-import { type Blob, gaps, piecesOf, type Range } from "./blob.ts";
+import { type Blob, gaps, memoryBlob, piecesOf, type Range } from "./blob.ts";
 import { type Budget, LimitExceeded } from "./budget.ts";
 import { memberStore } from "./member-store.ts";
 import type { MemberSink, Outcome } from "./opener.ts";
@@ -22,7 +22,7 @@ interface OtherUnpacker {
   /**
    * - `file`: the file as it is, by another way, unless that turns out to be too much (`Crowded`), and what it does not open;
    * - `contents`: every content by itself;
-   * - `members`: the same, without the archives they came out of, which have turned out to be too much for it.
+   * - `members`: the same, with the archives they came out of in pieces, as they have turned out to be too much for it.
    */
   gets: "file" | "contents" | "members";
   /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */
@@ -67,6 +67,9 @@ export class Crowded extends Error {}
  * saying so, and its time grows with the square of the members of a zip.
  */
 const CROWD = { members: 4000, bytes: 300 * 1024 * 1024, memberBytes: 90 * 1024 * 1024, layers: 12 } as const;
+
+/** Of an archive that is too much as a whole: too little of it to be that. */
+const WINDOW = { bytes: 64 * 1024, overlap: 16 * 1024 } as const;
 
 interface Content {
   content: Blob;
@@ -226,8 +229,18 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const isTrap = many || traps > before.traps;
     const isWhole = archives.some(({ whole }) => whole);
     if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
-    else if (!isWhole) {
+    else if (isWhole) showInWindows(content, path, other);
+    else
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
+  }
+
+  /** The structure of an archive may hold anything, too: names, comments, the extra fields of a zip. What is encrypted in it was dealt with. */
+  function showInWindows(content: Blob, path: MemberPath, { show }: OtherUnpacker): void {
+    for (let start = 0; start < content.size; start += WINDOW.bytes - WINDOW.overlap) {
+      const end = Math.min(start + WINDOW.bytes, content.size);
+      budget.addWork(end - start);
+      show(memoryBlob(withoutMembers(content.bytes(start, end - start))), [...path, `bytes ${start} to ${end}`], true);
+      if (end === content.size) return;
     }
   }
 
@@ -288,6 +301,15 @@ function withoutLead(content: Blob, { start, end }: Range): Range[] {
 }
 
 const LEAD_BYTES = 64 * 1024;
+
+/** The same bytes with no zip in them that another unpacker would open: its members have been shown. */
+function withoutMembers(window: Buffer): Buffer {
+  const bytes = Buffer.from(window);
+  for (let at = bytes.indexOf(ZIP_MEMBER); at !== -1; at = bytes.indexOf(ZIP_MEMBER, at)) bytes[at] = 0;
+  return bytes;
+}
+
+const ZIP_MEMBER = Buffer.from("PK\x03\x04", "latin1");
 
 /** A name is the archive's to choose: short enough for a log, and nothing in it that a terminal would obey. */
 function nameOf(name: string): string {
