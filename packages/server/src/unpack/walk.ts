@@ -302,9 +302,12 @@ function withoutLead(content: Blob, { start, end }: Range): Range[] {
 
 const LEAD_BYTES = 64 * 1024;
 
-/** The same bytes with no zip in them that another unpacker would open: its members have been shown. */
+/**
+ * The same bytes with nothing in them that another unpacker would open, as the members have been shown: behind a zero no archive
+ * begins, but for the members of a zip, which are known by themselves.
+ */
 function withoutMembers(window: Buffer): Buffer {
-  const bytes = Buffer.from(window);
+  const bytes = Buffer.concat([Buffer.alloc(1), window]);
   for (let at = bytes.indexOf(ZIP_MEMBER); at !== -1; at = bytes.indexOf(ZIP_MEMBER, at)) bytes[at] = 0;
   return bytes;
 }
