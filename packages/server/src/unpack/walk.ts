@@ -69,7 +69,7 @@ export class Crowded extends Error {}
 const CROWD = { members: 4000, bytes: 300 * 1024 * 1024, memberBytes: 90 * 1024 * 1024, layers: 12 } as const;
 
 /** Of an archive that is too much as a whole: too little of it to be that. */
-const WINDOW = { bytes: 64 * 1024, overlap: 16 * 1024 } as const;
+const WINDOW = { bytes: 1024 * 1024, overlap: 64 * 1024 } as const;
 
 interface Content {
   content: Blob;
