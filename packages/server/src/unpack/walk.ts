@@ -107,6 +107,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   const { other } = visitor;
   /** Of what was looked at; false if what is wrong with it did not count there. */
   const digests = new Map<string, boolean>();
+  /** Of what the other unpacker must not get as a whole. */
+  const trapped = new Set<string>();
   let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
   let doubt: Doubt | undefined;
 
@@ -155,7 +157,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         const content = store.content();
         if (content.size === 0) return;
         const digest = digestOf(content);
-        if (isRepeated(digest, !leftover && !isPart)) return;
+        if (isRepeated(digest, !leftover && !isPart)) {
+          if (trapped.has(digest)) traps += 1;
+          return;
+        }
         const layer = parent.layer + 1;
         if (opener.archive) count(content, layer);
         visitor.see(content, path);
@@ -190,7 +195,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
       if (leftover) digests.set(member.digest, false);
-      await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
+      const isTrap = await enter(member.isPart ? { ...member, leftover, partOf } : { ...member, leftover });
+      if (isTrap) trapped.add(member.digest);
       member.release();
     }
     if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
@@ -200,8 +206,8 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     return { covered, whole: true };
   }
 
-  /** Opens a content in all ways that it can be, and looks at what is left of it. */
-  async function enter(entered: Content): Promise<void> {
+  /** Opens a content in all ways that it can be, and looks at what is left of it. Answers whether it is a trap for the other unpacker. */
+  async function enter(entered: Content): Promise<boolean> {
     const { content, path, layer, seen, found } = entered;
     const sure = found.filter(({ place }) => place.sure);
     if (sure.length > CONTAINERS_AT_MOST) {
@@ -209,7 +215,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     }
     if (layer >= budget.limits.layers && found.length > 0) {
       note(findings.limitsExceeded, path, "containers in one another");
-      return;
+      return true;
     }
     const before = { members, bytes, decrypted, traps };
     const accounts: (Account & { archive: boolean })[] = [];
@@ -224,14 +230,15 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const archives = accounts.filter(({ archive }) => archive);
     const covered = (archives.length > 0 ? archives : accounts).flatMap((account) => account.covered);
     if (covered.length > 0) await enterRest(entered, covered);
-    if (!other || seen) return;
     const many = members - before.members > CROWD.members || bytes - before.bytes > CROWD.bytes;
     const isTrap = many || traps > before.traps;
+    if (!other || seen) return isTrap;
     const isWhole = archives.some(({ whole }) => whole);
     if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
     else if (isWhole) showInWindows(content, path, other);
     else
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
+    return isTrap;
   }
 
   /** The structure of an archive may hold anything, too: names, comments, the extra fields of a zip. What is encrypted in it was dealt with. */
@@ -303,8 +310,8 @@ function withoutLead(content: Blob, { start, end }: Range): Range[] {
 const LEAD_BYTES = 64 * 1024;
 
 /**
- * The same bytes with nothing in them that another unpacker would open, as the members have been shown: behind a zero no archive
- * begins, but for the members of a zip, which are known by themselves.
+ * The same bytes with nothing in them that another unpacker would open, as the members have been shown: behind a zero no archive begins, but
+ * for the members of a zip. Nor does a song or a database, which clamd does not look into.
  */
 function withoutMembers(window: Buffer): Buffer {
   const bytes = Buffer.concat([Buffer.alloc(1), window]);
