@@ -203,8 +203,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     held?.push(socket.pause());
     socket.once("close", () => connections.delete(socket));
   });
-  // What is idle we know better: node:http takes an answer for done that has not left yet.
-  server.closeIdleConnections = closeIdle;
+  // What is idle we know better: node:http takes an answer for done that has not left yet, and does not read what has come.
+  server.closeIdleConnections = () => {};
 
   function closeIdle(): void {
     const now = performance.now();
@@ -223,8 +223,10 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       socket.resume();
     }
     held = undefined;
-    // Closes those that are idle, too.
     server.close();
+    // The rest of this turn, and one in which all is read that has come: whoever lets us stop may be heard before a request is.
+    for (let turns = 0; turns < 2; turns += 1) await new Promise(setImmediate);
+    closeIdle();
   }
 
   /** As if it had been accepted here. */
