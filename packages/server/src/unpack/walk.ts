@@ -235,18 +235,19 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     if (!other || seen) return isTrap;
     const isWhole = archives.some(({ whole }) => whole);
     if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
-    else if (isWhole) showInWindows(content, path, other);
+    else if (isWhole) showInWindows(content, path, decrypted > before.decrypted);
     else
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
     return isTrap;
   }
 
-  /** The structure of an archive may hold anything, too: names, comments, the extra fields of a zip. What is encrypted in it was dealt with. */
-  function showInWindows(content: Blob, path: MemberPath, { show }: OtherUnpacker): void {
+  /** The structure of an archive may hold anything, too: names, comments, the extra fields of a zip. */
+  function showInWindows(content: Blob, path: MemberPath, hasDecrypted: boolean): void {
     for (let start = 0; start < content.size; start += WINDOW.bytes - WINDOW.overlap) {
       const end = Math.min(start + WINDOW.bytes, content.size);
       budget.addWork(end - start);
-      show(memoryBlob(withoutMembers(content.bytes(start, end - start))), [...path, `bytes ${start} to ${end}`], true);
+      const window = withoutMembers(content.bytes(start, end - start));
+      other?.show(memoryBlob(window), [...path, `bytes ${start} to ${end}`], hasDecrypted);
       if (end === content.size) return;
     }
   }
