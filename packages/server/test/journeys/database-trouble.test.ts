@@ -5,6 +5,8 @@ import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import pg from "pg";
+import type { Platform } from "../../src/platforms/platform.ts";
+import { postgresPlatform } from "../../src/platforms/postgres/platform.ts";
 import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
@@ -174,6 +176,36 @@ describe("a database in trouble", { concurrency: true }, () => {
     await server.admin("ALTER ROLE lazaret CONNECTION LIMIT -1");
     await until("jobs are taken again", async () => (await submit()) === 201);
     await allIsWell();
+  });
+
+  test("a server that does not answer a process that starts is asked again, and one that is not there is told at once", async () => {
+    await using server = await testPostgres({ durable: true });
+    const said: unknown[] = [];
+    using frozen = new DisposableStack();
+    frozen.use(server.freeze());
+    const log = Object.assign(() => {}, {
+      debug() {},
+      error(event: string, { error }: { error?: unknown } = {}) {
+        said.push(event, error);
+        frozen.dispose();
+      },
+    });
+    const start = (): Promise<Platform> =>
+      postgresPlatform({
+        ...{ url: server.url, pool: 2, schema: newSchema(), migrate: true, secretKey: randomBytes(32) },
+        ...{ stackName: "trouble", now: Date.now, log, sending: async () => undefined },
+        receivers: { subscriptions: [], targets: [] },
+      });
+    const platform = await start();
+    await platform.tryToWrite?.();
+    await platform.close();
+    assert.match(
+      said.splice(0).join(" "),
+      /^database cannot use the job database at \/\S+: it does not answer in time$/,
+    );
+    await server.stop("fast");
+    await assert.rejects(start(), { message: /^cannot use the job database at \/\S+: it cannot be reached$/ });
+    assert.deepEqual(said, []);
   });
 
   test("a full disk of the database: jobs are refused, those before are kept, and with room all goes on by itself", async (t) => {

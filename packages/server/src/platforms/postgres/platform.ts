@@ -1,9 +1,11 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { messageId } from "../../deliver/event-bus.ts";
 import type { SigningKeys } from "../../deliver/signing-keys.ts";
 import type { Log } from "../../log.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, type SendingParts, startFanOut } from "../shared/messages/fan-out.ts";
 import { postgresBookmarks } from "./bookmarks.ts";
+import { DatabaseUnavailable } from "./database/database-unavailable.ts";
 import { weaknessesOf } from "./database/durability.ts";
 import { postgresBus } from "./event-bus.ts";
 import { postgresTopic } from "./findings-topic.ts";
@@ -23,8 +25,29 @@ export interface PostgresOptions extends Omit<JobStoreOptions, "outboxLimits"> {
 /** Messages under way when everything stops; the rest is sent by another process. */
 const FAN_OUT_GRACE_MS = 2000;
 
-/** Everything in one PostgreSQL database, for any number of processes on any number of machines. */
+/** At a start nobody waits for an answer; a server on a machine where all starts at once may need a while for its first. */
+const START_TRIED_FOR_MS = 20_000;
+const START_PAUSE_MS = 250;
+
+/**
+ * Everything in one PostgreSQL database, for any number of processes on any number of machines. One that does not answer in time is
+ * asked again for a while; one that is not there is told at once. Throws `DatabaseUnavailable`.
+ */
 export async function postgresPlatform(options: PostgresOptions): Promise<Platform> {
+  const givenUpAt = performance.now() + START_TRIED_FOR_MS;
+  for (let told = false; ; told = true) {
+    try {
+      return await openPlatform(options);
+    } catch (error) {
+      const mayAnswer = error instanceof DatabaseUnavailable && ["late", "silent"].includes(error.kind);
+      if (!mayAnswer || performance.now() > givenUpAt) throw error;
+      if (!told) options.log.error("database", { error: error.message, hint: "it is asked again for 20 seconds" });
+      await pause(START_PAUSE_MS);
+    }
+  }
+}
+
+async function openPlatform(options: PostgresOptions): Promise<Platform> {
   const { stackName, now, receivers, secretKey, log } = options;
   await using undo = new AsyncDisposableStack();
   const store = await openJobStore(options);

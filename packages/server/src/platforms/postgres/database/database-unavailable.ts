@@ -4,6 +4,8 @@ import { QueueUnavailable } from "../../../model/faults.ts";
 export type FailureKind =
   /** The connection was lost: what was asked may have been done, or not. Another try may find the server. */
   | "lost"
+  /** No connection in time, or the server is about to start: nothing was done, and another try may find it ready. */
+  | "late"
   /** Undone by the server because of others; another try helps. */
   | "undone"
   /** Nothing was done, as this server takes no writes; another may by now. */
@@ -106,6 +108,7 @@ function meaningOf(code: string, error: Error): readonly [FailureKind, Meaning] 
   const { message } = error;
   if (/statement pooling/.test(message)) return ["unavailable", STATEMENT_POOLING];
   if (code.startsWith("40")) return ["undone", ["others changed the same", SEEN]];
+  if (code === "57P03") return ["late", GONE];
   // 57P: the server ends, or begins. 08: the protocol's own words for a lost connection. 25P03: it was idle in a transaction.
   if (/^(?:08...|57P..|25P03)$/.test(code)) return ["lost", GONE];
   const meaning = code.length === 5 ? (meanings[code] ?? meanings[code.slice(0, 2)]) : undefined;
@@ -116,11 +119,8 @@ function meaningOf(code: string, error: Error): readonly [FailureKind, Meaning] 
   if (/^The server does not support SSL/.test(message)) return ["unavailable", NO_TLS];
   if (/^SASL|password must be a string/.test(message)) return ["unavailable", meanings["28"] ?? GONE];
   if (/^Query read timeout/.test(message)) return ["silent", SLOW];
-  if (
-    /^(?:Connection terminated|Client (?:has encountered|was closed)|timeout expired|There was an error estab)/.test(
-      message,
-    )
-  ) {
+  if (/^timeout expired/.test(message)) return ["late", SLOW];
+  if (/^(?:Connection terminated|Client (?:has encountered|was closed)|There was an error estab)/.test(message)) {
     return ["lost", GONE];
   }
   return "syscall" in error || error instanceof AggregateError ? ["lost", GONE] : undefined;

@@ -120,7 +120,7 @@ export function serversOf(address: DatabaseAddress): Servers {
     throw new DatabaseUnavailable(
       `cannot use the job database: no server takes writes (${said.join("; ")})`,
       "start or promote one of the servers of LAZARET_POSTGRES_URL; lazaret goes on by itself",
-      { kind: "lost" },
+      { kind: standings.some((each) => "error" in each && each.error?.kind === "late") ? "late" : "lost" },
     );
   }
 

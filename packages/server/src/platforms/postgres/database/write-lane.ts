@@ -49,7 +49,7 @@ const TIME_LIMITS = "SET LOCAL statement_timeout = 10000; SET LOCAL idle_in_tran
 /** A server that takes no writes is no moment's trouble, unless another has taken its place. */
 const DEMOTED_TRIES = 3;
 /** Once it is known that the server is away or silent, those who came meanwhile would only wait as long again. */
-const FAILS_ALL: readonly FailureKind[] = ["lost", "silent"];
+const FAILS_ALL: readonly FailureKind[] = ["lost", "late", "silent"];
 
 export function writeLane(connections: Connections): WriteLane {
   const waiting: Waiting[] = [];
@@ -86,7 +86,7 @@ export function writeLane(connections: Connections): WriteLane {
       } catch (error) {
         const kind = error instanceof DatabaseUnavailable ? error.kind : "mistake";
         if (kind === "lost") batch.repeated ||= sent.yet;
-        const mayTry = kind === "lost" || kind === "undone" || (kind === "demoted" && tries < DEMOTED_TRIES);
+        const mayTry = ["lost", "late", "undone"].includes(kind) || (kind === "demoted" && tries < DEMOTED_TRIES);
         if (mayTry && performance.now() < givenUpAt) {
           // The first time only the connection may have been cut.
           if (tries > 1 || kind !== "lost") await pause(kind === "undone" ? Math.random() * PAUSE_MS : PAUSE_MS);
