@@ -44,25 +44,19 @@ async function keepsItsPromises(targets: readonly string[], options: string): Pr
 describe("chaos", { concurrency: true }, () => {
   const onOneFolder = ["api", "worker 1", "worker 2", "clamd"];
 
-  test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", {
-    timeout: 900_000,
-  }, async () => {
+  test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", async () => {
     const { acknowledged } = await keepsItsPromises(onOneFolder, "--seed 3 --jobs 120 --kills 6");
     assert.ok(acknowledged >= 120, `${acknowledged}`);
   });
 
-  test("so they do with three processes each, whether one of them is killed or the one that supervises them", {
-    timeout: 900_000,
-  }, async () => {
+  test("so they do with three processes each, whether one of them is killed or the one that supervises them", async () => {
     const options = "--seed 40 --jobs 150 --kills 6 --processes 3";
     const { acknowledged, victims } = await keepsItsPromises(onOneFolder, options);
     assert.ok(acknowledged >= 150, `${acknowledged}`);
     assert.deepEqual(victims, { process: 3, supervisor: 2, all: 0 });
   });
 
-  test("so they do with two APIs and three workers on PostgreSQL, which is killed as well", {
-    timeout: 900_000,
-  }, async () => {
+  test("so they do with two APIs and three workers on PostgreSQL, which is killed as well", async () => {
     const targets = ["api 1", "api 2", "worker 1", "worker 2", "worker 3", "clamd", "postgres"];
     const options = "--platform postgres --seed 3 --jobs 120 --kills 7";
     const { acknowledged } = await keepsItsPromises(targets, options);

@@ -66,7 +66,8 @@ test("a set of signatures of which a part is gone is not used again", async () =
 });
 
 test("a keeper stops although the clamd whose signatures it tries has come to a halt", {
-  timeout: 30_000,
+  // Without that it waits a minute for the answer.
+  timeout: 55_000,
 }, async () => {
   await using here = keeperPlace();
   const mark = join(here.signaturesDir, "..", "asked");
