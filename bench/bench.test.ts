@@ -6,13 +6,14 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { openJobStore } from "../packages/server/src/platforms/embedded/job-store.ts";
 import { FULL, PARTS, parseArguments, QUICK } from "./arguments.ts";
 import { ceilingOfHalf, ceilingWith, digestMs, mostPerSecond } from "./ceilings.ts";
 import { type Load, run } from "./load.ts";
 import { cpuSeconds } from "./processes.ts";
 import { alternate, costsOf, middle, type Rounds, ratios, ratiosByCpu, type Sample } from "./rounds.ts";
 import { halfSeen, SEEN_FILES, sample } from "./sample.ts";
-import { startProgram } from "./services.ts";
+import { startFloor, startProgram } from "./services.ts";
 import { coresFor, perCore } from "./sizing.ts";
 import { median } from "./table.ts";
 import { allReached, judge, type Target, targetsTable } from "./targets.ts";
@@ -220,6 +221,27 @@ it("the floor answers a submit after it has written it down", async () => {
     assert.equal(response.status, 204);
     assert.equal(await readFile(join(folder, "submits"), "utf8"), "a job");
     assert.ok(cpuSeconds(measured.child.pid ?? 0) > 0);
+  } finally {
+    await measured.stop();
+    await rm(folder, { recursive: true });
+  }
+});
+
+it("the floor with the database answers a submit after the job is in it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lazaret-floor-"));
+  const { measured, port } = await startFloor("database", folder);
+  try {
+    const asked = { download_url: "http://127.0.0.1/a", callback_url: "http://127.0.0.1/b", custom_data: "order 1" };
+    const response = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: JSON.stringify(asked) });
+    assert.equal(response.status, 204);
+    await measured.stop("SIGKILL");
+    const store = await openJobStore(folder);
+    const [lease] = await store.queue.take(1);
+    assert.deepEqual(
+      [lease?.job.source, lease?.job.callback?.url, lease?.job.customData],
+      [{ kind: "url", url: asked.download_url, headers: {} }, asked.callback_url, asked.custom_data],
+    );
+    await store.close();
   } finally {
     await measured.stop();
     await rm(folder, { recursive: true });

@@ -4,18 +4,22 @@
 //   floor.ts scan                                reads a body and answers
 //   floor.ts search <clamd>                      searches it for members as well, and has clamd scan it
 //   floor.ts submit <folder>                     keeps a job: one append, and one fdatasync for all that came meanwhile
+//   floor.ts database <folder>                   keeps it in the database that Lazaret has, with the flags that Lazaret sets
 //   floor.ts jobs <folder> <clamd> <at once> [sign]   runs it, too: download, scan, callback, and a second append
-import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { fdatasync, mkdirSync, openSync, write } from "node:fs";
 import { Agent, createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
+import { optimizeForRequests } from "../packages/server/src/cli/run-service.ts";
 import { parseClamdAddress } from "../packages/server/src/engines/clamd/address.ts";
 import { type Clamd, clamd } from "../packages/server/src/engines/clamd/clamd.ts";
 import { giveBack } from "../packages/server/src/flow/passing-buffers.ts";
 import { wholeBytes } from "../packages/server/src/flow/whole-bytes.ts";
+import { newJob, nobodysAccount } from "../packages/server/src/model/job.ts";
+import { type JobStore, openJobStore } from "../packages/server/src/platforms/embedded/job-store.ts";
 import { memoryBlob } from "../packages/server/src/unpack/blob.ts";
 import { mayHoldMembers } from "../packages/server/src/unpack/sieve.ts";
 
@@ -30,9 +34,11 @@ const CLEAN = JSON.stringify({ status: "clean", size: 4096, scan_time: "0.001", 
 const [mode = "", place = "", clamdAddress = "", atOnce = "16", signed] = process.argv.slice(2);
 const folder = place;
 const never = new AbortController().signal;
-const answer = { scan, search: searching(), submit: submitting(), jobs: running() }[mode];
+const answer = { scan, search: searching(), submit: submitting(), database: inDatabase(), jobs: running() }[mode];
 if (!answer)
-  throw new Error("usage: floor.ts scan | search <clamd> | submit <folder> | jobs <folder> <clamd> <at once> [sign]");
+  throw new Error(
+    "usage: floor.ts scan | search <clamd> | submit <folder> | database <folder> | jobs <folder> <clamd> <at once> [sign]",
+  );
 const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (question, response) => {
   void answer(question).then((text) => {
     response.writeHead(text === undefined ? 204 : 200, {
@@ -91,6 +97,24 @@ function submitting(): (question: IncomingMessage) => Promise<undefined> {
   return async (question) => {
     append ??= appendTo(join(folder, "submits"));
     await append(await buffer(question));
+    return undefined;
+  };
+}
+
+function inDatabase(): (question: IncomingMessage) => Promise<undefined> {
+  let opening: Promise<JobStore> | undefined;
+  return async (question) => {
+    const body = await buffer(question);
+    opening ??= openJobStore(folder).finally(optimizeForRequests);
+    const { queue } = await opening;
+    const { download_url, callback_url, custom_data } = JSON.parse(body.toString()) as FloorJob;
+    const job = {
+      source: { kind: "url", url: download_url, headers: {} },
+      callback: { url: callback_url, headers: {} },
+      customData: custom_data,
+      ...nobodysAccount,
+    } as const;
+    await queue.add(newJob(job, { id: randomUUID(), submittedAt: Date.now() }));
     return undefined;
   };
 }

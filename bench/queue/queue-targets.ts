@@ -28,7 +28,7 @@ export async function queueTargets({ folder, clamd, pace }: BenchOptions): Promi
       const targets: Target[] = [];
       for (const connections of AT_ONCE) {
         const rounds = await submitRounds(sides, net, { connections, pace });
-        targets.push(ofBullMq(`submits, ${connections} at once`, 1.2, rounds));
+        targets.push(ofBullMq(`submits, ${connections} at once`, 1.2, rounds, "database"));
       }
       return targets;
     });
@@ -47,13 +47,13 @@ export async function queueTargets({ folder, clamd, pace }: BenchOptions): Promi
   }
 }
 
-function ofBullMq(work: string, least: number, rounds: Rounds): Target {
+function ofBullMq(work: string, least: number, rounds: Rounds, best: "floor" | "database" = "floor"): Target {
   return {
     work,
     values: ratios(rounds, ["Lazaret", "BullMQ"], "perSecond"),
     want: { least },
     unit: "of BullMQ",
-    ceiling: median(ratios(rounds, ["floor", "BullMQ"], "perSecond")),
+    ceiling: median(ratios(rounds, [best, "BullMQ"], "perSecond")),
     byCpu: median(ratiosByCpu(rounds, ["Lazaret", "BullMQ"])),
   };
 }

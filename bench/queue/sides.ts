@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LAZARET, lineWith, type Measured, peakMb, rssMb, SHIPPED, start } from "../processes.ts";
 import type { Contestant } from "../rounds.ts";
-import { pidOf, startProgram, verdictCache } from "../services.ts";
+import { startFloor as floorAsLazaret, pidOf, startProgram, verdictCache } from "../services.ts";
 import { ownRedis } from "./redis.ts";
 
 /** One of those that are compared, running. */
@@ -81,11 +81,18 @@ async function startFloor({ folder, clamdSocket, jobsAtOnce, signed = false }: S
   return side("floor", [measured], { port, path: "/" });
 }
 
-/** Starts all three, and stops them after the work. */
+/** What Lazaret cannot go past with the database that it has. It only takes jobs in. */
+async function startDatabase({ folder }: SideOptions): Promise<Side> {
+  const { measured, port } = await floorAsLazaret("database", join(folder, "database"));
+  return side("database", [measured], { port, path: "/" });
+}
+
+/** Starts all, and stops them after the work. */
 export async function withSides<T>(options: SideOptions, work: (sides: readonly Side[]) => Promise<T>): Promise<T> {
+  const all = [startLazaret, startPeer, startFloor, ...(options.jobsAtOnce === 0 ? [startDatabase] : [])];
   const running: Side[] = [];
   try {
-    for (const start of [startLazaret, startPeer, startFloor]) running.push(await start(options));
+    for (const start of all) running.push(await start(options));
     return await work(running);
   } finally {
     for (const side of running) await side.stop();
