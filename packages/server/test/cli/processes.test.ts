@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
@@ -61,6 +61,38 @@ test("three processes serve one port; log, metrics and SIGHUP are those of one s
   assert.deepEqual(children.filter(alive), []);
   for (const event of ["listening", "reloaded", "stopping", "stopped"]) assert.equal(lines(event).length, 1, event);
   assert.equal(run.stderr, "");
+});
+
+test("every process that serves has V8 optimize what each request runs, alone or one of three", async () => {
+  using folder = temporaryFolder();
+  const told = join(folder.path, "told");
+  const preloaded = join(folder.path, "tell.mjs");
+  writeFileSync(
+    preloaded,
+    `import { appendFileSync } from "node:fs";
+    import { syncBuiltinESMExports } from "node:module";
+    import v8 from "node:v8";
+    const set = v8.setFlagsFromString;
+    v8.setFlagsFromString = (flag) => {
+      appendFileSync(${JSON.stringify(told)}, process.pid + " " + flag + "\\n");
+      set(flag);
+    };
+    syncBuiltinESMExports();`,
+  );
+  const optimizing = (): number[] => {
+    const lines = existsSync(told) ? readFileSync(told, "utf8").split("\n") : [];
+    const flag = "--invocation-count-for-turbofan=1000";
+    return lines.filter((line) => line.endsWith(flag)).map(Number.parseFloat);
+  };
+  const more = { NODE_OPTIONS: `--import=${preloaded}` };
+  {
+    await using service = await threeProcesses(folder.path, env(more));
+    const pids = service.pids();
+    await until("each of the three does", () => pids.every((pid) => optimizing().includes(pid)));
+  }
+  await using alone = runCli(["serve"], { cwd: folder.path, env: env({ ...more, LAZARET_PROCESSES: "1" }) });
+  await alone.says(/"event":"listening"/);
+  await until("the one does", () => optimizing().includes(alone.child.pid ?? 0));
 });
 
 test("a process that is killed is replaced, nothing it counted is lost, and the others go on", async () => {
