@@ -45,7 +45,9 @@ function serve(database: OpenDatabase): void {
 
 /** False for the last. A function of its own: what is compiled for a loop that never ends is thrown away as a whole, time and again. */
 function answerNext(heard: number, runBatch: RunBatch, sealer: Sealer): boolean {
-  Atomics.wait(asked, 0, heard);
+  // Who counts may be held up before it wakes us: by then we may have heard it, and wait for the next, which is not there yet.
+  do Atomics.wait(asked, 0, heard);
+  while (Atomics.load(asked, 0) === (heard | 0));
   const request: ThreadRequest | undefined = parentPort && receiveMessageOnPort(parentPort)?.message;
   // A request is there before it is counted. Not to end in silence, should that be wrong.
   if (!request) throw new Error(`request ${heard + 1} of ${Atomics.load(asked, 0)} is not there`);

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Worker } from "node:worker_threads";
 import { temporaryFolder } from "../../../../test/support/leftovers.ts";
+import { until } from "../../../../test/support/until.ts";
+import type { ThreadData, ThreadRequest } from "./database-thread.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { type Connection, jobDatabase, threadConnection } from "./job-database.ts";
 import type { OperationName, Request } from "./operations.ts";
@@ -138,6 +142,30 @@ test("a thread that dies fails what it was asked, and is replaced", async () => 
   const [outcome] = await connection.run([counts]);
   assert.equal(outcome?.kind === "value" && (outcome.value as { ready: number }).ready, 1);
   await connection.close();
+});
+
+test("a wake-up that comes late, for what the thread has answered already, does not end it", async () => {
+  using folder = temporaryFolder();
+  const asked = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const options = { path: join(folder.path, "jobs.db"), secretKey: new Uint8Array(32), busyTimeoutMs: 1000 };
+  const workerData: ThreadData = { options, asked };
+  const worker = new Worker(new URL("./database-thread.ts", import.meta.url), { workerData });
+  await using _ = { [Symbol.asyncDispose]: async () => void (await worker.terminate()) };
+  const request: ThreadRequest = { kind: "batch", requests: [{ name: "countBuried", args: {} }] };
+  const answer = async (): Promise<unknown> => (await once(worker, "message"))[0];
+  assert.deepEqual(await answer(), { kind: "ready" });
+  for (let round = 0; round < 3; round += 1) {
+    worker.postMessage(request);
+    Atomics.add(asked, 0, 1);
+    if (round === 0) Atomics.notify(asked, 0);
+    assert.deepEqual(await answer(), { kind: "outcomes", outcomes: [{ kind: "value", value: { count: 0 } }] });
+    // It has heard everything, and wakes up.
+    await until("the thread waits", () => Atomics.notify(asked, 0) === 1);
+  }
+  worker.postMessage({ kind: "close" } satisfies ThreadRequest);
+  Atomics.add(asked, 0, 1);
+  Atomics.notify(asked, 0);
+  assert.deepEqual(await once(worker, "exit"), [0]);
 });
 
 test("what cannot be sent to the thread fails alone; the thread goes on, and ends when it is closed", async () => {
