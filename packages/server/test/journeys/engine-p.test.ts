@@ -27,6 +27,24 @@ atTheEnd(() => alone[Symbol.asyncDispose]());
 const ask = async (service: TestService, bytes: Uint8Array | string): Promise<unknown> =>
   (await service.scan(bytes)).json();
 
+test("a file over which YARA-X ends its thread is not scanned, whoever wrote the rule, and the next one is", async () => {
+  using rules = temporaryFolder();
+  // A mistake of YARA-X, which ends with "unreachable".
+  writeFileSync(join(rules.path, "own.yar"), "rule AnyTwo { strings: $a = /a./s fullword condition: $a }");
+  await using service = await testService({ engine: "P", clamd: "none", rulesDir: rules.path });
+  for (let round = 0; round < 2; round += 1) {
+    const { status, finding } = (await ask(service, "AAAAa\0q\0")) as { status: string; finding: string };
+    assert.deepEqual([status, finding], ["no", "scanner:engine-error"]);
+    assert.deepEqual(await ask(service, "fine\n"), { status: "clean", size: 5, realfiletype: "ASCII text" });
+    assert.deepEqual(await ask(service, eicar()), {
+      status: "infected",
+      finding: "EICAR_Test_File",
+      size: 68,
+      realfiletype: "ASCII text",
+    });
+  }
+});
+
 describe("engine P without clamd", () => {
   test("a clean file is clean, with its real file type", async () => {
     assert.deepEqual(await ask(alone, "just some text\n"), { status: "clean", size: 15, realfiletype: "ASCII text" });
