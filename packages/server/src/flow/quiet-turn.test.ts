@@ -24,7 +24,7 @@ test("a machine that stood still is no silence", async () => {
   assert.equal(arrived, 1);
 });
 
-test("where always somebody comes it has an end", async () => {
+test("where always somebody comes it has an end", { timeout: 20_000 }, async () => {
   let arrived = 0;
   const comers = setInterval(() => (arrived += 1), 2);
   await quietTurn(() => arrived).finally(() => clearInterval(comers));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import pg from "pg";
 import type { Platform } from "../../src/platforms/platform.ts";
+import { unavailableFrom } from "../../src/platforms/postgres/database/database-unavailable.ts";
 import { postgresPlatform } from "../../src/platforms/postgres/platform.ts";
 import { anyEngine } from "../support/clamd.ts";
 import { fileServer } from "../support/file-server.ts";
@@ -185,8 +186,8 @@ describe("a database in trouble", { concurrency: true }, () => {
     frozen.use(server.freeze());
     const log = Object.assign(() => {}, {
       debug() {},
-      error(event: string, { error }: { error?: unknown } = {}) {
-        said.push(event, error);
+      error(event: string, { error, hint }: { error?: unknown; hint?: unknown } = {}) {
+        said.push(event, error, hint);
         frozen.dispose();
       },
     });
@@ -201,8 +202,11 @@ describe("a database in trouble", { concurrency: true }, () => {
     await platform.close();
     assert.match(
       said.splice(0).join(" "),
-      /^database cannot use the job database at \/\S+: it does not answer in time$/,
+      /^database cannot use the job database at \/\S+: it does not answer in time look for .*; it is asked again for 20 seconds$/,
     );
+    // So a server answers that is about to start.
+    const starting = Object.assign(new Error("the database system is starting up"), { code: "57P03" });
+    assert.equal(unavailableFrom(starting, "here")?.kind, "late");
     await server.stop("fast");
     await assert.rejects(start(), { message: /^cannot use the job database at \/\S+: it cannot be reached$/ });
     assert.deepEqual(said, []);

@@ -29,7 +29,7 @@ const ask = async (service: TestService, bytes: Uint8Array | string): Promise<un
 
 test("a file over which YARA-X ends its thread is not scanned, whoever wrote the rule, and the next one is", async () => {
   using rules = temporaryFolder();
-  // A mistake of YARA-X, which ends with "unreachable".
+  // A mistake of YARA-X 1.20: see docs/rules.md.
   writeFileSync(join(rules.path, "own.yar"), "rule AnyTwo { strings: $a = /a./s fullword condition: $a }");
   await using service = await testService({ engine: "P", clamd: "none", rulesDir: rules.path });
   for (let round = 0; round < 2; round += 1) {

@@ -41,7 +41,8 @@ export async function postgresPlatform(options: PostgresOptions): Promise<Platfo
     } catch (error) {
       const mayAnswer = error instanceof DatabaseUnavailable && ["late", "silent"].includes(error.kind);
       if (!mayAnswer || performance.now() > givenUpAt) throw error;
-      if (!told) options.log.error("database", { error: error.message, hint: "it is asked again for 20 seconds" });
+      const hint = `${error.hint}; it is asked again for ${START_TRIED_FOR_MS / 1000} seconds`;
+      if (!told) options.log.error("database", { error: error.message, hint });
       await pause(START_PAUSE_MS);
     }
   }

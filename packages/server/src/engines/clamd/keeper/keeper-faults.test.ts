@@ -66,8 +66,7 @@ test("a set of signatures of which a part is gone is not used again", async () =
 });
 
 test("a keeper stops although the clamd whose signatures it tries has come to a halt", {
-  // Without that it waits a minute for the answer.
-  timeout: 55_000,
+  timeout: 30_000,
 }, async () => {
   await using here = keeperPlace();
   const mark = join(here.signaturesDir, "..", "asked");

@@ -79,13 +79,13 @@ test("jobs that come one by one share a notification, and the last of them is to
   await closed;
 });
 
-test("who listens can stop though the server says nothing any more", async () => {
+test("who listens can stop though the server says nothing any more", { timeout: 20_000 }, async () => {
   await using server = await testPostgres();
   const ways = connections({ url: server.url, pool: 1 });
   const wakers = wakeUps(ways, { channel: "news", origin: "here" });
   const giveUp = new AbortController();
   using _ = { [Symbol.dispose]: () => giveUp.abort() };
-  const sleeping = wakers.jobs.sleep(3_600_000, giveUp.signal);
+  const sleeping = wakers.jobs.sleep(60_000, giveUp.signal);
   const listens = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'";
   await until("it listens", async () => (await server.admin(listens)).length === 1);
   using _frozen = server.freeze();
