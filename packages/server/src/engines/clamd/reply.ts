@@ -50,3 +50,9 @@ function failure(text: string): Reply {
   const printable = text.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_FAILURE);
   return { kind: "failure", text: printable === "" ? "an empty reply" : printable };
 }
+
+/** Of a stream that was not sent to its end, the only verdict to believe is that it cannot be scanned. */
+export function beforeTheEnd(reply: Reply): Reply {
+  if (reply.kind === "failure" || reply.verdict.kind === "unscannable") return reply;
+  return { kind: "failure", text: `a verdict of ${reply.verdict.kind} before the end of the stream` };
+}

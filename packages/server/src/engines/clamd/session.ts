@@ -2,7 +2,8 @@ import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
 import { dial } from "./dial.ts";
-import { type Reply, readReply } from "./reply.ts";
+import { commandFor, END_OF_STREAM, INSTREAM, inOnePiece, ONE_PIECE_BYTES } from "./instream.ts";
+import { beforeTheEnd, type Reply, readReply } from "./reply.ts";
 
 /**
  * One connection to clamd in IDSESSION mode. Streams are sent one after the other; clamd answers them by their number,
@@ -22,7 +23,17 @@ export interface Session {
   /** Nothing is sent or waited for, and it can be used. */
   readonly idle: boolean;
   readonly alive: boolean;
+  /** None is being sent, and clamd is late with none, so that another stream is no worse off than on a session of its own. */
+  readonly takesMore: boolean;
   close(): void;
+}
+
+/** The session ended for another stream's sake. This one may be sent again. */
+export class GivenUp extends EngineUnavailable {
+  constructor() {
+    super("the session with clamd was given up");
+    this.name = "GivenUp";
+  }
 }
 
 type StreamBytes = AsyncIterable<Uint8Array>;
@@ -41,7 +52,10 @@ export interface SessionOptions {
 
 /** A stream that clamd has not answered yet. */
 interface Pending {
+  since: number;
   ended: boolean;
+  /** How much had been written by its end, of all that was. */
+  endsAt: number;
   /** Set while it is sent: no more of it is wanted. */
   interrupt?: () => void;
   resolve(reply: Reply): void;
@@ -50,13 +64,11 @@ interface Pending {
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
-/** So much is copied into one piece. */
-const COPIED_BYTES = 16 * 1024;
+/** Most replies take milliseconds. */
+const LATE_MS = 1000;
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
-const INSTREAM = Buffer.from("zINSTREAM\0");
-const END_OF_STREAM = Buffer.alloc(4);
 /** A reply is a short line; a peer that sends more than this is not clamd. */
 const LONGEST_REPLY = 8192;
 
@@ -70,6 +82,7 @@ export async function openSession(
   const pending = new Map<number, Pending>();
   let dead = false;
   let commands = 0;
+  let written = 0;
   let received = "";
   let sending: number | undefined;
   /** Those who wait until the streams before theirs are sent. */
@@ -115,7 +128,12 @@ export async function openSession(
   socket.on("close", () =>
     die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`, LOOKING)),
   );
-  socket.write(HELLO);
+  write(HELLO);
+
+  function write(bytes: Uint8Array): boolean {
+    written += bytes.byteLength;
+    return socket.write(bytes);
+  }
 
   /** None of the replies that came together counts unless all of them are in turn. */
   function takeReplies(lines: readonly string[]): void {
@@ -144,15 +162,15 @@ export async function openSession(
     if (!stream) return;
     pending.delete(number);
     // What is still to be sent clamd has not seen: its word came before the end.
-    if (number === commands && socket.writableLength > 0) stream.ended = false;
+    if (stream.endsAt > written - socket.writableLength) stream.ended = false;
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();
     onDrain?.();
     // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
-    if (reply.kind === "failure" || !stream.ended) die(givenUp());
+    if (reply.kind === "failure" || !stream.ended) die(new GivenUp());
     if (pending.size > 0) return;
-    if (doomed) die(givenUp());
+    if (doomed) die(new GivenUp());
     for (const settle of whenSettled.splice(0)) settle();
   }
 
@@ -174,7 +192,7 @@ export async function openSession(
       });
 
     corkForThisTurn();
-    socket.write(INSTREAM);
+    write(INSTREAM);
     for (;;) {
       const next = await nextChunk();
       if (ended) void iterator.return?.().catch(ignore);
@@ -184,15 +202,15 @@ export async function openSession(
       const length = Buffer.allocUnsafe(4);
       length.writeUInt32BE(next.value.byteLength);
       corkForThisTurn();
-      socket.write(length);
-      const room = socket.write(next.value);
+      write(length);
+      const room = write(next.value);
       sent += next.value.byteLength;
       if (next.value.byteLength >= LARGE_CHUNK_BYTES || !room) socket.uncork();
       if (!room && socket.writableNeedDrain) await drained();
     }
   }
 
-  /** A small file leaves in one packet, from the command to the end of the stream. */
+  /** What is written until then leaves in one packet. */
   function corkForThisTurn(): void {
     if (socket.writableCorked > 0) return;
     socket.cork();
@@ -205,37 +223,51 @@ export async function openSession(
     });
   }
 
-  /** Sends what is here, without the end of it. */
-  function sendWhole(content: Uint8Array): void {
-    socket.cork();
-    socket.write(commandFor(content));
-    socket.write(content);
-  }
-
-  /** From the command to the end of the stream. */
-  async function sendAll(bytes: StreamBytes, number: number, options: StreamOptions): Promise<void> {
-    const stream = pending.get(number);
-    if (!stream) return;
-    let size = 0;
-    let small: Buffer | undefined;
-    if (isWhole(bytes)) {
-      const content = bytes.takeAll();
-      size = content.byteLength;
-      if (size <= COPIED_BYTES) small = inOnePiece(content);
-      else sendWhole(content);
-    } else size = await send(bytes, stream);
+  async function sendPieces(
+    bytes: StreamBytes,
+    number: number,
+    stream: Pending,
+    options: StreamOptions,
+  ): Promise<void> {
+    const size = await send(bytes, stream);
     const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
     if (ready) {
-      if (small) socket.write(small.subarray(0, -END_OF_STREAM.length));
       socket.uncork();
       await ready;
     }
     options.signal.throwIfAborted();
-    if (pending.has(number)) {
-      stream.ended = true;
-      socket.write(small && !ready ? small : END_OF_STREAM);
-    }
+    if (pending.has(number)) end(stream, END_OF_STREAM);
     socket.uncork();
+  }
+
+  /** What is all here. Undefined: it has left. */
+  function sendWhole(content: Uint8Array, stream: Pending, options: StreamOptions): Promise<void> | undefined {
+    const isSmall = content.byteLength <= ONE_PIECE_BYTES;
+    if (!isSmall) {
+      socket.cork();
+      write(commandFor(content));
+      write(content);
+    }
+    const ready = options.beforeEnd?.(content.byteLength);
+    if (isSmall && !ready) {
+      // Those who come in the same turn leave together.
+      if (pending.size > 1) corkForThisTurn();
+      end(stream, inOnePiece(content));
+      return undefined;
+    }
+    if (isSmall) write(inOnePiece(content).subarray(0, -END_OF_STREAM.length));
+    else if (!ready) end(stream, END_OF_STREAM);
+    socket.uncork();
+    return ready?.then(() => {
+      options.signal.throwIfAborted();
+      if (!dead) end(stream, END_OF_STREAM);
+    });
+  }
+
+  function end(stream: Pending, last: Buffer): void {
+    stream.ended = true;
+    stream.endsAt = written + last.length;
+    write(last);
   }
 
   function leaveTurn(): void {
@@ -253,6 +285,12 @@ export async function openSession(
       return !dead;
     },
 
+    get takesMore() {
+      if (dead || doomed || turnTaken) return false;
+      const [oldest] = pending.values();
+      return !oldest || performance.now() - oldest.since < LATE_MS;
+    },
+
     settled: () => (pending.size === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
 
     async scan(bytes, streamOptions) {
@@ -264,7 +302,7 @@ export async function openSession(
       if (dead || scanSignal.aborted) {
         leaveTurn();
         scanSignal.throwIfAborted();
-        throw givenUp();
+        throw new GivenUp();
       }
       commands += 1;
       const number = commands;
@@ -272,10 +310,10 @@ export async function openSession(
       const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>();
       // While it is sent nobody waits for it.
       reply.catch(ignore);
-      const stream: Pending = { ended: false, resolve, reject };
+      const stream: Pending = { since: performance.now(), ended: false, endsAt: 0, resolve, reject };
       pending.set(number, stream);
       const abandon = (): void => {
-        if (sending === number) die(givenUp());
+        if (sending === number) die(new GivenUp());
         else reject(scanSignal.reason);
       };
       scanSignal.addEventListener("abort", abandon, { once: true });
@@ -285,12 +323,14 @@ export async function openSession(
         leaveTurn();
       };
       try {
-        await sendAll(bytes, number, streamOptions);
+        const leaving = isWhole(bytes)
+          ? sendWhole(bytes.takeAll(), stream, streamOptions)
+          : sendPieces(bytes, number, stream, streamOptions);
+        if (leaving) await leaving;
         sent();
         return await reply;
       } catch (error) {
-        if (!stream.ended) die(givenUp());
-        else if (pending.size === 0) die(givenUp());
+        if (!stream.ended || pending.size === 0) die(new GivenUp());
         else doomed = true;
         throw error;
       } finally {
@@ -303,33 +343,6 @@ export async function openSession(
       die(new EngineUnavailable("the session was closed"));
     },
   };
-}
-
-/** To clamd an empty chunk is the end of the stream: nothing has no length either. */
-function commandFor({ byteLength }: Uint8Array, andMore = 0): Buffer {
-  const hasLength = byteLength > 0;
-  const command = Buffer.allocUnsafe(INSTREAM.length + (hasLength ? 4 : 0) + andMore);
-  command.set(INSTREAM);
-  if (hasLength) command.writeUInt32BE(byteLength, INSTREAM.length);
-  return command;
-}
-
-/** A small file leaves in one piece, from the command to the end of the stream. */
-function inOnePiece(content: Uint8Array): Buffer {
-  const piece = commandFor(content, content.byteLength + END_OF_STREAM.length);
-  piece.set(content, piece.length - content.byteLength - END_OF_STREAM.length);
-  piece.set(END_OF_STREAM, piece.length - END_OF_STREAM.length);
-  return piece;
-}
-
-/** Of a stream that was not sent to its end, the only verdict to believe is that it cannot be scanned. */
-function beforeTheEnd(reply: Reply): Reply {
-  if (reply.kind === "failure" || reply.verdict.kind === "unscannable") return reply;
-  return { kind: "failure", text: `a verdict of ${reply.verdict.kind} before the end of the stream` };
-}
-
-function givenUp(): EngineUnavailable {
-  return new EngineUnavailable("the session with clamd was given up");
 }
 
 function ignore(): void {}
