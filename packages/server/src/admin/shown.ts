@@ -132,7 +132,7 @@ export function receiverOf({ callback }: JobCard): string | undefined {
 export interface EndedScan {
   id: string;
   at: number;
-  source: Source;
+  source: FindingSource;
   account: Account;
   report: Report;
   ms: number;
@@ -146,7 +146,7 @@ export function shownScan({ id, at, source, account, report, ms, job }: EndedSca
     at,
     verdict: statusOf(verdict),
     ...(verdict.kind !== "clean" && { finding: verdict.finding }),
-    source: shownSource(withoutSecrets(source)),
+    source: shownSource(source),
     size: sizeBytes,
     ...(verdict.fileType !== undefined && { type: verdict.fileType }),
     tenant: account.tenant,
@@ -157,7 +157,8 @@ export function shownScan({ id, at, source, account, report, ms, job }: EndedSca
   };
 }
 
-function withoutSecrets(source: Source): FindingSource {
+/** Where it came from, and nothing else of it: neither secrets nor the request that it came with. */
+export function withoutSecrets(source: Source): FindingSource {
   if (source.kind === "url") return { kind: "url", url: withoutQuery(source.url) };
   if (source.kind === "upload") {
     return { kind: "upload", ...(source.name !== undefined && { name: source.name }) };

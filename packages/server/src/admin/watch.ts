@@ -14,7 +14,7 @@ import type { Engine } from "../scan/engine.ts";
 import type { Span } from "../traces/spans.ts";
 import type { Counting } from "./activity.ts";
 import type { Telling } from "./events.ts";
-import { shownFinding, shownJob, shownScan } from "./shown.ts";
+import { type EndedScan, shownFinding, shownJob, shownScan, withoutSecrets } from "./shown.ts";
 
 /**
  * Sees what this process does, from where it is written down anyway: nothing in the way of a file knows that somebody watches, and nothing
@@ -177,13 +177,7 @@ export function watch({ activity, hub, now, after }: WatchOptions): Watch {
       try {
         const report = await scan(source, asked, stop);
         const { account } = asked;
-        const ended = { at: now(), source, account, report, ms: performance.now() - began };
-        after.add(() => {
-          const shown = shownScan({ ...ended, id: newJobId(ended.at) });
-          activity.scanned(shown);
-          activity.noteScan(shown);
-          hub.publish({ type: "scan", scan: shown });
-        });
+        noteEnded({ at: now(), source: withoutSecrets(source), account, report, ms: performance.now() - began });
         return report;
       } finally {
         underWay.requests -= 1;
@@ -198,6 +192,16 @@ export function watch({ activity, hub, now, after }: WatchOptions): Watch {
       return Object.assign(((event, fields) => log(event, fields)) as Log, { error, debug: log.debug });
     },
   };
+
+  /** Out of the way of the request, which would else be kept in memory until then with all that it has. */
+  function noteEnded(ended: Omit<EndedScan, "id">): void {
+    after.add(() => {
+      const shown = shownScan({ ...ended, id: newJobId(ended.at) });
+      activity.scanned(shown);
+      activity.noteScan(shown);
+      hub.publish({ type: "scan", scan: shown });
+    });
+  }
 
   function noteFailedAction(fields: LogFields = {}): void {
     const bucket = String(fields.bucket);
