@@ -2,6 +2,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { ClamdAddress } from "../../src/engines/clamd/address.ts";
 
 interface FakeClamdOptions {
+  /** A socket there, instead of a TCP port. */
+  path?: string;
   onData?: (socket: Socket, data: Buffer) => unknown;
   finds?: (canary: ReceivedStream) => boolean;
 }
@@ -14,7 +16,7 @@ export interface ReceivedStream {
 /** Finds something in every stream, as if all were canaries; what it says to those with a "hello" is up to the test. */
 export async function fakeClamd(
   answer: (socket: Socket, stream: ReceivedStream) => unknown,
-  { onData, finds = () => true }: FakeClamdOptions = {},
+  { onData, finds = () => true, path }: FakeClamdOptions = {},
 ): Promise<{ address: ClamdAddress } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -29,9 +31,13 @@ export async function fakeClamd(
       take(data);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const place = path === undefined ? { host: "127.0.0.1", port: 0 } : { path };
+  await new Promise<void>((resolve) => server.listen(place, resolve));
   return {
-    address: { kind: "tcp", host: "127.0.0.1", port: (server.address() as AddressInfo).port },
+    address:
+      path === undefined
+        ? { kind: "tcp", host: "127.0.0.1", port: (server.address() as AddressInfo).port }
+        : { kind: "unix", path },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

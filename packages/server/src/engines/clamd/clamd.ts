@@ -200,17 +200,18 @@ export function clamd(options: ClamdOptions): Clamd {
     };
     const content = isWhole(bytes) ? bytes.takeAll() : undefined;
     const stream = content ? wholeBytes(content) : bytes;
-    const scan = (session: Session, its: number | undefined): Promise<Reply> => {
+    const scan = (session: Session, its: number | undefined, answered?: () => void): Promise<Reply> => {
       of = its;
-      return session.scan(stream, { signal, beforeEnd: sent });
+      return session.scan(stream, { signal, beforeEnd: sent, answered });
     };
     const onceMoreAlone = (error: unknown): Promise<Reply> => {
       if (error instanceof GivenUp) return whole.use(scan, signal);
       throw error;
     };
-    const isSmall = content !== undefined && content.byteLength <= ONE_PIECE_BYTES;
+    // Where clamd has to show first that it has room, nobody is to wait for that with another.
+    const shares = content && content.byteLength <= ONE_PIECE_BYTES && folder.room() === "enough";
     try {
-      const reply = isSmall ? await whole.share(scan, signal).catch(onceMoreAlone) : await whole.use(scan, signal);
+      const reply = shares ? await whole.share(scan, signal).catch(onceMoreAlone) : await whole.use(scan, signal);
       if (sentAt !== undefined) options.onReply?.((performance.now() - sentAt) / 1000);
       if (reply.kind === "failure") {
         distrust();

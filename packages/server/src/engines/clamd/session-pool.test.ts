@@ -51,9 +51,10 @@ test("a session is kept while it leads to the same clamd, and says which, also w
   // Those who share join one only while it leads to the same.
   const both = Promise.withResolvers<void>();
   const sharing = (): Promise<unknown> =>
-    pool.share(async (_, of) => {
+    pool.share(async (_, of, answered) => {
       seen.push(`shared ${of}`);
       await both.promise;
+      answered?.();
     }, signal);
   const sharers = [sharing(), sharing()];
   await new Promise(setImmediate);

@@ -11,19 +11,20 @@ export interface SessionPool {
   use<T>(work: Work<T>, signal: AbortSignal): Promise<T>;
   /**
    * For one stream that leaves in one piece: others may send theirs on the same session while clamd looks at it, which takes fewer calls of the
-   * system and fewer turns of the event loop for each. Throws `GivenUp` when the session ended for another's sake.
+   * system and fewer turns of the event loop for each. The place is held until the stream is `answered`, which the work hands on to its scan.
+   * Throws `GivenUp` when the session ended for another's sake.
    */
   share<T>(work: Work<T>, signal: AbortSignal): Promise<T>;
   close(): void;
 }
 
 /** `of`: the epoch of the clamd that the session leads to. Undefined where that is not certain. */
-type Work<T> = (session: Session, of: number | undefined) => Promise<T>;
+type Work<T> = (session: Session, of: number | undefined, answered?: () => void) => Promise<T>;
 
-/** Those who share a session. Where one of them has failed nobody joins any more, so that clamd is done with it some time. */
+/** Those who share a session. It is left to them where it leads elsewhere by now. */
 interface Company {
   users: number;
-  failed: boolean;
+  left: boolean;
 }
 
 /** So many streams share a session at most. */
@@ -113,22 +114,24 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   /** The first that has room, so that the others are left and drop out. */
   function oneToJoin(): Session | undefined {
     const here = place();
-    for (const [session, { users, failed }] of shared) {
-      if (users === SHARED_BY || failed || !session.takesMore) continue;
+    for (const [session, { users, left }] of shared) {
+      if (users === SHARED_BY || left || !session.takesMore) continue;
       if (places.get(session) === here && epochs.get(session) === epoch()) return session;
     }
     return undefined;
   }
 
   function join(session: Session): Company {
-    const company = shared.get(session) ?? { users: 0, failed: false };
+    const company = shared.get(session) ?? { users: 0, left: false };
     company.users += 1;
     shared.set(session, company);
     return company;
   }
 
+  /** Looks where it leads to each time: whoever was answered by one that is gone is to know. */
   function part(session: Session, company: Company): void {
     company.users -= 1;
+    if (places.get(session) !== place()) company.left = true;
     if (company.users > 0) return;
     shared.delete(session);
     giveBack(session);
@@ -147,25 +150,21 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
       throw error;
     }
     const company = shares ? join(session) : undefined;
-    let answered = false;
+    const end = (): void => {
+      if (company) part(session, company);
+      else giveBack(session);
+      leave();
+    };
     try {
-      const result = await work(session, epochs.get(session));
-      answered = shares;
-      return result;
+      return await work(session, epochs.get(session), company && end);
     } catch (error) {
-      if (company) company.failed = true;
       if (error instanceof EngineUnavailable) onFault();
       throw error;
     } finally {
-      const end = (): void => {
-        if (company) part(session, company);
-        else giveBack(session);
-        leave();
-      };
       // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.
-      const settled = answered ? undefined : session.settled();
+      const settled = company ? undefined : session.settled();
       if (settled) void settled.then(end);
-      else end();
+      else if (!company) end();
     }
   }
 

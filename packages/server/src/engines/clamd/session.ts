@@ -2,7 +2,7 @@ import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
 import { dial } from "./dial.ts";
-import { commandFor, END_OF_STREAM, INSTREAM, inOnePiece, ONE_PIECE_BYTES } from "./instream.ts";
+import { commandFor, END_OF_STREAM, inOnePiece, ONE_PIECE_BYTES, type StreamBytes, streamWriter } from "./instream.ts";
 import { beforeTheEnd, type Reply, readReply } from "./reply.ts";
 
 /**
@@ -23,12 +23,12 @@ export interface Session {
   /** Nothing is sent or waited for, and it can be used. */
   readonly idle: boolean;
   readonly alive: boolean;
-  /** None is being sent, and clamd is late with none, so that another stream is no worse off than on a session of its own. */
+  /** Another stream is no worse off than on a session of its own: none is being sent, clamd is late with none, and little is on its way. */
   readonly takesMore: boolean;
   close(): void;
 }
 
-/** The session ended for another stream's sake. This one may be sent again. */
+/** The session ended for the sake of another stream, or it is not clear for whose. This one may be sent again. */
 export class GivenUp extends EngineUnavailable {
   constructor() {
     super("the session with clamd was given up");
@@ -36,12 +36,12 @@ export class GivenUp extends EngineUnavailable {
   }
 }
 
-type StreamBytes = AsyncIterable<Uint8Array>;
-
 interface StreamOptions {
   signal: AbortSignal;
   /** Called when all bytes are sent, but not yet the end: clamd has not begun to look at them. */
   beforeEnd?: (bytesSent: number) => Promise<void> | void;
+  /** Called once, when clamd holds no thread for it any more, or never did: that may be long after whoever waited has gone. */
+  answered?: (() => void) | undefined;
 }
 
 export interface SessionOptions {
@@ -53,6 +53,8 @@ export interface SessionOptions {
 /** A stream that clamd has not answered yet. */
 interface Pending {
   since: number;
+  /** How much had been written before it. */
+  beginsAt: number;
   ended: boolean;
   /** How much had been written by its end, of all that was. */
   endsAt: number;
@@ -60,14 +62,15 @@ interface Pending {
   interrupt?: () => void;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
+  answered: (() => void) | undefined;
 }
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
 /** Most replies take milliseconds. */
 const LATE_MS = 1000;
-/** Not worth waiting for what comes next. */
-const LARGE_CHUNK_BYTES = 16 * 1024;
+/** Of streams that share a session: what the system takes at once, so that what we see of it is what has left. */
+const ON_THEIR_WAY_BYTES = 128 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
 /** A reply is a short line; a peer that sends more than this is not clamd. */
 const LONGEST_REPLY = 8192;
@@ -78,31 +81,33 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<Session> {
   const socket = await dial(address, options.connectTimeoutMs, signal);
+  const out = streamWriter(socket);
   const where = describeAddress(address);
   const pending = new Map<number, Pending>();
   let dead = false;
   let commands = 0;
-  let written = 0;
   let received = "";
   let sending: number | undefined;
   /** Those who wait until the streams before theirs are sent. */
   const line: (() => void)[] = [];
   let turnTaken = false;
-  let onDrain: (() => void) | undefined;
-  /** clamd still works for somebody who has gone: to be closed when it is done. */
+  /** To be closed when clamd is done with those who are left: it works for somebody who has gone, or has failed somebody. */
   let doomed = false;
+  let failed = false;
   const whenSettled: (() => void)[] = [];
 
   function die(reason: Error): void {
     if (dead) return;
     dead = true;
     socket.destroy();
-    for (const stream of pending.values()) {
+    const lost = [...pending.values()];
+    pending.clear();
+    for (const stream of lost) {
       stream.reject(reason);
       stream.interrupt?.();
+      stream.answered?.();
     }
-    pending.clear();
-    onDrain?.();
+    out.goOn();
     for (const settle of whenSettled.splice(0)) settle();
   }
 
@@ -121,106 +126,59 @@ export async function openSession(
     if (![...pending.values()].some((stream) => stream.ended)) return;
     die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING));
   });
-  socket.on("drain", () => onDrain?.());
-  socket.on("error", (cause) =>
-    die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileScanning: true })),
-  );
-  socket.on("close", () =>
-    die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`, LOOKING)),
-  );
-  write(HELLO);
-
-  function write(bytes: Uint8Array): boolean {
-    written += bytes.byteLength;
-    return socket.write(bytes);
-  }
+  // After a failure clamd may close it for the sake of that one.
+  const gone = (text: string, cause?: Error): void =>
+    die(failed ? new GivenUp() : new EngineUnavailable(text, { ...LOOKING, ...(cause && { cause }) }));
+  socket.on("error", (cause) => gone(`the connection to clamd at ${where} broke`, cause));
+  socket.on("close", () => gone(`clamd at ${where} closed the connection without a verdict`));
+  out.write(HELLO);
 
   /** None of the replies that came together counts unless all of them are in turn. */
   function takeReplies(lines: readonly string[]): void {
     const [first = ""] = lines;
-    if (lines.length === 1 && pending.has(numberOf(first))) {
-      takeReply(numberOf(first), first);
+    const number = lines.length === 1 ? numberOf(first) : undefined;
+    if (number !== undefined && pending.has(number)) {
+      takeReply(number, first);
       return;
     }
     const replies = new Map(lines.map((line) => [numberOf(line), line]));
-    if (replies.size < lines.length || [...replies.keys()].some((number) => !pending.has(number))) {
+    if (replies.has(undefined)) {
+      die(new GivenUp());
+    } else if (replies.size < lines.length || [...replies.keys()].some((each = 0) => !pending.has(each))) {
       die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
-      return;
-    }
-    for (const [number, line] of replies) takeReply(number, line);
+    } else for (const [each = 0, line] of replies) takeReply(each, line);
   }
 
-  /** Some failures carry no number: they are about the stream that is being sent, or that was sent last. */
-  function numberOf(line: string): number {
+  /** Some failures carry no number: they are about the stream that is being sent, or the only one that was. Undefined: about one of several. */
+  function numberOf(line: string): number | undefined {
     const [, digits] = /^(\d{1,9}): /.exec(line) ?? [];
-    return digits === undefined ? (sending ?? commands) : Number(digits);
+    if (digits !== undefined) return Number(digits);
+    return sending ?? (pending.size > 1 ? undefined : commands);
   }
 
   function takeReply(number: number, line: string): void {
     const stream = pending.get(number);
     // Gone with a failure that came together with this reply.
     if (!stream) return;
-    pending.delete(number);
     // What is still to be sent clamd has not seen: its word came before the end.
-    if (stream.endsAt > written - socket.writableLength) stream.ended = false;
+    if (stream.ended && stream.endsAt > out.left) {
+      if (number === commands) stream.ended = false;
+      // Of what leaves in one piece with others it is not known how much has left. Members of archives are sent again by nobody.
+      else if (stream.answered) return void die(new GivenUp());
+    }
+    pending.delete(number);
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();
-    onDrain?.();
-    // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
-    if (reply.kind === "failure" || !stream.ended) die(new GivenUp());
-    if (pending.size > 0) return;
-    if (doomed) die(new GivenUp());
-    for (const settle of whenSettled.splice(0)) settle();
-  }
-
-  /** Sends every chunk as it comes; stops as soon as the stream is interrupted, whether or not more chunks come. */
-  async function send(bytes: StreamBytes, stream: Pending): Promise<number> {
-    const iterator = bytes[Symbol.asyncIterator]();
-    let sent = 0;
-    let ended = false;
-    let interrupt: ((end: IteratorResult<Uint8Array>) => void) | undefined;
-    stream.interrupt = () => {
-      ended = true;
-      interrupt?.({ done: true, value: undefined });
-    };
-    // Not Promise.race: that would keep every chunk alive until the stream is over.
-    const nextChunk = (): Promise<IteratorResult<Uint8Array>> =>
-      new Promise((resolve, reject) => {
-        interrupt = resolve;
-        iterator.next().then(resolve, reject);
-      });
-
-    corkForThisTurn();
-    write(INSTREAM);
-    for (;;) {
-      const next = await nextChunk();
-      if (ended) void iterator.return?.().catch(ignore);
-      if (next.done || ended) return sent;
-      // To clamd an empty chunk is the end of the stream.
-      if (next.value.byteLength === 0) continue;
-      const length = Buffer.allocUnsafe(4);
-      length.writeUInt32BE(next.value.byteLength);
-      corkForThisTurn();
-      write(length);
-      const room = write(next.value);
-      sent += next.value.byteLength;
-      if (next.value.byteLength >= LARGE_CHUNK_BYTES || !room) socket.uncork();
-      if (!room && socket.writableNeedDrain) await drained();
+    out.goOn();
+    // After that a session is not to be trusted; those who have been heard to their end are answered by their numbers all the same.
+    if (reply.kind === "failure" || line.endsWith(" ERROR")) {
+      failed = true;
+      doomed = true;
     }
-  }
-
-  /** What is written until then leaves in one packet. */
-  function corkForThisTurn(): void {
-    if (socket.writableCorked > 0) return;
-    socket.cork();
-    setImmediate(() => socket.uncork());
-  }
-
-  function drained(): Promise<void> {
-    return new Promise((resolve) => {
-      onDrain = resolve;
-    });
+    if (!stream.ended || (doomed && pending.size === 0)) die(new GivenUp());
+    stream.answered?.();
+    if (pending.size === 0) for (const settle of whenSettled.splice(0)) settle();
   }
 
   async function sendPieces(
@@ -229,7 +187,7 @@ export async function openSession(
     stream: Pending,
     options: StreamOptions,
   ): Promise<void> {
-    const size = await send(bytes, stream);
+    const size = await out.sendChunks(bytes, stream);
     const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
     if (ready) {
       socket.uncork();
@@ -245,17 +203,17 @@ export async function openSession(
     const isSmall = content.byteLength <= ONE_PIECE_BYTES;
     if (!isSmall) {
       socket.cork();
-      write(commandFor(content));
-      write(content);
+      out.write(commandFor(content));
+      out.write(content);
     }
     const ready = options.beforeEnd?.(content.byteLength);
     if (isSmall && !ready) {
       // Those who come in the same turn leave together.
-      if (pending.size > 1) corkForThisTurn();
+      if (pending.size > 1) out.corkForThisTurn();
       end(stream, inOnePiece(content));
       return undefined;
     }
-    if (isSmall) write(inOnePiece(content).subarray(0, -END_OF_STREAM.length));
+    if (isSmall) out.write(inOnePiece(content).subarray(0, -END_OF_STREAM.length));
     else if (!ready) end(stream, END_OF_STREAM);
     socket.uncork();
     return ready?.then(() => {
@@ -266,8 +224,8 @@ export async function openSession(
 
   function end(stream: Pending, last: Buffer): void {
     stream.ended = true;
-    stream.endsAt = written + last.length;
-    write(last);
+    stream.endsAt = out.written + last.length;
+    out.write(last);
   }
 
   function leaveTurn(): void {
@@ -288,19 +246,24 @@ export async function openSession(
     get takesMore() {
       if (dead || doomed || turnTaken) return false;
       const [oldest] = pending.values();
-      return !oldest || performance.now() - oldest.since < LATE_MS;
+      if (!oldest) return true;
+      return out.written - oldest.beginsAt < ON_THEIR_WAY_BYTES && performance.now() - oldest.since < LATE_MS;
     },
 
     settled: () => (pending.size === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
 
     async scan(bytes, streamOptions) {
-      const { signal: scanSignal } = streamOptions;
-      scanSignal.throwIfAborted();
-      if (dead) throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
+      const { signal: scanSignal, answered } = streamOptions;
+      if (dead || scanSignal.aborted) {
+        answered?.();
+        scanSignal.throwIfAborted();
+        throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
+      }
       if (turnTaken) await new Promise<void>((resolve) => void line.push(resolve));
       turnTaken = true;
       if (dead || scanSignal.aborted) {
         leaveTurn();
+        answered?.();
         scanSignal.throwIfAborted();
         throw new GivenUp();
       }
@@ -310,7 +273,15 @@ export async function openSession(
       const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>();
       // While it is sent nobody waits for it.
       reply.catch(ignore);
-      const stream: Pending = { since: performance.now(), ended: false, endsAt: 0, resolve, reject };
+      const stream: Pending = {
+        since: performance.now(),
+        beginsAt: out.written,
+        ended: false,
+        endsAt: 0,
+        resolve,
+        reject,
+        answered,
+      };
       pending.set(number, stream);
       const abandon = (): void => {
         if (sending === number) die(new GivenUp());
