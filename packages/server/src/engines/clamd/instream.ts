@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** A stream as clamd wants it: the command, chunks that each have their length before them, and a length of nothing. */
-export const INSTREAM = Buffer.from("zINSTREAM\0");
+const INSTREAM = Buffer.from("zINSTREAM\0");
 export const END_OF_STREAM = Buffer.alloc(4);
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;
