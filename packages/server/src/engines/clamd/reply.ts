@@ -47,8 +47,11 @@ export function isBeyondLimits(verdict: Verdict): boolean {
 }
 
 function failure(text: string): Reply {
-  const printable = text.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_FAILURE);
-  return { kind: "failure", text: printable === "" ? "an empty reply" : printable };
+  return { kind: "failure", text: printable(text) };
+}
+
+export function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_FAILURE) || "an empty reply";
 }
 
 /** Of a stream that was not sent to its end, the only verdict to believe is that it cannot be scanned. */

@@ -3,7 +3,7 @@ import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
 import { dial } from "./dial.ts";
 import { commandFor, END_OF_STREAM, inOnePiece, ONE_PIECE_BYTES, type StreamBytes, streamWriter } from "./instream.ts";
-import { beforeTheEnd, type Reply, readReply } from "./reply.ts";
+import { beforeTheEnd, printable, type Reply, readReply } from "./reply.ts";
 
 /**
  * One connection to clamd in IDSESSION mode. Streams are sent one after the other; clamd answers them by their number,
@@ -30,8 +30,8 @@ export interface Session {
 
 /** The session ended for the sake of another stream, or it is not clear for whose. This one may be sent again. */
 export class GivenUp extends EngineUnavailable {
-  constructor() {
-    super("the session with clamd was given up");
+  constructor(text = "the session with clamd was given up", options?: { whileScanning: boolean; cause?: Error }) {
+    super(text, options);
     this.name = "GivenUp";
   }
 }
@@ -128,7 +128,7 @@ export async function openSession(
   });
   // After a failure clamd may close it for the sake of that one.
   const gone = (text: string, cause?: Error): void =>
-    die(failed ? new GivenUp() : new EngineUnavailable(text, { ...LOOKING, ...(cause && { cause }) }));
+    die(new (failed ? GivenUp : EngineUnavailable)(text, { ...LOOKING, ...(cause && { cause }) }));
   socket.on("error", (cause) => gone(`the connection to clamd at ${where} broke`, cause));
   socket.on("close", () => gone(`clamd at ${where} closed the connection without a verdict`));
   out.write(HELLO);
@@ -143,7 +143,7 @@ export async function openSession(
     }
     const replies = new Map(lines.map((line) => [numberOf(line), line]));
     if (replies.has(undefined)) {
-      die(new GivenUp());
+      die(new GivenUp(`clamd gave no verdict: ${printable(replies.get(undefined) ?? "")}`, LOOKING));
     } else if (replies.size < lines.length || [...replies.keys()].some((each = 0) => !pending.has(each))) {
       die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
     } else for (const [each = 0, line] of replies) takeReply(each, line);
@@ -153,7 +153,8 @@ export async function openSession(
   function numberOf(line: string): number | undefined {
     const [, digits] = /^(\d{1,9}): /.exec(line) ?? [];
     if (digits !== undefined) return Number(digits);
-    return sending ?? (pending.size > 1 ? undefined : commands);
+    const [only = commands] = pending.keys();
+    return sending ?? (pending.size > 1 ? undefined : only);
   }
 
   function takeReply(number: number, line: string): void {

@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
 import { eicar } from "../../../test/support/eicar.ts";
+import { fakeClamd } from "../../../test/support/fake-clamd.ts";
 import "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
@@ -266,4 +268,14 @@ async function countingProxy(target: string, path: string): Promise<CountingProx
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+for (const reply of ["8: INSTREAM size limit exceeded. ERROR\0", "stream: went wrong ERROR\0"]) {
+  test(`a session that ends with ${JSON.stringify(reply)} has failed while it looked, whichever member that was about`, async () => {
+    await using fake = await fakeClamd((socket, { number }) => number === 8 && socket.end(reply));
+    const engine = clamd({ address: fake.address, concurrency: 1, temporaryDir: tmpdir() });
+    await using _ = { [Symbol.asyncDispose]: () => engine.close() };
+    const members = Array.from({ length: 8 }, (__, index) => Buffer.alloc(20_000, `hello ${index}`));
+    await assert.rejects(engine.show(members, never), { whileScanning: true });
+  });
 }
