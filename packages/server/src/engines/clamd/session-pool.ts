@@ -21,10 +21,10 @@ export interface SessionPool {
 /** `of`: the epoch of the clamd that the session leads to. Undefined where that is not certain. */
 type Work<T> = (session: Session, of: number | undefined, answered?: () => void) => Promise<T>;
 
-/** Those who share a session. It is left to them where it leads elsewhere by now. */
+/** Those who share a session. Nobody joins them where it leads elsewhere by now. */
 interface Company {
   users: number;
-  left: boolean;
+  elsewhere: boolean;
 }
 
 /** So many streams share a session at most. */
@@ -114,15 +114,15 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   /** The first that has room, so that the others are left and drop out. */
   function oneToJoin(): Session | undefined {
     const here = place();
-    for (const [session, { users, left }] of shared) {
-      if (users === SHARED_BY || left || !session.takesMore) continue;
+    for (const [session, { users, elsewhere }] of shared) {
+      if (users === SHARED_BY || elsewhere || !session.takesMore) continue;
       if (places.get(session) === here && epochs.get(session) === epoch()) return session;
     }
     return undefined;
   }
 
   function join(session: Session): Company {
-    const company = shared.get(session) ?? { users: 0, left: false };
+    const company = shared.get(session) ?? { users: 0, elsewhere: false };
     company.users += 1;
     shared.set(session, company);
     return company;
@@ -131,7 +131,7 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   /** Looks where it leads to each time: whoever was answered by one that is gone is to know. */
   function part(session: Session, company: Company): void {
     company.users -= 1;
-    if (places.get(session) !== place()) company.left = true;
+    if (places.get(session) !== place()) company.elsewhere = true;
     if (company.users > 0) return;
     shared.delete(session);
     giveBack(session);

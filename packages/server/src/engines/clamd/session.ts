@@ -10,10 +10,11 @@ import { beforeTheEnd, printable, type Reply, readReply } from "./reply.ts";
  * in any order, while others are being sent.
  *
  *   each stream: its turn ── INSTREAM ──▶ sending ── zero chunk ──▶ waiting ── reply ──▶ done
- *   the session: any error, a reply out of turn, an abort while sending ──▶ dead, and all its streams with it
+ *   the session: a lost connection, a reply out of turn, an abort while sending ──▶ dead, and all its streams with it
+ *                a failure at one stream ──▶ takes no more ── the others are answered ──▶ dead
  *
  * A dead session is never used again. clamd goes on scanning after a client has hung up, so an abort while waiting
- * lets the caller go but leaves the session waiting: `settled` tells when clamd is really done with it.
+ * lets the caller go but leaves the session waiting: `settled` and `answered` tell when clamd is really done with it.
  */
 export interface Session {
   /** Sends the bytes and answers with clamd's reply. Throws what `bytes` throws, `signal.reason`, or a fault. */
@@ -141,12 +142,20 @@ export async function openSession(
       takeReply(number, first);
       return;
     }
-    const replies = new Map(lines.map((line) => [numberOf(line), line]));
-    if (replies.has(undefined)) {
-      die(new GivenUp(`clamd gave no verdict: ${printable(replies.get(undefined) ?? "")}`, LOOKING));
-    } else if (replies.size < lines.length || [...replies.keys()].some((each = 0) => !pending.has(each))) {
-      die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
-    } else for (const [each = 0, line] of replies) takeReply(each, line);
+    const replies = new Map<number, string>();
+    for (const line of lines) {
+      const its = numberOf(line);
+      if (its === undefined) {
+        die(new GivenUp(`clamd gave no verdict: ${printable(line)}`, LOOKING));
+        return;
+      }
+      if (replies.has(its) || !pending.has(its)) {
+        die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
+        return;
+      }
+      replies.set(its, line);
+    }
+    for (const [its, line] of replies) takeReply(its, line);
   }
 
   /** Some failures carry no number: they are about the stream that is being sent, or the only one that was. Undefined: about one of several. */
