@@ -1,4 +1,5 @@
 import {
+  acrossTwo,
   and,
   answer,
   both,
@@ -9,6 +10,7 @@ import {
   isZero,
   leaveIf,
   loop,
+  minus,
   moduleOf,
   number,
   or,
@@ -19,6 +21,7 @@ import {
   sixteenAt,
   store,
   when,
+  withoutLower,
 } from "./wasm-code.ts";
 
 /**
@@ -28,9 +31,9 @@ import {
  *   0 kinds of bytes     HITS pairs of a place and which of the sixteen     WINDOW the bytes, and at least 18 zeros behind them
  */
 export const HITS: number = 4096;
-/** So many bytes at most; eight bytes of hits for each sixteen. */
+/** So many bytes at most; eight bytes of hits for each sixteen, and for those that are known behind the last byte. */
 export const WINDOW_BYTES: number = 1024 * 1024 + 1024;
-export const WINDOW: number = HITS + WINDOW_BYTES / 2;
+export const WINDOW: number = HITS + WINDOW_BYTES / 2 + 16;
 /** What the program answers when there is text. Otherwise it is where the hits end. */
 export const TEXT = 0;
 
@@ -42,7 +45,7 @@ export interface ScanTables {
   /** So many that belong to it make a stretch, and no fewer than 24. */
   textBytes: number;
   /** For the first three bytes of patterns: a bit for each group of patterns that it may belong to. */
-  groups: readonly Halves[];
+  groups: readonly [Halves, Halves, Halves];
 }
 
 /** Looked up by the lower and the upper half of a byte; what counts is what both have. */
@@ -54,37 +57,50 @@ export interface Halves {
 const PAGES = Math.ceil((WINDOW + WINDOW_BYTES + 64) / PAGE_BYTES);
 
 /** The program's variables: what it is called with, and its own, numbers before vectors. */
-const [end, untilText, at, out, free, from, count, counted] = [0, 1, 2, 3, 4, 5, 6, 7];
-const [low, high, bytes, hit, breaks, zero, lowerBits, firstTable] = [8, 9, 10, 11, 12, 13, 14, 15];
-const NUMBERS = 6;
+const [end, untilText, at, out, strange, strangeBefore, from, count, counted] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+const [bytes, low, high, first, second, firstBefore, secondBefore, hit] = [9, 10, 11, 12, 13, 14, 15, 16];
+const [zero, lowerBits, firstTable] = [17, 18, 19];
+const NUMBERS = 7;
+/** A hit is known when its last byte has been looked at: so many behind its first. */
+const BEHIND = 2;
+const FIRST_EIGHT = 0xff;
 
 const byteAt = (address: Code): Code => [...address, 0x2d, 0, 0];
-const lookedUp = (table: Code, index: Code): Code => [...table, ...index, 0xfd, 0x0e];
-const upperHalves = (value: Code): Code => [...value, ...number(4), 0xfd, 0x6d];
 const lowerHalves = (value: Code): Code => both(value, get(lowerBits));
+/** Two bytes are moved together, and what comes over from the other is taken away. */
+const upperHalves = (value: Code): Code => lowerHalves([...value, ...number(4), 0xfd, 0x8d, 1]);
 const anyBit = (value: Code): Code => [...value, 0xfd, 0x53];
-/** All bits of each of the sixteen that is zero. */
-const zeros = (value: Code): Code => [...value, ...get(zero), 0xfd, 0x23];
-/** A bit for each of the sixteen that is not. */
-const bitsOf = (value: Code): Code => [...value, ...get(zero), 0xfd, 0x24, 0xfd, 0x64];
-/** Whether one half of the sixteen is all zeros. */
-const isHalfZero = (value: Code, half: 0 | 1): Code => [...value, 0xfd, 0x1d, half, 0x50];
-
-/** Constants are kept in variables: some processors take long to load one. */
-const inHalves = (table: number): Code =>
-  both(lookedUp(get(firstTable + 2 * table), get(low)), lookedUp(get(firstTable + 2 * table + 1), get(high)));
+/** A bit for each of the sixteen whose upper bit is set. */
+const upperBits = (value: Code): Code => [...value, 0xfd, 0x64];
+const isZeroEach = (value: Code): Code => upperBits([...value, ...get(zero), 0xfd, 0x23]);
+const isNotZeroEach = (value: Code): Code => upperBits([...value, ...get(zero), 0xfd, 0x24]);
+const noneOfFirstEight = (bits: Code): Code => isZero(and(bits, number(FIRST_EIGHT)));
+const noneOfLastEight = (bits: Code): Code => isZero(withoutLower(bits, 8));
 const kindAt = (address: Code): Code => byteAt(byteAt(address));
 
+/**
+ * How sixteen bytes are looked up at once. `shortest` leaves open what is found for numbers above 15, of which there are none here, and so
+ * takes the processor one instruction instead of two; some versions of Node do not have it.
+ */
+export type LookUp = "shortest" | "plain";
+const LOOK_UP: Record<LookUp, Code> = { shortest: [0xfd, 0x80, 2], plain: [0xfd, 0x0e] };
+
 /** `look(end, untilText)`: looks at what stands from WINDOW to `end`. */
-export function byteScanProgram({ kinds, stretch, textBytes, groups }: ScanTables): Uint8Array {
-  const readAt = (offset: number): Code[] => [
-    [...sixteenAt(get(at), offset), ...set(bytes)],
-    [...lowerHalves(get(bytes)), ...set(low)],
-    [...upperHalves(get(bytes)), ...set(high)],
-  ];
-  const [lowFree, highFree] = [isHalfZero(get(breaks), 0), isHalfZero(get(breaks), 1)];
-  const tables = [...groups, stretch].flatMap(({ lower, upper }) => [lower, upper]);
-  const constants = [new Uint8Array(16), new Uint8Array(16).fill(15), ...tables];
+export function byteScanProgram(
+  { kinds, stretch, textBytes, groups: [firsts, seconds, thirds] }: ScanTables,
+  lookUp: LookUp,
+): Uint8Array {
+  // Constants are kept in variables: some processors take long to load one.
+  const tables = [firsts, seconds, thirds, stretch];
+  const constants = [new Uint8Array(16), new Uint8Array(16).fill(15), ...tables.flatMap((t) => [t.lower, t.upper])];
+  const inHalves = (halves: Halves): Code => {
+    const table = firstTable + 2 * tables.indexOf(halves);
+    return both(
+      [...get(table), ...get(low), ...LOOK_UP[lookUp]],
+      [...get(table + 1), ...get(high), ...LOOK_UP[lookUp]],
+    );
+  };
+
   /** From where the stretch begins to where it ends. */
   const countText: Code[] = [
     [...get(at), ...set(from)],
@@ -102,31 +118,54 @@ export function byteScanProgram({ kinds, stretch, textBytes, groups }: ScanTable
     ),
     [...get(from), ...set(counted)],
   ];
+  /**
+   * Twenty-four in a row fill two eighths next to each other: only there it is worth to count, and once for each stretch. Nearly all that
+   * is no text shows in one instruction, by upper bits.
+   */
+  const lookForText: Code[] = [
+    [...upperBits(get(bytes)), ...set(strange)],
+    when(
+      noneOfFirstEight(get(strange)),
+      when(
+        or(isZero(get(strangeBefore)), noneOfLastEight(get(strange))),
+        when(and(noneOfFirstEight(isZeroEach(inHalves(stretch))), isAtLeast(get(at), get(counted))), ...countText),
+      ),
+    ),
+    [...withoutLower(get(strange), 8), ...set(strangeBefore)],
+  ];
+  const noteHit: Code[] = [
+    store(get(out), minus(get(at), number(WINDOW + BEHIND))),
+    store(get(out), isNotZeroEach(get(hit)), 4),
+    [...plus(get(out), number(8)), ...set(out)],
+  ];
   const body: Code = [
     ...constants.map((values, index): Code => [...sixteen(values), ...set(zero + index)]),
     [...number(WINDOW), ...set(at)],
     [...number(HITS), ...set(out)],
+    [...number(FIRST_EIGHT), ...set(strangeBefore)],
     loop(
-      leaveIf(isAtLeast(get(at), get(end))),
-      ...readAt(0),
-      [...zeros(inHalves(groups.length)), ...set(breaks)],
-      [...inHalves(0), ...set(hit)],
-      ...[1, 2].flatMap((place) => [...readAt(place), [...both(get(hit), inHalves(place)), ...set(hit)]]),
-      when(anyBit(get(hit)), store(get(out), plus(get(at), number(-WINDOW))), store(get(out), bitsOf(get(hit)), 4), [
-        ...plus(get(out), number(8)),
-        ...set(out),
-      ]),
-      // Twenty-four in a row fill two eighths next to each other: only there it is worth to count, and once for each stretch.
-      when(
-        get(untilText),
-        when(and(lowFree, or(get(free), highFree)), when(isAtLeast(get(at), get(counted)), ...countText)),
-        [...highFree, ...set(free)],
-      ),
+      leaveIf(isAtLeast(get(at), plus(get(end), number(BEHIND)))),
+      [...sixteenAt(get(at)), ...set(bytes)],
+      [...lowerHalves(get(bytes)), ...set(low)],
+      [...upperHalves(get(bytes)), ...set(high)],
+      [...inHalves(firsts), ...set(first)],
+      [...inHalves(seconds), ...set(second)],
+      [
+        ...both(
+          both(acrossTwo(get(firstBefore), get(first), 2), acrossTwo(get(secondBefore), get(second), 1)),
+          inHalves(thirds),
+        ),
+        ...set(hit),
+      ],
+      [...get(first), ...set(firstBefore)],
+      [...get(second), ...set(secondBefore)],
+      when(anyBit(get(hit)), ...noteHit),
+      when(get(untilText), ...lookForText),
       [...plus(get(at), number(16)), ...set(at)],
     ),
     get(out),
   ].flat();
 
-  const vectors = zero - low + constants.length;
+  const vectors = zero - bytes + constants.length;
   return moduleOf({ name: "look", arguments: 2, pages: PAGES, numbers: NUMBERS, vectors, body, data: kinds });
 }

@@ -1,21 +1,30 @@
-import { byteScanProgram, type Halves, HITS, TEXT, WINDOW, WINDOW_BYTES } from "./byte-scan-program.ts";
+import {
+  byteScanProgram,
+  type Halves,
+  HITS,
+  type LookUp,
+  type ScanTables,
+  TEXT,
+  WINDOW,
+  WINDOW_BYTES,
+} from "./byte-scan-program.ts";
 import { holdsText, KIND_OF_BYTE, TEXT_BYTES } from "./text-stretch.ts";
 import { compileWasm, instantiateWasm } from "./web-assembly.ts";
 
 /** Looks over a piece, and calls `mayBegin` wherever a pattern may begin. With `untilText` it stops where there is text, and answers true. */
 export type ByteScan = (piece: Uint8Array, mayBegin: (at: number) => void, untilText: boolean) => boolean;
 
-/** Undefined where there is no SIMD. A piece has WINDOW_BYTES at most. */
-export function byteScan(patterns: readonly string[]): ByteScan | undefined {
-  const program = byteScanProgram({
+/** Undefined where there is no SIMD, or not the one that is asked for. A piece has WINDOW_BYTES at most. */
+export function byteScan(patterns: readonly string[], lookUp: LookUp): ByteScan | undefined {
+  const tables: ScanTables = {
     kinds: KIND_OF_BYTE,
     stretch: halvesOfKinds(KIND_OF_BYTE),
     textBytes: TEXT_BYTES,
     groups: halvesOfGroups(groupsOf(patterns)),
-  });
+  };
   let exported: { memory: { buffer: ArrayBuffer }; look(end: number, untilText: number): number };
   try {
-    exported = instantiateWasm(compileWasm(program), {}).exports as typeof exported;
+    exported = instantiateWasm(compileWasm(byteScanProgram(tables, lookUp)), {}).exports as typeof exported;
   } catch {
     return undefined;
   }
@@ -83,8 +92,8 @@ function bytesAt(group: readonly string[], place: number): number[] {
   );
 }
 
-function halvesOfGroups(groups: readonly string[][]): Halves[] {
-  return Array.from({ length: FRONT }, (_, place) => {
+function halvesOfGroups(groups: readonly string[][]): ScanTables["groups"] {
+  const at = (place: number): Halves => {
     const halves = { lower: new Uint8Array(16), upper: new Uint8Array(16) };
     for (const [number, group] of groups.entries()) {
       for (const byte of bytesAt(group, place)) {
@@ -93,7 +102,8 @@ function halvesOfGroups(groups: readonly string[][]): Halves[] {
       }
     }
     return halves;
-  });
+  };
+  return [at(0), at(1), at(2)];
 }
 
 /** One bit for all upper halves that go with the same lower ones. */

@@ -66,7 +66,7 @@ const MARKS_BY_FIRST = byFirstByte(PATTERNS.filter(([name]) => name in MARKS));
 const ALL_BY_FIRST = byFirstByte(PATTERNS);
 const OVERLAP = Math.max(...PATTERNS.map(([, bytes]) => bytes.length)) - 1;
 const texts = PATTERNS.map(([, bytes]) => bytes.toString("latin1"));
-const lookOver = byteScan(texts) ?? plainScan(texts);
+const lookOver = byteScan(texts, "shortest") ?? byteScan(texts, "plain") ?? plainScan(texts);
 
 function byFirstByte(patterns: readonly Pattern[]): Pattern[][] {
   return Array.from({ length: 256 }, (_, first) => patterns.filter(([, bytes]) => bytes[0] === first));

@@ -15,6 +15,8 @@ export const answer = (value: Code): Code => [...value, 0x0f];
 export const plus = (one: Code, other: Code): Code => [...one, ...other, 0x6a];
 export const and = (one: Code, other: Code): Code => [...one, ...other, 0x71];
 export const or = (one: Code, other: Code): Code => [...one, ...other, 0x72];
+export const minus = (one: Code, other: Code): Code => [...one, ...other, 0x6b];
+export const withoutLower = (value: Code, bits: number): Code => [...value, ...number(bits), 0x76];
 export const isZero = (value: Code): Code => [...value, 0x45];
 export const isEqual = (one: Code, other: Code): Code => [...one, ...other, 0x46];
 export const isAtLeast = (one: Code, other: Code): Code => [...one, ...other, 0x4f];
@@ -22,6 +24,11 @@ export const store = (address: Code, value: Code, offset = 0): Code => [...addre
 export const sixteenAt = (address: Code, offset = 0): Code => [...address, 0xfd, 0x00, 0, offset];
 export const sixteen = (values: Uint8Array): Code => [0xfd, 0x0c, ...values];
 export const both = (one: Code, other: Code): Code => [...one, ...other, 0xfd, 0x4e];
+/** The last of some sixteen and the first of the next, sixteen in all. */
+export const acrossTwo = (last: Code, next: Code, ofLast: number): Code => [
+  ...[...last, ...next, 0xfd, 0x0d],
+  ...Array.from({ length: 16 }, (_, place) => 16 - ofLast + place),
+];
 
 /** One function that is called by its name, with numbers, and answers one; and a memory that cannot grow. */
 export interface Program {
