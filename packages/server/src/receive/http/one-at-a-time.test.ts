@@ -116,6 +116,26 @@ test("whatever the pieces a stream of requests comes in, each has its own body a
   );
 });
 
+test("of the requests behind a body one is parsed at most before it is answered, wherever its headers end", async () => {
+  const first = Promise.withResolvers<Taken>();
+  await using http = await server((taken) => {
+    if (taken.url === "/first") first.resolve(taken);
+    else taken.response.end();
+  });
+  using socket = client(http.port);
+  socket.resume();
+  // Its headers end in the middle of what is parsed together, which goes on to the first blank line of the body.
+  const body = `${"x".repeat(2000)}\r\n\r\n${"x".repeat(3000)}`;
+  socket.write(`POST /first HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r`);
+  for (let turns = 0; turns < 10; turns += 1) await turn();
+  socket.write(`\n${body}${"GET /more HTTP/1.1\r\nHost: x\r\n\r\n".repeat(50)}`);
+  const { message, response } = await first.promise;
+  assert.equal((await buffer(message)).toString(), body);
+  assert.ok(http.parsed.length <= 2, `${http.parsed.length} were parsed`);
+  response.end();
+  await until("every other has been answered", () => http.parsed.length === 51);
+});
+
 test("what was read from a connection keeps no memory once it is parsed, and every byte of the body has arrived", async () => {
   const body = Buffer.alloc(1024 * 1024, "0123456789");
   const received = Promise.withResolvers<Buffer>();

@@ -28,10 +28,17 @@ const BLANK_LINE = Buffer.from("\r\n\r\n");
  */
 const PARSER_COPIES: boolean = /^24\./.test(process.versions.node);
 
+/** The length of a body, where its headers say it. */
+function promisedBytes({ headers }: IncomingMessage): number {
+  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : 0;
+}
+
 /** To be called when node:http has begun to listen to the socket. */
 export function oneAtATime(socket: Socket): Connection {
   const waiting: (() => void)[] = [];
   let current: IncomingMessage | undefined;
+  /** So many bytes at least are still to come of the body that arrives. */
+  let bodyBytes = 0;
   let rest: Buffer | undefined;
   let held = false;
   let following = false;
@@ -54,7 +61,8 @@ export function oneAtATime(socket: Socket): Connection {
 
   /** The next piece that holds the end of at most one request, or very few. */
   function pieceOf(bytes: Buffer): Buffer {
-    const from = current && !current.complete ? BODY_PIECE_BYTES : 0;
+    const from = current && !current.complete ? Math.max(BODY_PIECE_BYTES, bodyBytes) : 0;
+    if (from >= bytes.length) return bytes;
     const end = bytes.indexOf(BLANK_LINE, from);
     return end === -1 ? bytes : bytes.subarray(0, end + BLANK_LINE.length);
   }
@@ -69,6 +77,8 @@ export function oneAtATime(socket: Socket): Connection {
       const piece = pieceOf(rest);
       rest = piece.length === rest.length ? undefined : rest.subarray(piece.length);
       parse?.(piece);
+      // What was parsed together with the end of its headers may be body already, all of it.
+      bodyBytes -= piece.length;
     }
     if (rest && !held) {
       held = true;
@@ -86,8 +96,9 @@ export function oneAtATime(socket: Socket): Connection {
     feed();
   }
 
-  function take(message: IncomingMessage, response: ServerResponse): void {
+  function take(message: IncomingMessage, response: ServerResponse, bodyToCome: number): void {
     current = message;
+    bodyBytes = bodyToCome;
     // The one of the answer before, should it still run.
     socket.setTimeout(0);
     response.once("close", () => {
@@ -108,12 +119,13 @@ export function oneAtATime(socket: Socket): Connection {
     },
     turn(message, response) {
       if (!current && !following) {
-        take(message, response);
+        take(message, response, promisedBytes(message));
         return undefined;
       }
       return new Promise((resolve) => {
         waiting.push(() => {
-          take(message, response);
+          // Who knows how much of it was parsed before.
+          take(message, response, 0);
           resolve();
         });
       });
