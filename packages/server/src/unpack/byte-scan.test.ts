@@ -102,6 +102,7 @@ for (const [name, scan] of Object.entries(scans)) {
       assert.equal(look(largest, true).text, true);
       largest.write("\x60\xea", WINDOW_BYTES - 2, "latin1");
       assert.deepEqual(look(largest, true), { text: false, places: [WINDOW_BYTES - 2] });
+      look(Buffer.from("\x60\xea", "latin1"), true);
       assert.deepEqual(look(Buffer.from([0x60]), true), { text: false, places: [] });
       assert.deepEqual(look(largest.subarray(WINDOW_BYTES - 20, WINDOW_BYTES - 1), true), { text: false, places: [] });
     });

@@ -11,7 +11,10 @@ import {
 import { holdsText, KIND_OF_BYTE, TEXT_BYTES } from "./text-stretch.ts";
 import { compileWasm, instantiateWasm } from "./web-assembly.ts";
 
-/** Looks over a piece, and calls `mayBegin` wherever a pattern may begin. With `untilText` it stops where there is text, and answers true. */
+/**
+ * Looks over a piece, and calls `mayBegin` wherever a pattern may begin, at its end or shortly behind it as well. With `untilText` it stops
+ * where there is text, and answers true.
+ */
 export type ByteScan = (piece: Uint8Array, mayBegin: (at: number) => void, untilText: boolean) => boolean;
 
 /** Undefined where there is no SIMD, or not the one that is asked for. A piece has WINDOW_BYTES at most. */
@@ -22,9 +25,10 @@ export function byteScan(patterns: readonly string[], lookUp: LookUp): ByteScan 
     textBytes: TEXT_BYTES,
     groups: halvesOfGroups(groupsOf(patterns)),
   };
+  const program = byteScanProgram(tables, lookUp);
   let exported: { memory: { buffer: ArrayBuffer }; look(end: number, untilText: number): number };
   try {
-    exported = instantiateWasm(compileWasm(byteScanProgram(tables, lookUp)), {}).exports as typeof exported;
+    exported = instantiateWasm(compileWasm(program), {}).exports as typeof exported;
   } catch {
     return undefined;
   }

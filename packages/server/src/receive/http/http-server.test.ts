@@ -177,6 +177,29 @@ test("when the server closes, requests that were sent at once are all answered, 
   assert.equal(answers(), 20);
 });
 
+test("behind a request for another protocol no body becomes a request: all are answered, or its answer closes", async () => {
+  const paths: string[] = [];
+  await using server = await started(async ({ path }) => {
+    paths.push(path);
+    return { status: 200, text: "fine" };
+  });
+  const asking = "GET /u HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
+  const body = get("/smuggled");
+  const behind = `POST /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  // At once; and cut in the middle of the blank line, so that what is behind it is parsed with its last byte.
+  for (const cut of [0, asking.length - 1]) {
+    paths.length = 0;
+    const socket = connect({ host: "127.0.0.1", port: server.port, noDelay: true });
+    const { answers, closed } = reader(socket);
+    socket.write(asking.slice(0, cut));
+    await new Promise((resolve) => setTimeout(resolve, cut > 0 ? 50 : 0));
+    socket.write(`${asking.slice(cut)}${behind}`);
+    await until("the connection is closed", closed);
+    assert.deepEqual(["/u", "/next"].slice(0, paths.length), paths);
+    assert.equal(answers(), paths.length);
+  }
+});
+
 test("a request whose connection was made before the server closes is answered; who says nothing is not waited for", async () => {
   const server = await started(async () => ({ status: 200, rendered: { type: "text/plain", content: large } }));
   let arrived = 0;

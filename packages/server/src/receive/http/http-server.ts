@@ -150,7 +150,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     await undefined;
     const answer = await options.handle(request);
     // A connection that is closed takes the requests behind this one with it.
-    const close = (closing && !connection?.more) || !request.bodyArrived;
+    const close = (closing && !connection?.more) || connection?.last === true || !request.bodyArrived;
     const send = { requestId: request.id, close, unread: message, timings };
     const status = gone ? CLIENT_GONE : answer.status;
     const sent = gone ? undefined : answered(response, answer, send);

@@ -13,6 +13,7 @@ interface Taken {
   url: string;
   message: IncomingMessage;
   response: ServerResponse;
+  connection: Connection | undefined;
 }
 
 /** node:http with nothing but connections that give out one request at a time. */
@@ -25,8 +26,9 @@ async function server(
   const parsed: string[] = [];
   const http = createServer(async (message, response) => {
     parsed.push(message.url ?? "");
-    await connections.get(message.socket)?.turn(message, response);
-    await onTurn({ url: message.url ?? "", message, response });
+    const connection = connections.get(message.socket);
+    await connection?.turn(message, response);
+    await onTurn({ url: message.url ?? "", message, response, connection });
   });
   http.on("connection", (socket: Socket) => connections.set(socket, oneAtATime(socket)));
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -116,7 +118,7 @@ test("whatever the pieces a stream of requests comes in, each has its own body a
   );
 });
 
-test("of the requests behind a body one is parsed at most before it is answered, wherever its headers end", async () => {
+test("no request behind a body of a known length is parsed before it is answered, wherever its headers end", async () => {
   const first = Promise.withResolvers<Taken>();
   await using http = await server((taken) => {
     if (taken.url === "/first") first.resolve(taken);
@@ -131,9 +133,102 @@ test("of the requests behind a body one is parsed at most before it is answered,
   socket.write(`\n${body}${"GET /more HTTP/1.1\r\nHost: x\r\n\r\n".repeat(50)}`);
   const { message, response } = await first.promise;
   assert.equal((await buffer(message)).toString(), body);
-  assert.ok(http.parsed.length <= 2, `${http.parsed.length} were parsed`);
+  assert.deepEqual(http.parsed, ["/first"]);
   response.end();
   await until("every other has been answered", () => http.parsed.length === 51);
+});
+
+test("nor are many behind a body of which a part was parsed before its turn", async () => {
+  const taken: Taken[] = [];
+  await using http = await server((one) => void taken.push(one));
+  using socket = client(http.port);
+  socket.resume();
+  // The end of the first is not searched for, so that the second is parsed with it, and most of its body.
+  socket.write(
+    [
+      "POST /first HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+      "POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n",
+      "y".repeat(29_990),
+    ].join(""),
+  );
+  await until("the first has its turn", () => taken.length === 1);
+  taken[0]?.response.end();
+  await until("the second has its turn", () => taken.length === 2);
+  socket.write(`${"y".repeat(10)}${"GET /more HTTP/1.1\r\nHost: x\r\n\r\n".repeat(1500)}`);
+  assert.ok(taken[1]);
+  assert.equal((await buffer(taken[1].message)).toString(), "y".repeat(30_000));
+  assert.ok(http.parsed.length < 100, `${http.parsed.length} were parsed`);
+});
+
+/** Their bodies look like requests, of which none was sent. */
+const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n";
+const behind = `POST /next HTTP/1.1\r\nHost: x\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}`;
+const asking = "Host: x\r\nConnection: upgrade\r\nUpgrade: x";
+
+/** Each is read by itself. */
+async function writeApart(socket: Socket, other: Socket, writes: readonly string[]): Promise<void> {
+  let written = 0;
+  for (const write of writes) {
+    socket.write(write);
+    written += write.length;
+    await until("it is read", () => other.bytesRead === written || other.destroyed);
+  }
+}
+
+async function seenOf(...writes: string[]): Promise<{ seen: string[]; isLast: boolean }> {
+  const seen: string[] = [];
+  let isLast = false;
+  let closed = false;
+  await using http = await server(async ({ url, message, response, connection }) => {
+    seen.push(`${url} ${(await buffer(message)).length}`);
+    isLast = connection?.last === true;
+    response.shouldKeepAlive = !isLast && url !== "/next";
+    response.end();
+  });
+  const connected = Promise.withResolvers<Socket>();
+  http.onConnection(connected.resolve);
+  using socket = client(http.port);
+  socket.resume().once("close", () => {
+    closed = true;
+  });
+  await writeApart(socket, await connected.promise, writes);
+  await until("all is answered", () => closed);
+  return { seen, isLast };
+}
+
+test("behind a request that asks for another protocol each body stays a body", async () => {
+  const body = "x".repeat(2000);
+  const withBody = `POST /u HTTP/1.1\r\n${asking}\r\nContent-Length: 2000\r\n\r\n${body}`;
+  assert.deepEqual(await seenOf(withBody + behind), { seen: ["/u 2000", `/next ${smuggled.length}`], isLast: false });
+  const without = `GET /u HTTP/1.1\r\n${asking}\r\n\r\n`;
+  assert.deepEqual(await seenOf(without + behind), { seen: ["/u 0", `/next ${smuggled.length}`], isLast: false });
+});
+
+test("where it is not sure what was forgotten behind it, it is the last request of its connection", async () => {
+  const without = `GET /u HTTP/1.1\r\n${asking}\r\n\r`;
+  assert.deepEqual(await seenOf(without, `\n${behind}`), { seen: ["/u 0"], isLast: true });
+  const chunked = `POST /u HTTP/1.1\r\n${asking}\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`;
+  assert.deepEqual(await seenOf(chunked + behind), { seen: ["/u 1"], isLast: true });
+  // Its headers begin in what is parsed with the end of another.
+  const first = "POST /first HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  assert.deepEqual(await seenOf(first + without, `\n${behind}`), { seen: ["/first 0", "/u 0"], isLast: true });
+
+  const answers: string[] = [];
+  await using http = await server(({ response }) => void response.end("and the connection stays"));
+  const connected = Promise.withResolvers<Socket>();
+  http.onConnection(connected.resolve);
+  using socket = client(http.port);
+  socket.on("data", (part) => void answers.push(String(part)));
+  await writeApart(socket, await connected.promise, [without, `\n${behind}`]);
+  await until("it is answered", () => answers.join("").includes("stays"));
+  for (let turns = 0; turns < 50; turns += 1) await turn();
+  assert.deepEqual(http.parsed, ["/u"]);
+});
+
+test("one that was parsed before its turn has none", async () => {
+  const first = "POST /first HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+  const { seen } = await seenOf(`${first}GET /u HTTP/1.1\r\n${asking}\r\nX: ${"x".repeat(900)}\r\n\r\n${behind}`);
+  assert.deepEqual(seen, ["/first 1"]);
 });
 
 test("what was read from a connection keeps no memory once it is parsed, and every byte of the body has arrived", async () => {

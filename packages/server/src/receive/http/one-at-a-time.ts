@@ -15,9 +15,11 @@ export interface Connection {
   readonly busy: boolean;
   /** There is more behind the request that is being answered. */
   readonly more: boolean;
+  /** What came behind the request that is being answered may be lost in part: it has to be the last one. */
+  readonly last: boolean;
 }
 
-/** While a body arrives it is not searched for its end more often than once in so many bytes. */
+/** A body of which nobody said how long it is is not searched for its end more often than once in so many bytes. */
 const BODY_PIECE_BYTES = 1024;
 /** Where every request's headers end, and every chunked body. */
 const BLANK_LINE = Buffer.from("\r\n\r\n");
@@ -28,17 +30,32 @@ const BLANK_LINE = Buffer.from("\r\n\r\n");
  */
 const PARSER_COPIES: boolean = /^24\./.test(process.versions.node);
 
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined;
+}
+
 /** The length of a body, where its headers say it. */
-function promisedBytes({ headers }: IncomingMessage): number {
-  return headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : 0;
+function promisedBytes(message: IncomingMessage): number {
+  return isChunked(message) ? 0 : Number(message.headers["content-length"] ?? 0);
+}
+
+/**
+ * Asks for another protocol, which nobody here speaks. The parser stops behind it, and node:http forgets what else it was given: that would be
+ * the headers of another request, whose body is then taken for one. So it gets nothing else, and where that is not sure, the connection ends.
+ */
+function isUpgrade({ headers }: IncomingMessage): boolean {
+  return headers.upgrade !== undefined;
 }
 
 /** To be called when node:http has begun to listen to the socket. */
 export function oneAtATime(socket: Socket): Connection {
   const waiting: (() => void)[] = [];
   let current: IncomingMessage | undefined;
-  /** So many bytes at least are still to come of the body that arrives. */
+  /** What is still to come of the body that arrives; 0 where nobody said how long it is. */
   let bodyBytes = 0;
+  /** A part of the next request's headers may have been parsed. */
+  let inHeaders = false;
+  let last = false;
   let rest: Buffer | undefined;
   let held = false;
   let following = false;
@@ -59,16 +76,31 @@ export function oneAtATime(socket: Socket): Connection {
     waiting.length = 0;
   });
 
-  /** The next piece that holds the end of at most one request, or very few. */
+  /** The next piece, which holds the end of at most one request; of very few behind a body whose length is not known. */
   function pieceOf(bytes: Buffer): Buffer {
-    const from = current && !current.complete ? Math.max(BODY_PIECE_BYTES, bodyBytes) : 0;
-    if (from >= bytes.length) return bytes;
-    const end = bytes.indexOf(BLANK_LINE, from);
+    const inBody = current && !current.complete;
+    if (inBody && bodyBytes > 0) return bodyBytes < bytes.length ? bytes.subarray(0, bodyBytes) : bytes;
+    const end = bytes.indexOf(BLANK_LINE, inBody ? BODY_PIECE_BYTES : 0);
     return end === -1 ? bytes : bytes.subarray(0, end + BLANK_LINE.length);
+  }
+
+  function parsePiece(piece: Buffer): void {
+    const before = current;
+    parse?.(piece);
+    // Whether it ended with a request's headers, or with its body, and held nothing behind them.
+    const isExact = before ? bodyBytes > 0 : !inHeaders;
+    if (before) bodyBytes -= piece.length;
+    else if (current) {
+      // What it has of its body by now, nobody has read: it has just begun.
+      bodyBytes = current.complete ? 0 : promisedBytes(current) - current.readableLength;
+      last ||= isUpgrade(current) && (!isExact || isChunked(current));
+    }
+    inHeaders = !current || (current.complete && !isExact);
   }
 
   function mayParse(): boolean {
     if (socket.destroyed || socket.writableEnded || following || waiting.length > 0 || current?.complete) return false;
+    if (last && !current) return false;
     return !("_paused" in socket && socket._paused === true);
   }
 
@@ -76,9 +108,7 @@ export function oneAtATime(socket: Socket): Connection {
     while (rest && mayParse()) {
       const piece = pieceOf(rest);
       rest = piece.length === rest.length ? undefined : rest.subarray(piece.length);
-      parse?.(piece);
-      // What was parsed together with the end of its headers may be body already, all of it.
-      bodyBytes -= piece.length;
+      parsePiece(piece);
     }
     if (rest && !held) {
       held = true;
@@ -96,9 +126,10 @@ export function oneAtATime(socket: Socket): Connection {
     feed();
   }
 
-  function take(message: IncomingMessage, response: ServerResponse, bodyToCome: number): void {
+  function take(message: IncomingMessage, response: ServerResponse): void {
     current = message;
-    bodyBytes = bodyToCome;
+    // Who knows how much of one that has waited was parsed before.
+    bodyBytes = 0;
     // The one of the answer before, should it still run.
     socket.setTimeout(0);
     response.once("close", () => {
@@ -117,15 +148,21 @@ export function oneAtATime(socket: Socket): Connection {
     get more() {
       return waiting.length > 0 || rest !== undefined;
     },
+    get last() {
+      return last;
+    },
     turn(message, response) {
       if (!current && !following) {
-        take(message, response, promisedBytes(message));
+        take(message, response);
         return undefined;
       }
       return new Promise((resolve) => {
         waiting.push(() => {
-          // Who knows how much of it was parsed before.
-          take(message, response, 0);
+          if (isUpgrade(message)) {
+            socket.destroy();
+            return;
+          }
+          take(message, response);
           resolve();
         });
       });
