@@ -87,6 +87,15 @@ export interface OwnBuffers {
   readonly ownBuffers: true;
 }
 
+/** The same as `readBy`, where that is so. */
+export function ownBuffersBy(read: () => AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> & OwnBuffers {
+  return new OwnBuffersBy(read);
+}
+
+class OwnBuffersBy extends ReadBy implements OwnBuffers {
+  readonly ownBuffers = true;
+}
+
 export function hasOwnBuffers(bytes: AsyncIterable<Uint8Array>): boolean {
   return "ownBuffers" in bytes && bytes.ownBuffers === true;
 }

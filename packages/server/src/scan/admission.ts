@@ -232,22 +232,38 @@ async function beginningOf(
 ): Promise<Beginning> {
   const began = now();
   const gathered = gatheredBytes();
+  /** Not copied before it has company. */
+  let alone: Uint8Array<ArrayBuffer> | undefined;
   let upTo: number | undefined;
+  const gather = (piece: Uint8Array): void => {
+    gathered.add(piece);
+    if (!own || !giveBack(piece)) bufferPassed(piece);
+  };
   for (;;) {
     const next = await bytes.next();
-    if (next.done) return { pieces: [gathered.bytes()], fast: true, done: true };
-    const size = gathered.size + next.value.byteLength;
+    if (next.done) return { pieces: [alone ?? gathered.bytes()], fast: true, done: true };
+    const size = (alone?.length ?? gathered.size) + next.value.byteLength;
     if (size >= FIRST_BYTES) {
       const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
       // Only now: who has sent nothing gets no room.
       if (fast) upTo ??= room();
       if (!fast || upTo === undefined || size > upTo)
-        return { pieces: [gathered.bytes(), next.value], fast, done: false };
+        return { pieces: [alone ?? gathered.bytes(), next.value], fast, done: false };
       gathered.makeRoom(upTo);
     }
-    gathered.add(next.value);
-    if (!own || !giveBack(next.value)) bufferPassed(next.value);
+    if (own && gathered.size === 0 && !alone && isAllOfItsMemory(next.value)) {
+      alone = next.value;
+      continue;
+    }
+    if (alone) gather(alone);
+    alone = undefined;
+    gather(next.value);
   }
+}
+
+/** As what is gathered is: not a part of what others have, nor of much more. */
+function isAllOfItsMemory(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
 }
 
 async function* allOf(pieces: Uint8Array[]): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BlockList, isIP } from "node:net";
-import { type OwnBuffers, wholeWhenTaken } from "../../flow/whole-bytes.ts";
+import { type OwnBuffers, ownBuffersBy, wholeWhenTaken } from "../../flow/whole-bytes.ts";
 import type { LogFields } from "../../log.ts";
 import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../request-answer.ts";
 
@@ -185,7 +185,7 @@ function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<
     },
     return: async () => stop(),
   };
-  return { [Symbol.asyncIterator]: () => iterator, ownBuffers: true };
+  return ownBuffersBy(() => iterator);
 }
 
 function hasRepeated(rawHeaders: readonly string[]): boolean {
