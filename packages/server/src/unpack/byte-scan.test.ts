@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { byteScan, plainScan } from "./byte-scan.ts";
-import { WINDOW_BYTES } from "./byte-scan-program.ts";
+import { byteScanProgram, WINDOW_BYTES } from "./byte-scan-program.ts";
 
 const PATTERNS = [
   "PK\x03\x04",
@@ -118,3 +118,14 @@ for (const [name, scan] of Object.entries(scans)) {
     });
   });
 }
+
+test("bytes with their upper bit set are no text to a program that passes over them", () => {
+  const halves = { lower: new Uint8Array(16), upper: new Uint8Array(16) };
+  const kinds = new Uint8Array(256);
+  const program = (): Uint8Array =>
+    byteScanProgram({ kinds, stretch: halves, textBytes: 24, groups: [halves, halves, halves] }, "plain");
+  kinds[0x7f] = 1;
+  assert.ok(program().length > 0);
+  kinds[0x80] = 1;
+  assert.throws(program, /cannot look for text with upper bits/);
+});
