@@ -67,6 +67,19 @@ test("what one commit finishes is in few rows, each job is found, and of too man
   await store.close();
 });
 
+test("all are counted, also when one process waited for another to write, and its time is before that of the other", async () => {
+  using folder = temporaryFolder();
+  const clock = { now: start };
+  const store = await openJobStore(folder.path, { now: () => clock.now });
+  for (const late of [10, 5, 7, 0, 20]) {
+    clock.now = start + late;
+    await finish(store, 2);
+  }
+  assert.equal((await listed(store)).length, 10);
+  assert.equal(await store.history.count(), 10);
+  await store.close();
+});
+
 test("jobs are settled although the history is damaged, and say so to who lists them", async () => {
   for (const table of ["history_jobs", "history_pages", "history_content"]) {
     using folder = temporaryFolder();

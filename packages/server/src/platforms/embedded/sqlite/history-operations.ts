@@ -117,6 +117,8 @@ interface Listed<Entry> {
 
 /** So many pages are searched for a trace id at once: a few milliseconds. */
 const PAGES_AT_ONCE = 20_000;
+/** A process that waits for others to write is late with its time: so many pages may be before the first of those that are kept. */
+const LATE_PAGES = 100;
 
 /** What people ask about jobs that are done. */
 export function historyOperations(
@@ -143,8 +145,9 @@ export function historyOperations(
   );
   const count = db.prepare(
     `SELECT coalesce((SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1), 0)
-       - coalesce((SELECT upto - json_array_length(ids) FROM history_pages WHERE finished_at > ?
-           ORDER BY finished_at, page LIMIT 1), (SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1), 0) AS count`,
+       - coalesce((SELECT upto - json_array_length(ids) FROM
+           (SELECT page, upto, ids FROM history_pages WHERE finished_at > ? ORDER BY finished_at, page LIMIT ${LATE_PAGES})
+           ORDER BY page LIMIT 1), (SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1), 0) AS count`,
   );
 
   /** Opens pages, each once. What cannot be read any more is not there. */
