@@ -26,8 +26,8 @@ const stampPath = join(modules, ".lazaret-setup.json");
 export const ownNode = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
 /** What bin/lazaret.mjs wants of Node, and why it does. */
 export const nodeFlags = [
-  "--min-semi-space-size=4",
-  "--max-semi-space-size=4",
+  "--min-semi-space-size=8",
+  "--max-semi-space-size=8",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
   "--wasm-tiering-budget=500000000",

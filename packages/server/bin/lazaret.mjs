@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --min-semi-space-size=4 --max-semi-space-size=4 --heap-growing-percent=100 --no-memory-reducer
+#!/usr/bin/env -S node --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=100 --no-memory-reducer
 // Plain JavaScript, so that an old Node can still read it and say what is wrong.
 import { readFileSync } from "node:fs";
 
@@ -23,6 +23,7 @@ if (major < 24) {
 }
 // Most of what a request leaves behind dies young: a small nursery keeps the process small. As a flag of the process, above, it
 // has its size from the start and takes a tenth less time than what can be set here, which is for those who run this file by node.
+// It is for the thread that takes requests; others have their own (flow/bare-thread.ts).
 // Who gives a size of their own gets that.
 // And everything is collected when the heap has doubled. V8 would do it when a tenth is new, as a service makes little that stays:
 // after every few megabytes of uploads, which took as much time as all else. Nor does it shrink the heap when there is nothing to do:
@@ -37,7 +38,7 @@ if (!given.some((flags) => /--(?:no-?)?memory[-_]reducer/.test(flags))) setFlags
 if (!given.some((flags) => /--wasm[-_]tiering[-_]budget/.test(flags)))
   setFlagsFromString("--wasm-tiering-budget=500000000");
 if (!given.some((flags) => /--max[-_]semi[-_]space[-_]size/.test(flags))) {
-  setFlagsFromString("--max-semi-space-size=4");
+  setFlagsFromString("--max-semi-space-size=8");
   setFlagsFromString("--semi-space-growth-factor=1");
 }
 // Keeps the compiled sources between runs, so that the next start is quicker; in the environment, for the processes and threads that are

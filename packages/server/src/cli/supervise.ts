@@ -30,8 +30,8 @@ import type { StartOrder, Up } from "./serving-process.ts";
 const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
 /** As bin/lazaret.mjs has it for a single process, and why. */
 const NODE_FLAGS = [
-  "--min-semi-space-size=4",
-  "--max-semi-space-size=4",
+  "--min-semi-space-size=8",
+  "--max-semi-space-size=8",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
   "--wasm-tiering-budget=500000000",

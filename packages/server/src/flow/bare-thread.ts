@@ -1,16 +1,29 @@
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
+import { setFlagsFromString } from "node:v8";
 
 /** Node 22 warns of its SQLite in every thread and process that loads it: see bin/lazaret.mjs. */
 export const QUIET: readonly string[] =
   Number.parseInt(process.versions.node, 10) < 24 ? ["--disable-warning=ExperimentalWarning"] : [];
 
+/** What a thread has for what is gone at once, in MB, unless it asks for more: collected often, as there is little of it. */
+const YOUNG_HEAP_MB = 3;
+
+interface BareThread {
+  env: Record<string, string>;
+  execArgv: string[];
+  resourceLimits: { maxYoungGenerationSizeMb: number };
+}
+
 /**
  * For a thread that needs nothing of this process but its code: no secrets of the environment, and no flags. What the process has
  * compiled before is not compiled again, which is more than half of what the start of a thread takes.
  */
-export function bareThread(): { env: Record<string, string>; execArgv: string[] } {
+export function bareThread(): BareThread {
+  // The nursery that bin/lazaret.mjs has for its own thread would go before any limit of another: V8 asks for it when a thread starts.
+  setFlagsFromString("--min-semi-space-size=0");
+  setFlagsFromString("--max-semi-space-size=0");
   const compiled = getCompileCacheDir();
   const env: Record<string, string> = compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) };
-  return { env, execArgv: [...QUIET] };
+  return { env, execArgv: [...QUIET], resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB } };
 }

@@ -68,9 +68,9 @@ export async function startScanWorker(setup: Omit<ThreadSetup, "control">): Prom
   const worker = new Worker(new URL("./scan-thread.ts", import.meta.url), {
     name: "lazaret-scan",
     workerData: { ...setup, control: shared } satisfies ThreadSetup,
-    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
     // What meets hostile bytes needs no secrets.
     ...bareThread(),
+    resourceLimits: { maxOldGenerationSizeMb: THREAD_HEAP_MB, maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MB },
   });
   const messages = messagesOf(worker);
   let number = 0;
