@@ -67,16 +67,43 @@ test("what one commit finishes is in few rows, each job is found, and of too man
   await store.close();
 });
 
-test("all are counted, also when one process waited for another to write, and its time is before that of the other", async () => {
+test("those that are kept are counted, whatever the order of their times: after a late write, a wrong clock, and when some are over", async () => {
   using folder = temporaryFolder();
   const clock = { now: start };
   const store = await openJobStore(folder.path, { now: () => clock.now });
+  const counted = async (): Promise<[listed: number, counted: number]> => [
+    (await listed(store)).length,
+    await store.history.count(),
+  ];
+  assert.deepEqual(await counted(), [0, 0]);
   for (const late of [10, 5, 7, 0, 20]) {
     clock.now = start + late;
     await finish(store, 2);
   }
-  assert.equal((await listed(store)).length, 10);
-  assert.equal(await store.history.count(), 10);
+  assert.deepEqual(await counted(), [10, 10]);
+  clock.now = start + 5 + USUAL_RETENTION.historyMs;
+  assert.deepEqual(await counted(), [6, 6]);
+  await store.upkeep.sweep();
+  assert.deepEqual(await counted(), [6, 6]);
+  clock.now = start + 20 + USUAL_RETENTION.historyMs;
+  assert.deepEqual(await counted(), [0, 0]);
+  await store.close();
+});
+
+test("of very many pages the numbers say how many jobs there are", async () => {
+  using folder = temporaryFolder();
+  const clock = { now: start };
+  const store = await openJobStore(folder.path, { now: () => clock.now });
+  for (let page = 0; page < 1003; page += 1) {
+    clock.now = start + page;
+    await finish(store, 1);
+  }
+  assert.equal(rowsIn(folder.path)?.history_pages, 1003);
+  assert.equal(await store.history.count(), 1003);
+  clock.now = start + 2 + USUAL_RETENTION.historyMs;
+  assert.equal(await store.history.count(), 1000, "the first three are over");
+  await store.upkeep.sweep();
+  assert.equal(await store.history.count(), 1000);
   await store.close();
 });
 

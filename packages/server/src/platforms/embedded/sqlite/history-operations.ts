@@ -117,8 +117,8 @@ interface Listed<Entry> {
 
 /** So many pages are searched for a trace id at once: a few milliseconds. */
 const PAGES_AT_ONCE = 20_000;
-/** A process that waits for others to write is late with its time: so many pages may be before the first of those that are kept. */
-const LATE_PAGES = 100;
+/** Of so many pages the jobs are counted; of more, their numbers say it well enough. */
+const COUNTED_PAGES = 1000;
 
 /** What people ask about jobs that are done. */
 export function historyOperations(
@@ -143,11 +143,15 @@ export function historyOperations(
     `SELECT ids, traces FROM history_pages
      WHERE page > $after AND page <= $upTo AND finished_at > $overBy AND instr(traces, $digest) > 0`,
   );
+  // By numbers it is off where a clock was wrong, or a process late to write: then pages are not in the order of their times.
   const count = db.prepare(
-    `SELECT coalesce((SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1), 0)
-       - coalesce((SELECT upto - json_array_length(ids) FROM
-           (SELECT page, upto, ids FROM history_pages WHERE finished_at > ? ORDER BY finished_at, page LIMIT ${LATE_PAGES})
-           ORDER BY page LIMIT 1), (SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1), 0) AS count`,
+    `WITH some AS (SELECT finished_at, length(traces) / ${TRACE_BYTES} AS jobs FROM history_pages LIMIT ${COUNTED_PAGES + 1}),
+       last AS (SELECT upto FROM history_pages ORDER BY page DESC LIMIT 1)
+     SELECT CASE WHEN (SELECT count(*) FROM some) <= ${COUNTED_PAGES}
+       THEN (SELECT coalesce(sum(jobs), 0) FROM some WHERE finished_at > $overBy)
+       ELSE (SELECT upto FROM last) - coalesce(
+         (SELECT upto - json_array_length(ids) FROM history_pages WHERE finished_at > $overBy ORDER BY finished_at, page LIMIT 1),
+         (SELECT upto FROM last)) END AS count`,
   );
 
   /** Opens pages, each once. What cannot be read any more is not there. */
@@ -206,7 +210,7 @@ export function historyOperations(
       return { ids, ...(after >= Number(firstPage.get()?.page ?? 0) && { next: after }) };
     }),
 
-    countHistory: operation("read", ({ overBy }: { overBy: number }): number => Number(count.get(overBy)?.count)),
+    countHistory: operation("read", ({ overBy }: { overBy: number }): number => Number(count.get({ overBy })?.count)),
   };
 }
 
