@@ -205,7 +205,9 @@ test("a dead receiver does not hold up the callbacks of others, nor the scans", 
   for (let count = 0; count < 50; count += 1) await submit(service, { callback_url: `${dead.origin}/${count}` });
   for (let count = 0; count < 10; count += 1) await submit(service, { callback_url: `${alive.origin}/${count}` });
   await until("the others are delivered", () => alive.requests.length === 10);
-  assert.ok(dead.requests.length <= 8, "at most 8 at once to one receiver");
+  // On a busy machine the first have been given up by now, and others took their places.
+  const givenUp = service.lines.filter(({ event, url }) => event === "callback" && `${url}`.startsWith(dead.origin));
+  assert.ok(dead.requests.length - givenUp.length <= 8, "at most 8 at once to one receiver");
 });
 
 test("canaries in headers, URLs and keys are found in no file of the data folder and in no log line", async () => {
