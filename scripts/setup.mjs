@@ -28,7 +28,7 @@ export const ownNode = join(modules, "node", "bin", process.platform === "win32"
 export const nodeFlags = [
   "--min-semi-space-size=8",
   "--max-semi-space-size=8",
-  "--heap-growing-percent=100",
+  "--heap-growing-percent=50",
   "--no-memory-reducer",
   "--wasm-tiering-budget=500000000",
 ];

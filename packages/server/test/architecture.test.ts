@@ -397,7 +397,7 @@ test("Node gets the same flags wherever we start it for the service", () => {
     "deploy/cdk/images/service.Dockerfile",
   ];
   const flags =
-    "--wasm-tiering-budget=500000000 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=100 --no-memory-reducer";
+    "--wasm-tiering-budget=500000000 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=50 --no-memory-reducer";
   const named = /--(?:(?:min|max)-semi-space-size|heap-growing-percent|wasm-tiering-budget)=\d+|--no-memory-reducer/g;
   for (const path of places) {
     const text = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");

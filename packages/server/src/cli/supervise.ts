@@ -32,7 +32,7 @@ const ENTRY = fileURLToPath(new URL("./serving-process.ts", import.meta.url));
 const NODE_FLAGS = [
   "--min-semi-space-size=8",
   "--max-semi-space-size=8",
-  "--heap-growing-percent=100",
+  "--heap-growing-percent=50",
   "--no-memory-reducer",
   "--wasm-tiering-budget=500000000",
 ];
