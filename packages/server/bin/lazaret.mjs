@@ -32,8 +32,7 @@ if (major < 24) {
 // processor time of a start on what is then hardly run again.
 const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
 const { setFlagsFromString } = await import("node:v8");
-if (!given.some((flags) => /--heap[-_]growing[-_]percent/.test(flags)))
-  setFlagsFromString("--heap-growing-percent=50");
+if (!given.some((flags) => /--heap[-_]growing[-_]percent/.test(flags))) setFlagsFromString("--heap-growing-percent=50");
 if (!given.some((flags) => /--(?:no-?)?memory[-_]reducer/.test(flags))) setFlagsFromString("--no-memory-reducer");
 if (!given.some((flags) => /--wasm[-_]tiering[-_]budget/.test(flags)))
   setFlagsFromString("--wasm-tiering-budget=500000000");
