@@ -1,4 +1,14 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statfsSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statfsSync,
+} from "node:fs";
 import { isAbsolute, join } from "node:path";
 import type { ClamdAddress } from "./address.ts";
 import { readClamdConf } from "./clamd-conf.ts";
@@ -19,6 +29,8 @@ export interface ClamdEdition {
   now(): object | undefined;
   /** What the last call of `now` said. None ever comes back: who finds the same afterwards, by `now`, had it all the while. */
   last(): object | undefined;
+  /** From then on nothing is certain. */
+  close(): void;
 }
 
 interface Process {
@@ -31,7 +43,14 @@ interface Process {
 interface Settled {
   edition: object;
   process: Process;
+  life: Life;
   seen: readonly Seen[];
+}
+
+/** Of one process, whoever gets its number later. */
+interface Life {
+  goesOn(): boolean;
+  close(): void;
 }
 
 interface Seen {
@@ -57,12 +76,17 @@ const MOST_FILES = 200;
 /** Of the times that the kernel writes, whatever its own. */
 const TICK_MS = 10;
 const LOOKS_AT_CLOCKS = 5;
+/** As far as the state of a process, which stands behind its number and a name of 15 bytes, each of which may be written as four. */
+const STAT_HEAD_BYTES = 128;
+const BRACKET = ")".charCodeAt(0);
+/** States of a process that has not ended; its threads may be stopped or traced. */
+const RUNNING: readonly string[] = ["R", "S", "D", "T", "t"];
 
 /** Where the time of a change is set by this machine's kernel: ext4, xfs, btrfs, tmpfs, overlay, f2fs, zfs. */
 const LOCAL_DISKS: readonly number[] = [0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1];
 
 export function clamdEdition(address: ClamdAddress): ClamdEdition {
-  if (address.kind !== "unix") return { now: () => undefined, last: () => undefined };
+  if (address.kind !== "unix") return { now: () => undefined, last: () => undefined, close: () => {} };
   const socketPath = address.path;
   let settled: Settled | undefined;
   let found: Process | undefined;
@@ -70,6 +94,7 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
   let doubted: Process | undefined;
   let socket: Mark | undefined;
   let notBefore = Number.NEGATIVE_INFINITY;
+  let closed = false;
 
   function settle(): Settled | undefined {
     found = found && isRunning(found) ? found : processAt(socketPath);
@@ -78,26 +103,36 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
     const began = found && beginningOf(found);
     if (!found || !seen || began === undefined || isSameProcess(found, doubted)) return undefined;
     if (seen.some(({ mark }) => Math.max(mark.ctimeMs, mark.mtimeMs) > began - OLDER_BY_MS)) return undefined;
-    return { edition: {}, process: found, seen };
+    const life = lifeOf(found);
+    return life && { edition: {}, process: found, life, seen };
+  }
+
+  function unsettle(): void {
+    settled?.life.close();
+    settled = undefined;
   }
 
   return {
     now() {
-      const at = markOf(socketPath);
+      const at = closed ? undefined : markOf(socketPath);
       if (!at) return undefined;
       if (!socket || !isSame(socket, at)) {
         // Another socket: another clamd.
         socket = at;
-        settled = undefined;
+        unsettle();
         found = undefined;
         notBefore = Number.NEGATIVE_INFINITY;
       }
       if (settled && !isUnchanged(settled)) doubted = settled.process;
-      if (settled && (doubted === settled.process || !isRunning(settled.process))) settled = undefined;
+      if (settled && (doubted === settled.process || !settled.life.goesOn())) unsettle();
       if (!settled && performance.now() >= notBefore) settled = settle();
       return settled?.edition;
     },
     last: () => settled?.edition,
+    close() {
+      closed = true;
+      unsettle();
+    },
   };
 }
 
@@ -211,7 +246,7 @@ function linkOf(pid: number | string, name: string): string {
 
 function isRunning({ pid, startTicks }: Process): boolean {
   const stat = statOf(pid);
-  return stat?.startTicks === startTicks && stat.state !== "Z" && stat.state !== "X";
+  return stat?.startTicks === startTicks && RUNNING.includes(stat.state);
 }
 
 function statOf(pid: number | "self"): { state: string; startTicks: string } | undefined {
@@ -224,6 +259,36 @@ function statOf(pid: number | "self"): { state: string; startTicks: string } | u
   } catch {
     return undefined;
   }
+}
+
+/**
+ * What the kernel says of a process is held open, as to open it for every answer would take most of a look. It is never that of another
+ * process with the same number: once the process is gone it cannot be read.
+ */
+function lifeOf(process: Process): Life | undefined {
+  let stat: number;
+  try {
+    stat = openSync(`/proc/${process.pid}/stat`, "r");
+  } catch {
+    return undefined;
+  }
+  const head = Buffer.alloc(STAT_HEAD_BYTES);
+  const life: Life = {
+    goesOn() {
+      try {
+        const length = readSync(stat, head, 0, STAT_HEAD_BYTES, 0);
+        const nameEnd = length > 0 ? head.lastIndexOf(BRACKET, length - 1) : -1;
+        return nameEnd !== -1 && RUNNING.includes(String.fromCharCode(head[nameEnd + 2] ?? 0));
+      } catch {
+        return false;
+      }
+    },
+    close: () => closeSync(stat),
+  };
+  // It was opened while that process had the number, as it has it still.
+  if (isRunning(process)) return life;
+  life.close();
+  return undefined;
 }
 
 /**

@@ -300,6 +300,7 @@ export function clamd(options: ClamdOptions): Clamd {
     async close() {
       closing.abort(new EngineUnavailable("the engine is closed"));
       clearInterval(learning);
+      edition.close();
       for (const each of [whole, members, forCanaries]) each.close();
     },
   };
