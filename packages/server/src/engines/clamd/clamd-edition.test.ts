@@ -3,6 +3,9 @@ import {
   appendFileSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -10,16 +13,25 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { afterEach, describe, test } from "node:test";
 import { setTimeout as passed } from "node:timers/promises";
 import { type TestClamd, testClamd } from "../../../test/support/clamd.ts";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { clamdEdition, startOf } from "./clamd-edition.ts";
+import { clamd } from "./clamd.ts";
+import { type ClamdEdition, clamdEdition, startOf } from "./clamd-edition.ts";
 
 const line = (digit: string): string => `${digit.repeat(64)}:5:Known.${digit}\n`;
 const signatures = { "one.hsb": line("1"), "two.hsb": line("2") };
-const editionOf = (daemon: TestClamd): (() => object | undefined) =>
-  clamdEdition({ kind: "unix", path: daemon.socketPath }).now;
+const opened: ClamdEdition[] = [];
+afterEach(() => {
+  for (const edition of opened.splice(0)) edition.close();
+});
+function clamdEditionOf(daemon: TestClamd): ClamdEdition {
+  const edition = clamdEdition({ kind: "unix", path: daemon.socketPath });
+  opened.push(edition);
+  return edition;
+}
+const editionOf = (daemon: TestClamd): (() => object | undefined) => clamdEditionOf(daemon).now;
 
 describe("what clamd has loaded", () => {
   test("is certain as long as nothing has changed since before it was started", async () => {
@@ -101,6 +113,64 @@ describe("what clamd has loaded", () => {
     assert.notEqual(now(), first);
   });
 
+  test("is not certain from the moment that its process ends, also before anybody has heard of that", async () => {
+    await using daemon = await testClamd({}, { signatures });
+    const now = editionOf(daemon);
+    assert.ok(now());
+    process.kill(daemon.pid, "SIGSTOP");
+    assert.ok(now(), "it is only stopped");
+    process.kill(daemon.pid, "SIGKILL");
+    // Without a turn of the event loop: nobody takes note of its end, so the kernel keeps it, and its socket is there.
+    const until = performance.now() + 10_000;
+    while (!/\) Z /.test(readFileSync(`/proc/${daemon.pid}/stat`, "latin1"))) assert.ok(performance.now() < until);
+    assert.ok(lstatSync(daemon.socketPath).isSocket());
+    assert.equal(now(), undefined);
+    await daemon.kill();
+    assert.equal(now(), undefined);
+    await daemon.start();
+    assert.ok(now());
+  });
+
+  test("is asked of one open file for each process, which is closed with it, with the engine, and when nothing is certain any more", async () => {
+    const filesOf = (pid: number): number => openFiles().filter((path) => path === `/proc/${pid}/stat`).length;
+    await using daemon = await testClamd({}, { signatures });
+    const edition = clamdEditionOf(daemon);
+    for (let round = 0; round < 3; round += 1) {
+      const { pid } = daemon;
+      for (let look = 0; look < 100; look += 1) assert.ok(edition.now());
+      assert.equal(filesOf(pid), 1);
+      await daemon.kill();
+      assert.equal(edition.now(), undefined);
+      assert.deepEqual(
+        openFiles().filter((path) => path.startsWith("/proc/")),
+        [],
+        `round ${round}`,
+      );
+      await daemon.start();
+    }
+    assert.ok(edition.now());
+    appendFileSync(join(daemon.folder, "clamd.conf"), "# a word\n");
+    assert.equal(edition.now(), undefined);
+    assert.equal(filesOf(daemon.pid), 0);
+    await daemon.kill();
+    await daemon.start();
+    assert.ok(edition.now());
+    assert.equal(filesOf(daemon.pid), 1);
+    edition.close();
+    assert.equal(filesOf(daemon.pid), 0);
+    await passed(1100);
+    assert.equal(edition.now(), undefined);
+    assert.equal(edition.last(), undefined);
+    edition.close();
+    assert.equal(filesOf(daemon.pid), 0);
+
+    const engine = clamd({ address: { kind: "unix", path: daemon.socketPath }, concurrency: 1 });
+    await engine.health(AbortSignal.timeout(30_000));
+    assert.equal(filesOf(daemon.pid), 1);
+    await engine.close();
+    assert.equal(filesOf(daemon.pid), 0);
+  });
+
   test("is not certain where it cannot be seen: over TCP, behind a link, from another program", async () => {
     assert.equal(clamdEdition({ kind: "tcp", host: "127.0.0.1", port: 3310 }).now(), undefined);
     await using daemon = await testClamd({}, { signatures });
@@ -113,6 +183,18 @@ describe("what clamd has loaded", () => {
     assert.ok(editionOf(daemon)());
   });
 });
+
+/** Of this process. */
+function openFiles(): string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)];
+    } catch {
+      // That of the list itself.
+      return [];
+    }
+  });
+}
 
 test("the configuration of a clamd is known by its command line, if that says nothing else", () => {
   const cases: [args: string[], confPath: string | undefined, foreground: boolean][] = [
