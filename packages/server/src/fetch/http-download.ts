@@ -1,4 +1,5 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
+import { takeOut } from "../flow/take-out.ts";
 import { firstOf } from "../flow/time-limit.ts";
 import { readBy } from "../flow/whole-bytes.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
@@ -56,7 +57,7 @@ interface GetAnswer {
 export function httpDownload(options: DownloadOptions): HttpDownload {
   const { guard, version, headersTimeoutMs = SILENCE_MS, idleTimeoutMs = SILENCE_MS, traced } = options;
   const connections = downloadConnections({ ...options, headersTimeoutMs, idleTimeoutMs });
-  const underWay = new Set<{ abort(reason: Error): void }>();
+  const underWay: { abort(reason: Error): void }[] = [];
   let closed: Error | undefined;
 
   /**
@@ -108,11 +109,11 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
       signal.throwIfAborted();
       if (closed) throw closed;
       const download = firstOf([signal]);
-      underWay.add(download);
+      underWay.push(download);
       let answer: GetAnswer | undefined;
       const release = async (): Promise<void> => {
         download[Symbol.dispose]();
-        underWay.delete(download);
+        takeOut(underWay, download);
         await answer?.release();
       };
       try {
@@ -125,7 +126,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
     },
     async close() {
       closed = new Error("the downloader is closed");
-      for (const download of underWay) download.abort(closed);
+      for (const download of [...underWay]) download.abort(closed);
       await connections.close();
     },
   };

@@ -1,3 +1,5 @@
+import { takeOut } from "./take-out.ts";
+
 /** Wakes those who wait for work in this process. */
 export interface Alarm {
   /** Wakes everybody. */
@@ -11,7 +13,7 @@ export interface Alarm {
 }
 
 export function alarm(): Alarm {
-  const sleepers = new Set<() => void>();
+  const sleepers: (() => void)[] = [];
   let rings = 0;
   let stopped = false;
 
@@ -35,12 +37,12 @@ export function alarm(): Alarm {
         const wake = (): void => {
           clearTimeout(timer);
           signal.removeEventListener("abort", wake);
-          sleepers.delete(wake);
+          takeOut(sleepers, wake);
           resolve();
         };
         const timer = setTimeout(wake, ms);
         signal.addEventListener("abort", wake);
-        sleepers.add(wake);
+        sleepers.push(wake);
       });
     },
   };

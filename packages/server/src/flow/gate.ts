@@ -1,4 +1,5 @@
 import { Busy } from "../model/faults.ts";
+import { takeOut } from "./take-out.ts";
 import { turns } from "./turns.ts";
 
 /**
@@ -51,7 +52,7 @@ export function gate(options: GateOptions): Gate {
   const held = new Map<string, number>();
   /** The last one that left: taken out when another comes, as to be put in and out again and again would take longer than all else here. */
   let left: string | undefined;
-  const line = new Set<Waiter>();
+  const line: Waiter[] = [];
 
   const heldBy = (key: string): number => held.get(key) ?? 0;
   const hasRoom = (key: string): boolean => inside < slots && heldBy(key) < perKey;
@@ -95,16 +96,16 @@ export function gate(options: GateOptions): Gate {
       const waiter: Waiter = {
         key,
         admit() {
-          line.delete(waiter);
+          takeOut(line, waiter);
           signal.removeEventListener("abort", giveUp);
           resolve(enterAnyway(key));
         },
       };
       const giveUp = (): void => {
-        line.delete(waiter);
+        takeOut(line, waiter);
         reject(signal.reason);
       };
-      line.add(waiter);
+      line.push(waiter);
       signal.addEventListener("abort", giveUp, { once: true });
     });
   }
@@ -114,8 +115,8 @@ export function gate(options: GateOptions): Gate {
       signal.throwIfAborted();
       if (hasRoom(key)) return enterAnyway(key);
       // Awaited, so that those who enter go on in the order in which they were let in.
-      if (line.size < longestLine) return await waitInLine(signal, key);
-      throw new Busy(`all ${slots} slots are taken and ${line.size} requests wait already`);
+      if (line.length < longestLine) return await waitInLine(signal, key);
+      throw new Busy(`all ${slots} slots are taken and ${line.length} requests wait already`);
     },
     tryEnter: (key = "") => (hasRoom(key) ? enterAnyway(key) : undefined),
     enterAnyway,
@@ -123,10 +124,10 @@ export function gate(options: GateOptions): Gate {
       return inside;
     },
     get waiting() {
-      return line.size;
+      return line.length;
     },
     get free() {
-      return Math.max(0, slots - inside - line.size);
+      return Math.max(0, slots - inside - line.length);
     },
     held,
     get onlyForOthers() {

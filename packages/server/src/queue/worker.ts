@@ -1,5 +1,6 @@
 import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
+import { takeOut } from "../flow/take-out.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy } from "../model/faults.ts";
@@ -144,23 +145,21 @@ export function startWorker(options: WorkerOptions): Worker {
   const stopTaking = new AbortController();
   const stopScanning = new AbortController();
   const stopRunning = new AbortController();
-  const running = new Set<Promise<void>>();
-  const whenFree = new Set<() => void>();
+  const running: Promise<void>[] = [];
+  const whenFree: (() => void)[] = [];
   const said = saidLately();
   let askedForOthersAt = 0;
 
   /** Those who wait for a place check again. */
   function wake(): void {
-    const waiting = [...whenFree];
-    whenFree.clear();
-    for (const check of waiting) check();
+    for (const check of whenFree.splice(0)) check();
   }
 
   async function takeForever(): Promise<void> {
     while (!stopTaking.signal.aborted) {
       try {
         if (!mayTake()) await pause(PAUSE_MS, stopTaking.signal);
-        else if (toScan.free === 0) await new Promise<void>((resolve) => whenFree.add(resolve));
+        else if (toScan.free === 0) await new Promise<void>((resolve) => whenFree.push(resolve));
         else if (askedForOthers()) await untilFree((signal) => pause(ASK_FOR_OTHERS_MS, signal));
         else if ((await takeSome(toScan.free)) === 0) await untilFree((signal) => queue.wait(signal, shares));
       } catch (error) {
@@ -183,10 +182,10 @@ export function startWorker(options: WorkerOptions): Worker {
     for (const lease of leases) {
       const leave = toScan.enterAnyway(shareOf(lease.job));
       const work: Promise<void> = workOn(lease, leave).finally(() => {
-        running.delete(work);
+        takeOut(running, work);
         wake();
       });
-      running.add(work);
+      running.push(work);
     }
     return leases.length;
   }
@@ -196,13 +195,13 @@ export function startWorker(options: WorkerOptions): Worker {
     using waiting = firstOf([stopTaking.signal]);
     // With a reason, because to make one up takes longer than all the rest of it.
     const end = (): void => waiting.abort("a place is free");
-    whenFree.add(end);
+    whenFree.push(end);
     try {
       await wait(waiting.signal);
     } catch (error) {
       if (!waiting.signal.aborted) throw error;
     } finally {
-      whenFree.delete(end);
+      takeOut(whenFree, end);
     }
   }
 
@@ -321,7 +320,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const taking = takeForever();
   return {
     get running() {
-      return running.size;
+      return running.length;
     },
     async stop(graceMs) {
       stopTaking.abort(new Stopping());

@@ -1,6 +1,7 @@
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
+import { takeOut } from "../flow/take-out.ts";
 import { announcedBytes, hasOwnBuffers, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 
@@ -80,7 +81,7 @@ export function admission(options: AdmissionOptions): Admission {
   const { slots, longestLine, hold, now = () => performance.now(), checkEveryMs = CHECK_EVERY_MS } = options;
   const { weightOf = () => 1, wholeBytes: mostWhole = 0 } = options;
   const door = gate({ slots, weightOf });
-  const places = new Set<Joined>();
+  const places: Joined[] = [];
   /** Bytes of files that are received, or here, as a whole. */
   let whole = 0;
 
@@ -97,9 +98,9 @@ export function admission(options: AdmissionOptions): Admission {
       }))
       .filter(({ newest, forWeight }) => newest && forWeight > own)
       .sort((one, other) => other.forWeight - one.forWeight);
-    const busy = new Busy(`all ${slots} slots are taken and ${places.size - slots} requests wait already`);
+    const busy = new Busy(`all ${slots} slots are taken and ${places.length - slots} requests wait already`);
     if (!most?.newest) throw busy;
-    places.delete(most.newest);
+    takeOut(places, most.newest);
     most.newest.stop(busy);
   }
 
@@ -137,9 +138,9 @@ export function admission(options: AdmissionOptions): Admission {
 
   return {
     join(key, stop) {
-      if (places.size >= slots + longestLine) makeRoomFor(key);
+      if (places.length >= slots + longestLine) makeRoomFor(key);
       const place: Joined = { key, stop, inSlot: false };
-      places.add(place);
+      places.push(place);
       let room = 0;
 
       /** For the whole file; none if it is large, or there are many. */
@@ -203,7 +204,7 @@ export function admission(options: AdmissionOptions): Admission {
           return enter(held.read(), signal, held);
         },
         leave() {
-          places.delete(place);
+          takeOut(places, place);
           giveUpRoom();
         },
       };
@@ -211,7 +212,7 @@ export function admission(options: AdmissionOptions): Admission {
 
     counts() {
       const scanning = slots - door.free;
-      return { scanning, waiting: Math.max(0, places.size - scanning) };
+      return { scanning, waiting: Math.max(0, places.length - scanning) };
     },
   };
 }

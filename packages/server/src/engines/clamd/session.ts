@@ -1,3 +1,4 @@
+import { takeOut } from "../../flow/take-out.ts";
 import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
@@ -53,6 +54,7 @@ export interface SessionOptions {
 
 /** A stream that clamd has not answered yet. */
 interface Pending {
+  number: number;
   since: number;
   /** How much had been written before it. */
   beginsAt: number;
@@ -84,7 +86,8 @@ export async function openSession(
   const socket = await dial(address, options.connectTimeoutMs, signal);
   const out = streamWriter(socket);
   const where = describeAddress(address);
-  const pending = new Map<number, Pending>();
+  /** In the order in which they were begun; no Map, for the reason of `take-out.ts`. */
+  const pending: Pending[] = [];
   let dead = false;
   let commands = 0;
   let received = "";
@@ -101,9 +104,7 @@ export async function openSession(
     if (dead) return;
     dead = true;
     socket.destroy();
-    const lost = [...pending.values()];
-    pending.clear();
-    for (const stream of lost) {
+    for (const stream of pending.splice(0)) {
       stream.reject(reason);
       stream.interrupt?.();
       stream.answered?.();
@@ -124,7 +125,7 @@ export async function openSession(
   // Counts from the last byte that went either way. As long as nothing is waited for it means nothing.
   socket.setTimeout(options.replyTimeoutMs);
   socket.on("timeout", () => {
-    if (![...pending.values()].some((stream) => stream.ended)) return;
+    if (!pending.some((stream) => stream.ended)) return;
     die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING));
   });
   // After a failure clamd may close it for the sake of that one.
@@ -134,11 +135,13 @@ export async function openSession(
   socket.on("close", () => gone(`clamd at ${where} closed the connection without a verdict`));
   out.write(HELLO);
 
+  const isPending = (number: number): boolean => pending.some((stream) => stream.number === number);
+
   /** None of the replies that came together counts unless all of them are in turn. */
   function takeReplies(lines: readonly string[]): void {
     const [first = ""] = lines;
     const number = lines.length === 1 ? numberOf(first) : undefined;
-    if (number !== undefined && pending.has(number)) {
+    if (number !== undefined && isPending(number)) {
       takeReply(number, first);
       return;
     }
@@ -149,7 +152,7 @@ export async function openSession(
         die(new GivenUp(`clamd gave no verdict: ${printable(line)}`, LOOKING));
         return;
       }
-      if (replies.has(its) || !pending.has(its)) {
+      if (replies.has(its) || !isPending(its)) {
         die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
         return;
       }
@@ -162,12 +165,11 @@ export async function openSession(
   function numberOf(line: string): number | undefined {
     const [, digits] = /^(\d{1,9}): /.exec(line) ?? [];
     if (digits !== undefined) return Number(digits);
-    const [only = commands] = pending.keys();
-    return sending ?? (pending.size > 1 ? undefined : only);
+    return sending ?? (pending.length > 1 ? undefined : (pending[0]?.number ?? commands));
   }
 
   function takeReply(number: number, line: string): void {
-    const stream = pending.get(number);
+    const stream = pending.find((each) => each.number === number);
     // Gone with a failure that came together with this reply.
     if (!stream) return;
     // What is still to be sent clamd has not seen: its word came before the end.
@@ -176,7 +178,7 @@ export async function openSession(
       // Of what leaves in one piece with others it is not known how much has left. Members of archives are sent again by nobody.
       else if (stream.answered) return void die(new GivenUp());
     }
-    pending.delete(number);
+    takeOut(pending, stream);
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();
@@ -186,25 +188,20 @@ export async function openSession(
       failed = true;
       doomed = true;
     }
-    if (!stream.ended || (doomed && pending.size === 0)) die(new GivenUp());
+    if (!stream.ended || (doomed && pending.length === 0)) die(new GivenUp());
     stream.answered?.();
-    if (pending.size === 0) for (const settle of whenSettled.splice(0)) settle();
+    if (pending.length === 0) for (const settle of whenSettled.splice(0)) settle();
   }
 
-  async function sendPieces(
-    bytes: StreamBytes,
-    number: number,
-    stream: Pending,
-    options: StreamOptions,
-  ): Promise<void> {
+  async function sendPieces(bytes: StreamBytes, stream: Pending, options: StreamOptions): Promise<void> {
     const size = await out.sendChunks(bytes, stream);
-    const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
+    const ready = pending.includes(stream) ? options.beforeEnd?.(size) : undefined;
     if (ready) {
       socket.uncork();
       await ready;
     }
     options.signal.throwIfAborted();
-    if (pending.has(number)) end(stream, END_OF_STREAM);
+    if (pending.includes(stream)) end(stream, END_OF_STREAM);
     socket.uncork();
   }
 
@@ -219,7 +216,7 @@ export async function openSession(
     const ready = options.beforeEnd?.(content.byteLength);
     if (isSmall && !ready) {
       // Those who come in the same turn leave together.
-      if (pending.size > 1) out.corkForThisTurn();
+      if (pending.length > 1) out.corkForThisTurn();
       end(stream, inOnePiece(content));
       return undefined;
     }
@@ -246,7 +243,7 @@ export async function openSession(
 
   return {
     get idle() {
-      return !dead && pending.size === 0 && sending === undefined;
+      return !dead && pending.length === 0 && sending === undefined;
     },
 
     get alive() {
@@ -255,12 +252,12 @@ export async function openSession(
 
     get takesMore() {
       if (dead || doomed || turnTaken) return false;
-      const [oldest] = pending.values();
+      const [oldest] = pending;
       if (!oldest) return true;
       return out.written - oldest.beginsAt < ON_THEIR_WAY_BYTES && performance.now() - oldest.since < LATE_MS;
     },
 
-    settled: () => (pending.size === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
+    settled: () => (pending.length === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
 
     async scan(bytes, streamOptions) {
       const { signal: scanSignal, answered } = streamOptions;
@@ -284,6 +281,7 @@ export async function openSession(
       // While it is sent nobody waits for it.
       reply.catch(ignore);
       const stream: Pending = {
+        number,
         since: performance.now(),
         beginsAt: out.written,
         ended: false,
@@ -292,7 +290,7 @@ export async function openSession(
         reject,
         answered,
       };
-      pending.set(number, stream);
+      pending.push(stream);
       const abandon = (): void => {
         if (sending === number) die(new GivenUp());
         else reject(scanSignal.reason);
@@ -306,12 +304,12 @@ export async function openSession(
       try {
         const leaving = isWhole(bytes)
           ? sendWhole(bytes.takeAll(), stream, streamOptions)
-          : sendPieces(bytes, number, stream, streamOptions);
+          : sendPieces(bytes, stream, streamOptions);
         if (leaving) await leaving;
         sent();
         return await reply;
       } catch (error) {
-        if (!stream.ended || pending.size === 0) die(new GivenUp());
+        if (!stream.ended || pending.length === 0) die(new GivenUp());
         else doomed = true;
         throw error;
       } finally {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { saidLately } from "../../../flow/said-lately.ts";
+import { takeOut } from "../../../flow/take-out.ts";
 import { firstOf } from "../../../flow/time-limit.ts";
 import type { Log } from "../../../log.ts";
 import type { Outbox, OutboxLease } from "./outbox.ts";
@@ -34,7 +35,7 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
   const routes = new Map(receivers.map((receiver) => [receiver.id, routeTo(receiver)]));
   const stopTaking = new AbortController();
   const stopSending = new AbortController();
-  const underWay = new Set<Promise<void>>();
+  const underWay: Promise<void>[] = [];
   /** By receiver, at the last sweep. */
   let dropped: ReadonlyMap<string, number> | undefined;
   let sweptAt: number | undefined;
@@ -74,10 +75,10 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     const route = routes.get(lease.message.receiver);
     if (!route) return;
     const work: Promise<void> = send(lease, route).finally(() => {
-      underWay.delete(work);
+      takeOut(underWay, work);
       wake.abort();
     });
-    underWay.add(work);
+    underWay.push(work);
   }
 
   /** One try, and its one line. Never throws. */
