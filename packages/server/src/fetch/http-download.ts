@@ -1,5 +1,5 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
-import { takeOut } from "../flow/take-out.ts";
+import { takeOut } from "../flow/come-and-go.ts";
 import { firstOf } from "../flow/time-limit.ts";
 import { readBy } from "../flow/whole-bytes.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";

@@ -1,4 +1,4 @@
-import { takeOut } from "./take-out.ts";
+import { takeOut } from "./come-and-go.ts";
 
 /** Wakes those who wait for work in this process. */
 export interface Alarm {

@@ -1,5 +1,5 @@
 import { Busy } from "../model/faults.ts";
-import { takeOut } from "./take-out.ts";
+import { takeOut } from "./come-and-go.ts";
 import { turns } from "./turns.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { takeOut } from "../flow/come-and-go.ts";
 import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
-import { takeOut } from "../flow/take-out.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
 import { Busy } from "../model/faults.ts";

@@ -1,7 +1,7 @@
+import { takeOut } from "../flow/come-and-go.ts";
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
-import { takeOut } from "../flow/take-out.ts";
 import { announcedBytes, hasOwnBuffers, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 

@@ -1,4 +1,4 @@
-import { takeOut } from "../../flow/take-out.ts";
+import { takeOut } from "../../flow/come-and-go.ts";
 import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
@@ -86,7 +86,7 @@ export async function openSession(
   const socket = await dial(address, options.connectTimeoutMs, signal);
   const out = streamWriter(socket);
   const where = describeAddress(address);
-  /** In the order in which they were begun; no Map, for the reason of `take-out.ts`. */
+  /** In the order in which they were begun; no Map, for the reason of `come-and-go.ts`. */
   const pending: Pending[] = [];
   let dead = false;
   let commands = 0;

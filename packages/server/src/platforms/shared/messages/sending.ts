@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { takeOut } from "../../../flow/come-and-go.ts";
 import { saidLately } from "../../../flow/said-lately.ts";
-import { takeOut } from "../../../flow/take-out.ts";
 import { firstOf } from "../../../flow/time-limit.ts";
 import type { Log } from "../../../log.ts";
 import type { Outbox, OutboxLease } from "./outbox.ts";
