@@ -26,6 +26,8 @@ export interface CliOutcome {
 export interface CliOptions {
   cwd: string;
   env?: Record<string, string>;
+  /** For Node, besides ours. */
+  flags?: readonly string[];
   /** A folder that is a small disk of its own, seen by this process only; `insideOf` finds it. Linux only. */
   disk?: { path: string; bytes: number };
 }
@@ -38,7 +40,8 @@ export function insideOf(run: CliRun, path: string): string {
 /** Runs the real `lazaret` with nothing of LAZARET_* and OTEL_* in its environment but what is given. */
 export function runCli(args: readonly string[], options: CliOptions): CliRun {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(?:LAZARET|OTEL)_/.test(name)));
-  const [program = "", ...words] = [...onDisk(options.disk), ...lazaretCommand, ...args];
+  const [node, ...rest] = lazaretCommand;
+  const [program = "", ...words] = [...onDisk(options.disk), node, ...(options.flags ?? []), ...rest, ...args];
   const child = spawn(program, words, { cwd: options.cwd, env: { ...env, ...options.env } });
   if (child.pid) watchChild(child.pid);
   const exit = once(child, "close");
