@@ -4,10 +4,11 @@ import { parseArgs } from "node:util";
 export interface Pace {
   /** At least 5. */
   rounds: number;
-  /** Of one measurement of scans, of submits. */
-  scanMs: number;
-  /** Of files of 1 MB and more, of which few are done in a second. */
-  largeScanMs: number;
+  /** Of scans of files below 1 MB: many rounds, and short ones, as what clamd takes for a file on a disk changes within seconds. */
+  smallRounds: number;
+  smallMs: number;
+  /** Of larger ones, of which few are done in a second; as many rounds as of all else. */
+  largeMs: number;
   submitMs: number;
   /** In one measurement of jobs from submit to callback. */
   jobs: number;
@@ -25,8 +26,9 @@ export interface Pace {
 
 export const FULL: Pace = {
   rounds: 7,
-  scanMs: 3000,
-  largeScanMs: 3000,
+  smallRounds: 35,
+  smallMs: 600,
+  largeMs: 3000,
   submitMs: 3000,
   jobs: 2000,
   signedJobs: 1000,
@@ -39,8 +41,9 @@ export const FULL: Pace = {
 
 export const QUICK: Pace = {
   rounds: 5,
-  scanMs: 400,
-  largeScanMs: 700,
+  smallRounds: 9,
+  smallMs: 250,
+  largeMs: 700,
   submitMs: 400,
   jobs: 300,
   signedJobs: 150,
@@ -50,6 +53,12 @@ export const QUICK: Pace = {
   waiting: 100_000,
   uploadMb: 10,
 };
+
+/** How often, and for how long each time, scans of files of this size are measured. */
+export function scansAt(pace: Pace, bytes: number): { rounds: number; forMs: number } {
+  const { rounds, smallRounds, smallMs, largeMs } = pace;
+  return bytes < 1024 * 1024 ? { rounds: smallRounds, forMs: smallMs } : { rounds, forMs: largeMs };
+}
 
 export const PARTS = ["targets", "scan", "mix", "queue", "postgres", "seen", "sizing"] as const;
 type Part = (typeof PARTS)[number];

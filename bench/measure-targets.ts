@@ -24,9 +24,16 @@ export async function measureTargets(options: BenchOptions): Promise<Target[]> {
   const targets = [...scans.targets, ...queue, ...waiting, ...seen];
   const seconds = (performance.now() - started) / 1000;
   console.log(`\n${targetsTable(targets)}\n`);
-  console.log(`Medians of ${options.pace.rounds} rounds; the spread is from the least to the most. By CPU: what the`);
-  console.log("ratio would be if all cores were always busy. Ceiling: what a node:http server without checks reaches;");
-  console.log("for submits one that keeps them in our database (--only queue shows one that only appends to a file).");
+  console.log(
+    `Medians of ${pace.rounds} rounds, of ${pace.smallRounds} with files below 1 MB; the spread is from the least to`,
+  );
+  console.log(
+    "the most. By CPU: what the ratio would be if all cores were always busy. Ceiling: what a node:http server",
+  );
+  console.log(
+    "without checks reaches; for submits one that keeps them in our database (--only queue shows one that only",
+  );
+  console.log("appends to a file).");
   console.log(
     `${shareInWords(noise.share())} Sending the requests took ${(100 * scans.loadShare).toFixed(0)} % of one`,
   );

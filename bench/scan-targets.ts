@@ -1,5 +1,5 @@
 import { cpus } from "node:os";
-import type { BenchOptions, Pace } from "./arguments.ts";
+import { type BenchOptions, type Pace, scansAt } from "./arguments.ts";
 import { type Costs, mostPerSecond } from "./ceilings.ts";
 import { peakMb } from "./processes.ts";
 import { alternate, costsOf, type Rounds, ratios, ratiosByCpu, type Sample } from "./rounds.ts";
@@ -32,9 +32,9 @@ export async function scanTargets({ folder, clamd, pace }: BenchOptions): Promis
   await using systems = await startScanSystems(folder, clamd.socketPath);
   const measure = (names: readonly SystemName[], bytes: number, connections: number): Promise<Rounds> => {
     const file = sample(bytes);
-    const forMs = bytes < MB ? pace.scanMs : pace.largeScanMs;
+    const { rounds, forMs } = scansAt(pace, bytes);
     const work = (system: ScanSystem) => system.scan(file, { connections, forMs });
-    return alternate(systems.named(...names), { rounds: pace.rounds, clamdPid: clamd.pid, work });
+    return alternate(systems.named(...names), { rounds, clamdPid: clamd.pid, work });
   };
   // Not measured: code and connections get warm.
   for (const { scan } of systems.named("raw clamd", "Q", "peer", "P with clamd", "P alone", "empty", "least"))

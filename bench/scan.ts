@@ -1,4 +1,4 @@
-import type { BenchOptions } from "./arguments.ts";
+import { type BenchOptions, scansAt } from "./arguments.ts";
 import { shareInWords, watchNoise } from "./noise.ts";
 import { alternate, middle, type Rounds, ratios, type Sample } from "./rounds.ts";
 import { sample } from "./sample.ts";
@@ -23,15 +23,16 @@ export async function measureScans({ folder, clamd, pace }: BenchOptions): Promi
   const noise = watchNoise();
   const costs = ["CPU ms/scan", "clamd ms/scan", "load ms/scan"];
   const names = ["raw clamd", "peer", "Q"];
-  console.log(`\nMedians of ${pace.rounds} rounds.\n`);
+  console.log(`\nMedians of ${pace.rounds} rounds, below 1 MB of ${pace.smallRounds}.\n`);
   console.log(
     head("file", "at once", "", "scans/s", "p50 ms", "p99 ms", ...costs, ...names.map((name) => `of ${name}`)),
   );
   for (const [label, bytes] of SIZES) {
     const file = sample(bytes);
     for (const connections of AT_ONCE) {
-      const work = (system: ScanSystem) => system.scan(file, { connections, forMs: pace.scanMs });
-      const rounds = await alternate(compared, { rounds: pace.rounds, clamdPid: clamd.pid, work });
+      const { rounds: count, forMs } = scansAt(pace, bytes);
+      const work = (system: ScanSystem) => system.scan(file, { connections, forMs });
+      const rounds = await alternate(compared, { rounds: count, clamdPid: clamd.pid, work });
       for (const { name } of compared) console.log(row(label, connections, name, ...cells(rounds, name, names)));
     }
   }

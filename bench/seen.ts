@@ -2,7 +2,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ownClamd } from "../packages/server/src/engines/clamd/own-clamd.ts";
-import type { BenchOptions } from "./arguments.ts";
+import { type BenchOptions, scansAt } from "./arguments.ts";
 import { type Costs, ceilingOfHalf, digestMs } from "./ceilings.ts";
 import { type LoadResult, run } from "./load.ts";
 import { alternate, type Contestant, costsOf, middle, type Rounds, ratios, ratiosByCpu } from "./rounds.ts";
@@ -67,9 +67,9 @@ async function seenRounds(
     for (const [label, bytes] of SEEN_SIZES) {
       // Not measured: now half of the files have been seen.
       for (const { scan } of systems) await scan(bytes, { forMs: Number.POSITIVE_INFINITY, atMost: SEEN_FILES });
-      const forMs = bytes < 1024 * KB ? pace.scanMs : pace.largeScanMs;
+      const { rounds, forMs } = scansAt(pace, bytes);
       const work = (system: SeenSystem): Promise<LoadResult> => system.scan(bytes, { forMs });
-      measured.set(label, await alternate(systems, { rounds: pace.rounds, clamdPid: clamd.pid, work }));
+      measured.set(label, await alternate(systems, { rounds, clamdPid: clamd.pid, work }));
     }
     return measured;
   } finally {

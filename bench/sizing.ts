@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { BenchOptions } from "./arguments.ts";
+import { type BenchOptions, scansAt } from "./arguments.ts";
 import { type LoadResult, run } from "./load.ts";
 import { sendAll } from "./mix.ts";
 import { shareInWords, watchNoise } from "./noise.ts";
@@ -25,6 +25,7 @@ const CONNECTIONS = 16;
 interface Files {
   label: string;
   bytes: number;
+  rounds: number;
   send(service: Service): Promise<LoadResult>;
 }
 
@@ -54,13 +55,14 @@ export async function measureSizing({ folder, clamd, pace }: BenchOptions): Prom
   const files: Files[] = [
     ...[4 * KB, 100 * KB, 1024 * KB, 10 * 1024 * KB].map((bytes): Files => {
       const body = [sample(bytes)];
-      const forMs = bytes < 1024 * KB ? pace.scanMs : pace.largeScanMs;
+      const { rounds, forMs } = scansAt(pace, bytes);
       const send = ({ port }: Service) => run(binary(port, { body, connections: CONNECTIONS, forMs }));
-      return { label: bytes < 1024 * KB ? `${bytes / KB} KB` : `${bytes / KB / KB} MB`, bytes, send };
+      return { label: bytes < 1024 * KB ? `${bytes / KB} KB` : `${bytes / KB / KB} MB`, bytes, rounds, send };
     }),
     {
       label: `${mix.length} ordinary files, ${Math.round(mixBytes / mix.length / 1000)} KB each`,
       bytes: mixBytes / mix.length,
+      rounds: pace.rounds,
       send: (service) => sendAll(service, mix, { connections: CONNECTIONS, passes: 1 }),
     },
   ];
@@ -73,9 +75,9 @@ export async function measureSizing({ folder, clamd, pace }: BenchOptions): Prom
     for (const { service } of contestants) for (const { send } of files) await send(service);
     const costs = ["service ms/file", "clamd ms/file", "files/s per core", "MB/s per core"];
     console.log(`\n${head("files", "engine", ...costs, "cores for a million a day")}`);
-    for (const { label, bytes, send } of files) {
+    for (const { label, bytes, rounds: count, send } of files) {
       const work = ({ service }: Sized) => send(service);
-      const rounds = await alternate(contestants, { rounds: pace.rounds, clamdPid: clamd.pid, work });
+      const rounds = await alternate(contestants, { rounds: count, clamdPid: clamd.pid, work });
       for (const { name } of contestants) {
         const { cpuMs, clamdMs } = costsOf(rounds, name);
         const perSecond = perCore(cpuMs + clamdMs);
