@@ -115,7 +115,10 @@ export function clamdEdition(address: ClamdAddress): ClamdEdition {
   return {
     now() {
       const at = closed ? undefined : markOf(socketPath);
-      if (!at) return undefined;
+      if (!at) {
+        unsettle();
+        return undefined;
+      }
       if (!socket || !isSame(socket, at)) {
         // Another socket: another clamd.
         socket = at;
