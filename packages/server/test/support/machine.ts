@@ -21,6 +21,8 @@ export interface Machine extends AsyncDisposable {
  * really is PID 1. It takes namespaces and root, or sudo without a password.
  */
 export async function machine(): Promise<Machine> {
+  if (root.startsWith("/tmp/"))
+    throw new Error(`${root} is below /tmp, and services have one of their own: clone Lazaret to another folder`);
   const folder = temporaryFolder();
   const shared = join(folder.path, "shared");
   mkdirSync(shared, { mode: 0o755 });
