@@ -122,6 +122,7 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
         steps.push("begin trial");
       },
       place: { leave: () => {}, retake: async () => {} },
+      scanned: () => steps.push("leave place"),
       delivering: () => steps.push("deliver"),
       record: ({ what, detail }) => void lived.push(detail === undefined ? what : `${what}: ${detail}`),
       note: () => {},
@@ -137,7 +138,7 @@ test("a suspect is scanned alone, with all its bytes here: what it answers for i
   assert.equal((await run(job, true)).kind, "done");
   assert.deepEqual(saved[0]?.report?.verdict, infected.verdict);
   const alone = ["hold", "enter alone", "begin trial", "scan alone", "release", "save", "leave"];
-  assert.deepEqual(steps, [...alone, "announce"]);
+  assert.deepEqual(steps, [...alone, "leave place", "announce"]);
 });
 
 test("a suspect that waited all its time for its turn is not reported as slow", async () => {
@@ -154,7 +155,7 @@ test("a suspect that waited all its time for its turn is not reported as slow", 
 describe("a job about an object", () => {
   const calledBack = sampleJob({ source: { kind: "object", bucket: "uploads", key: "bad.exe" } });
   const { callback: _, ...polled } = calledBack;
-  const untilAnnounced = ["scan", "save", "act", "keep", "announce delete"];
+  const untilAnnounced = ["scan", "save", "leave place", "act", "keep", "announce delete"];
 
   test("has its report saved before the object is touched, and is announced before that fact is saved", async () => {
     const { steps, run } = tried();
@@ -173,7 +174,7 @@ describe("a job about an object", () => {
     await first.run(polled);
     const second = tried();
     assert.equal((await second.run(first.saved[0] ?? polled)).kind, "done");
-    assert.deepEqual(second.steps, ["act late", "keep", "announce delete"]);
+    assert.deepEqual(second.steps, ["leave place", "act late", "keep", "announce delete"]);
   });
 
   test("is not saved as announced when announcing fails, and then announces again", async () => {
@@ -284,7 +285,7 @@ describe("a job about a download", () => {
   test("is kept, then announced, then saved as announced, without the headers of its source", async () => {
     const { steps, saved, run } = tried();
     assert.equal((await run(job)).kind, "done");
-    assert.deepEqual(steps, ["scan", "keep", "announce", "save told", "deliver", "call back"]);
+    assert.deepEqual(steps, ["scan", "leave place", "keep", "announce", "save told", "deliver", "call back"]);
     const { source } = job;
     assert.ok(source.kind === "url");
     assert.deepEqual(saved[0]?.source, { ...source, headers: {}, deletedHeaders: Object.keys(source.headers) });
@@ -293,7 +294,7 @@ describe("a job about a download", () => {
   test("is not saved once more before it is settled, if nobody is to be called back", async () => {
     const { steps, run } = tried();
     assert.equal((await run(polled)).kind, "done");
-    assert.deepEqual(steps, ["scan", "keep", "announce"]);
+    assert.deepEqual(steps, ["scan", "leave place", "keep", "announce"]);
   });
 
   test("is called back last; a failure is put off three times, then recorded, and announced where the bus has results", async () => {
@@ -310,8 +311,9 @@ describe("a job about a download", () => {
         next = await run(next.job);
       }
       assert.equal(next.kind, reportEventBus ? "done" : "buried");
-      const once = ["scan", "keep", "announce", "save told", "deliver", "deliver", "deliver", "deliver", "record"];
-      assert.deepEqual(steps, [...once, ...(reportEventBus ? ["announce HTTP_500"] : [])]);
+      const once = ["scan", "leave place", "keep", "announce", "save told"];
+      const tries = ["deliver", "deliver", "deliver", "deliver", "record"];
+      assert.deepEqual(steps, [...once, ...tries, ...(reportEventBus ? ["announce HTTP_500"] : [])]);
     }
   });
 });

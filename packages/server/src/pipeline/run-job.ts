@@ -116,6 +116,7 @@ function withoutSecrets(source: JobSource): JobSource {
 /** Acts on an object, keeps the result and announces it; then saves that this is done, if more is to come. */
 async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<Step> {
   if (scanned.told) return { kind: "go on", job: scanned };
+  run.scanned();
   const { source } = scanned;
   const announced: ScannedJob = { ...scanned, told: true };
   if (source.kind === "object") {

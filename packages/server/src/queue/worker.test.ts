@@ -62,6 +62,24 @@ test("a job that only waits for its receiver leaves its slot to the next", async
   await worker.stop(1000);
 });
 
+test("a job that is scanned leaves its slot to the next while it is written, and no more are scanned than can be written", async () => {
+  const { queue, settled, waiting } = queueOf(6);
+  const finish: (() => void)[] = [];
+  const write = (run: JobRun): Promise<Settlement> => {
+    run.scanned();
+    return new Promise((resolve) => finish.push(() => resolve(done)));
+  };
+  const { worker } = workerOn(queue, write);
+  await until("two are written, and two that are scanned hold the slots", () => finish.length === 4);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.deepEqual([finish.length, waiting.length], [4, 2]);
+  while (settled.length < 6) {
+    finish.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await worker.stop(1000);
+});
+
 test("beyond the limit of deliveries a job is told that it is too many, and scans go on", async () => {
   const { queue, settled } = queueOf(4);
   const finish: (() => void)[] = [];

@@ -26,7 +26,7 @@ import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
  *
  * A job holds one place at a time:
  *
- *   to scan ──slow source──▶ to wait ──bytes are here──▶ to scan ──▶ to deliver
+ *   to scan ──slow source──▶ to wait ──bytes are here──▶ to scan ──▶ to finish ──▶ to deliver
  *
  * A worker that dies settles nothing: its leases run out, and all it had becomes suspect. A suspect that is not scanned yet has a place
  * among few, and is scanned alone; who dies in that three times is poison.
@@ -59,6 +59,11 @@ export interface JobRun {
   beginTrial(): Promise<void>;
   /** The place to scan, which a job whose source is slow leaves to others while it waits. */
   readonly place: ScanPlace;
+  /**
+   * From here on nothing is fetched or scanned, only written and told: it leaves its place to the next, and holds one to finish. Where as
+   * many finish already as may scan, it stays where it is: no more is scanned than can be written.
+   */
+  scanned(): void;
   /**
    * From here on the job only waits for a receiver: it leaves its place to the next, so that a slow one holds up nobody.
    * Throws `Busy` when too many jobs deliver already, of all or of its share.
@@ -133,6 +138,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const weightOf = (share: string): number => weights().get(share) ?? 1;
   const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce, weightOf });
   const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
+  const toFinish = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
   const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare, weightOf });
   const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
   const shares: HeldShares = {
@@ -253,6 +259,10 @@ export function startWorker(options: WorkerOptions): Worker {
         async retake(signal) {
           moveTo(await (suspect ? toTry : toScan).enter(signal, share));
         },
+      },
+      scanned() {
+        const leaveFinish = toFinish.tryEnter(share);
+        if (leaveFinish) moveTo(leaveFinish);
       },
       delivering() {
         const leaveDelivery = toDeliver.tryEnter(share);
