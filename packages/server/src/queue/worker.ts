@@ -1,15 +1,14 @@
 import { takeOut } from "../flow/come-and-go.ts";
-import { gate, type Leave } from "../flow/gate.ts";
 import { saidLately } from "../flow/said-lately.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
-import { Busy } from "../model/faults.ts";
 import { type Job, shareOf } from "../model/job.ts";
 import { sourceWord } from "../model/job-card.ts";
 import { noteOfSettlement, type Settlement } from "../model/settlement.ts";
 import type { Span, Spans } from "../traces/spans.ts";
 import { afterFault } from "./after-fault.ts";
 import { type HeldShares, type JobQueue, LEASE_SECONDS, type Lease, POISON } from "./job-queue.ts";
+import { type PlacesOptions, places } from "./places.ts";
 import { type NewStep, runLife } from "./run-life.ts";
 import { runSpan } from "./run-span.ts";
 import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
@@ -24,9 +23,7 @@ import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
  *             ├ the queue cannot be reached (a full disk): put back for a while, as far as it got
  *             └ threw (a bug of ours): the same, longer each time, and buried with the error at the fifth
  *
- * A job holds one place at a time:
- *
- *   to scan ──slow source──▶ to wait ──bytes are here──▶ to scan ──▶ to finish ──▶ to deliver
+ * Meanwhile it holds one place at a time (`Places`).
  *
  * A worker that dies settles nothing: its leases run out, and all it had becomes suspect. A suspect that is not scanned yet has a place
  * among few, and is scanned alone; who dies in that three times is poison.
@@ -83,22 +80,9 @@ interface ScanPlace {
   retake(signal: AbortSignal): Promise<void>;
 }
 
-export interface WorkerOptions {
+export interface WorkerOptions extends PlacesOptions {
   queue: JobQueue;
   run(run: JobRun, signal: AbortSignal): Promise<Settlement>;
-  /** Jobs of one share that fetch and scan at once. */
-  jobsAtOnce: number;
-  /** Further places for those, which one share alone cannot take. */
-  spareJobs?: number;
-  /** Jobs that deliver at once, on top. */
-  deliveriesAtOnce: number;
-  deliveriesPerShare?: number;
-  /** Jobs that wait for a slow source, on top. */
-  slowAtOnce?: number;
-  slowPerShare?: number;
-  /** Suspects that fetch or scan, on top. */
-  suspectsAtOnce?: number;
-  suspectsPerShare?: number;
   /** Of the shares that have another weight than 1, as they are now. */
   weights?: () => ReadonlyMap<string, number>;
   /** False while taking jobs would be in vain, such as with the engine down. */
@@ -130,17 +114,10 @@ const ASK_FOR_OTHERS_MS = 25;
 const SUSPECT_SECONDS = 2;
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { queue, jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, log } = options;
-  const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
-  const { suspectsAtOnce = 1, suspectsPerShare = suspectsAtOnce } = options;
+  const { queue, jobsAtOnce, log } = options;
   const { mayTake = () => true, leaseSeconds = LEASE_SECONDS, now = Date.now } = options;
   const { weights = () => new Map<string, number>() } = options;
-  const weightOf = (share: string): number => weights().get(share) ?? 1;
-  const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce, weightOf });
-  const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
-  const toFinish = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
-  const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare, weightOf });
-  const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
+  const { toScan, enter } = places(options, (share) => weights().get(share) ?? 1);
   const shares: HeldShares = {
     held: toScan.held,
     perShare: jobsAtOnce,
@@ -186,8 +163,7 @@ export function startWorker(options: WorkerOptions): Worker {
   async function takeSome(limit: number): Promise<number> {
     const leases = await queue.take(limit, shares);
     for (const lease of leases) {
-      const leave = toScan.enterAnyway(shareOf(lease.job));
-      const work: Promise<void> = workOn(lease, leave).finally(() => {
+      const work: Promise<void> = workOn(lease).finally(() => {
         takeOut(running, work);
         wake();
       });
@@ -211,9 +187,9 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
-  async function workOn(lease: Lease, leave: Leave): Promise<void> {
+  async function workOn(lease: Lease): Promise<void> {
     const started = performance.now();
-    const share = shareOf(lease.job);
+    const place = enter(shareOf(lease.job), wake);
     const { job, suspect, poison } = suspicionOf(lease);
     using end = firstOf([stopRunning.signal]);
     using endScan = firstOf([stopScanning.signal]);
@@ -229,13 +205,6 @@ export function startWorker(options: WorkerOptions): Worker {
     const notes: Record<string, LogFields[string]> = { tenant, key: key || undefined, otel_trace_id: span?.traceId };
     const life = runLife({ ...lease, job }, now);
     let tried = false;
-    let leavePlace = leave;
-    /** The next place is entered already. */
-    const moveTo = (leaveNext: Leave): void => {
-      leavePlace();
-      leavePlace = leaveNext;
-      wake();
-    };
     const run: JobRun & { progress: Job } = {
       job,
       progress: job,
@@ -251,24 +220,11 @@ export function startWorker(options: WorkerOptions): Worker {
         if (!(await lease.save(life.of(onTrial(run.progress, lease))))) throw new LeaseLost();
       },
       place: {
-        leave() {
-          const leaveWait = toWait.tryEnter(share);
-          if (!leaveWait) throw new Busy("too many jobs wait for slow sources already");
-          moveTo(leaveWait);
-        },
-        async retake(signal) {
-          moveTo(await (suspect ? toTry : toScan).enter(signal, share));
-        },
+        leave: place.toWait,
+        retake: (signal) => place.back(suspect, signal),
       },
-      scanned() {
-        const leaveFinish = toFinish.tryEnter(share);
-        if (leaveFinish) moveTo(leaveFinish);
-      },
-      delivering() {
-        const leaveDelivery = toDeliver.tryEnter(share);
-        if (!leaveDelivery) throw new Busy("too many jobs deliver already");
-        moveTo(leaveDelivery);
-      },
+      scanned: place.toFinish,
+      delivering: place.toDeliver,
       record: life.record,
       note: (fields) => void Object.assign(notes, fields),
       span,
@@ -277,9 +233,7 @@ export function startWorker(options: WorkerOptions): Worker {
       if (!suspect) return options.run(run, end.signal);
       run.note({ suspect });
       if (poison) return { kind: "buried", reason: POISON, job };
-      const leaveTrial = toTry.tryEnter(share);
-      if (!leaveTrial) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job, why: "others are scanned alone" };
-      moveTo(leaveTrial);
+      if (!place.toTry()) return { kind: "again", afterSeconds: SUSPECT_SECONDS, job, why: "others are scanned alone" };
       return options.run(run, end.signal);
     }
 
@@ -305,7 +259,7 @@ export function startWorker(options: WorkerOptions): Worker {
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
-    leavePlace();
+    place.leave();
     wake();
     span?.end({ ...outcome, ...notes });
     const say = "error" in outcome ? log.error : log;
