@@ -18,7 +18,7 @@ export interface Gate {
   enterAnyway(key?: string): Leave;
   readonly inside: number;
   readonly waiting: number;
-  /** Slots that nobody holds or waits for. */
+  /** Slots that nobody holds. Who waits while there are some, waits for a key that holds all it may. */
   readonly free: number;
   /** How many slots each key holds; of the last one that held any, it may be none. */
   readonly held: ReadonlyMap<string, number>;
@@ -127,7 +127,7 @@ export function gate(options: GateOptions): Gate {
       return line.length;
     },
     get free() {
-      return Math.max(0, slots - inside - line.length);
+      return Math.max(0, slots - inside);
     },
     held,
     get onlyForOthers() {

@@ -25,11 +25,34 @@ function dripping(firstBytes: number): RequestListener {
   };
 }
 
+/** Sends nothing at first, so that it leaves its place, and then as little as may be, so that it keeps the one it comes back to. */
+function lateAndDripping(firstBytes: number): RequestListener {
+  return (_, response: ServerResponse) => {
+    let drip: NodeJS.Timeout | undefined;
+    const begin = setTimeout(() => {
+      brought += 1;
+      response.write(Buffer.alloc(firstBytes, "x"));
+      drip = setInterval(() => response.write(Buffer.alloc(200, "x")), 20);
+    }, 1500);
+    response.writeHead(200).flushHeaders();
+    response.once("close", () => {
+      clearTimeout(begin);
+      clearInterval(drip);
+    });
+  };
+}
+
+/** How many of those have sent what comes late. */
+let brought = 0;
 let clamd: TestClamd;
 let files: FileServer;
 before(async () => {
   clamd = await testClamd();
-  files = await fileServer({ "/drip": dripping(1), "/burst-then-drip": dripping(400 * 1024) });
+  files = await fileServer({
+    "/drip": dripping(1),
+    "/burst-then-drip": dripping(400 * 1024),
+    "/late-then-drip": lateAndDripping(400 * 1024),
+  });
 });
 atTheEnd(() => clamd[Symbol.asyncDispose]());
 atTheEnd(() => files[Symbol.asyncDispose]());
@@ -92,6 +115,13 @@ test("downloads that begin well and then drip hold the places of their own tenan
   await using service = await start();
   await submitMany(service, 12, { download_url: `${files.origin}/burst-then-drip` });
   await until("its places are taken", () => files.asked.filter((path) => path === "/burst-then-drip").length >= 4);
+  for (const traceId of ["first", "second", "third"]) await polled(service, traceId);
+});
+
+test("downloads that come back from their wait and then drip hold the places of their own tenant only", async () => {
+  await using service = await start();
+  await submitMany(service, 12, { download_url: `${files.origin}/late-then-drip` });
+  await until("more want their places back than there are", () => brought > 4);
   for (const traceId of ["first", "second", "third"]) await polled(service, traceId);
 });
 
