@@ -80,6 +80,41 @@ test("a job that is scanned leaves its slot to the next while it is written, and
   await worker.stop(1000);
 });
 
+test("of the places to finish one share cannot take those that are spare, either", async () => {
+  const { queue } = queueOf(0);
+  const mine = sampleJob();
+  const others = sampleJob({ tenant: "another" });
+  const waiting = [mine, mine, mine, mine, mine, mine, others, others];
+  const finishing: string[] = [];
+  const choosing: JobQueue = {
+    ...queue,
+    async take(limit, shares) {
+      const isFull = (tenant: string): boolean => (shares?.held.get(tenant) ?? 0) >= (shares?.perShare ?? 0);
+      const next = waiting.findIndex(({ tenant }) => !isFull(tenant));
+      const [job] = next < 0 || limit === 0 ? [] : waiting.splice(next, 1);
+      if (!job) return [];
+      return [{ job, attempt: 1, extend: async () => true, save: async () => true, settle: async () => true }];
+    },
+  };
+  const { worker } = workerOn(
+    choosing,
+    (run, signal) => {
+      run.scanned();
+      finishing.push(run.job.tenant);
+      return untilAborted(signal);
+    },
+    { jobsAtOnce: 2, spareJobs: 1 },
+  );
+  const run = (tenant: string): number => finishing.filter((each) => each === tenant).length;
+  await until("both of the others have a place", () => run("another") === 2);
+  assert.deepEqual(
+    [run(mine.tenant), waiting.length],
+    [4, 2],
+    "two of mine finish, and two stay where they were scanned",
+  );
+  await worker.stop(0);
+});
+
 test("beyond the limit of deliveries a job is told that it is too many, and scans go on", async () => {
   const { queue, settled } = queueOf(4);
   const finish: (() => void)[] = [];
@@ -159,6 +194,23 @@ function queueAgain(job = sampleJob()) {
   };
   return { queue: { ...queue, take }, settled };
 }
+
+test("what was to be saved when the queue could not be reached is put back: it may have been written all the same", async () => {
+  const save = async (): Promise<boolean> => {
+    throw new QueueUnavailable("the answer was lost");
+  };
+  const { queue, settled } = queueOf(1, { save });
+  const scanned: Job = { ...sampleJob(), report: cleanReport };
+  const { worker } = workerOn(queue, async (run) => {
+    await run.save(scanned);
+    return done;
+  });
+  await until("it is put back", () => settled.length === 1);
+  const [back] = settled;
+  assert.ok(back?.kind === "again");
+  assert.deepEqual(back.job.report, cleanReport);
+  await worker.stop(1000);
+});
 
 test("a job whose run always throws waits longer each time, and is buried with the error at the fifth", async () => {
   const { queue, settled } = queueAgain();

@@ -44,7 +44,7 @@ export interface Worker {
 /** What a run may do to its job before it is settled. */
 export interface JobRun {
   readonly job: Job;
-  /** The job as it was last saved. */
+  /** The job as it was last saved, or was to be: what was written may seem to have failed. */
   readonly progress: Job;
   /** For fetching and scanning: aborts as soon as the worker stops, while the run's own signal leaves time to deliver. */
   readonly scanSignal: AbortSignal;
@@ -210,8 +210,8 @@ export function startWorker(options: WorkerOptions): Worker {
       progress: job,
       scanSignal: endScan.signal,
       async save(job) {
-        if (!(await lease.save(life.of(job)))) throw new LeaseLost();
         run.progress = job;
+        if (!(await lease.save(life.of(job)))) throw new LeaseLost();
       },
       suspect,
       async beginTrial() {
