@@ -10,7 +10,8 @@ export interface Pace {
   /** Of larger ones, of which few are done in a second; as many rounds as of all else. */
   largeMs: number;
   submitMs: number;
-  /** In one measurement of jobs from submit to callback. */
+  /** Of jobs from submit to callback, for the same reason; and how many of them in one measurement. */
+  jobRounds: number;
   jobs: number;
   signedJobs: number;
   /** Before the first measurement, which is of services that run for long: how long each of them is kept busy. */
@@ -18,7 +19,8 @@ export interface Pace {
   jobsToWarmUp: number;
   /** Over which memory must not grow. */
   jobsForMemory: number;
-  /** In the queue, while submits and jobs are measured. */
+  /** Of submits and jobs with many waiting, each of 2,000; and how many wait. */
+  waitingRounds: number;
   waiting: number;
   /** Of 16 uploads at once that show the memory. */
   uploadMb: number;
@@ -30,11 +32,13 @@ export const FULL: Pace = {
   smallMs: 600,
   largeMs: 3000,
   submitMs: 3000,
-  jobs: 2000,
-  signedJobs: 1000,
+  jobRounds: 28,
+  jobs: 500,
+  signedJobs: 250,
   warmUpMs: 10_000,
   jobsToWarmUp: 4000,
   jobsForMemory: 100_000,
+  waitingRounds: 35,
   waiting: 1_000_000,
   uploadMb: 100,
 };
@@ -45,11 +49,13 @@ export const QUICK: Pace = {
   smallMs: 250,
   largeMs: 700,
   submitMs: 400,
-  jobs: 300,
-  signedJobs: 150,
+  jobRounds: 10,
+  jobs: 150,
+  signedJobs: 75,
   warmUpMs: 4000,
   jobsToWarmUp: 1500,
   jobsForMemory: 6000,
+  waitingRounds: 9,
   waiting: 100_000,
   uploadMb: 10,
 };

@@ -37,7 +37,7 @@ describe("the arguments of the bench", () => {
 
   it("never ask for fewer than five rounds", () => {
     assert.deepEqual(
-      [FULL, QUICK].filter(({ rounds, smallRounds }) => Math.min(rounds, smallRounds) < 5),
+      [FULL, QUICK].filter((pace) => Math.min(pace.rounds, pace.smallRounds, pace.jobRounds, pace.waitingRounds) < 5),
       [],
     );
   });

@@ -17,7 +17,7 @@ export async function measureTargets(options: BenchOptions): Promise<Target[]> {
   const queue = await queueTargets(options);
   say("jobs waiting");
   const { folder, pace } = options;
-  const waiting = await waitingTargets({ folder, many: pace.waiting, rounds: pace.rounds });
+  const waiting = await waitingTargets({ folder, many: pace.waiting, rounds: pace.waitingRounds });
   say("files seen before");
   const seen = await seenTargets(options, scans.emptyOf);
 
@@ -25,11 +25,10 @@ export async function measureTargets(options: BenchOptions): Promise<Target[]> {
   const seconds = (performance.now() - started) / 1000;
   console.log(`\n${targetsTable(targets)}\n`);
   console.log(
-    `Medians of ${pace.rounds} rounds, of ${pace.smallRounds} with files below 1 MB; the spread is from the least to`,
+    `Medians of ${pace.rounds} rounds, of ${pace.smallRounds} with files below 1 MB, ${pace.jobRounds} of jobs, ${pace.waitingRounds} with many`,
   );
-  console.log(
-    "the most. By CPU: what the ratio would be if all cores were always busy. Ceiling: what a node:http server",
-  );
+  console.log("waiting; the spread is from the least to the most. By CPU: what the ratio would be if all cores were");
+  console.log("always busy. Ceiling: what a node:http server");
   console.log(
     "without checks reaches; for submits one that keeps them in our database (--only queue shows one that only",
   );

@@ -24,7 +24,7 @@ export async function jobRounds(sides: readonly Side[], options: JobsOptions): P
   const work = (side: Side) => runJobs(side, loopback, { jobs, signed });
   // Not measured: code and connections get warm.
   for (const side of sides) await runJobs(side, loopback, { jobs: pace.jobsToWarmUp, signed });
-  return alternate(sides, { rounds: pace.rounds, clamdPid, work });
+  return alternate(sides, { rounds: pace.jobRounds, clamdPid, work });
 }
 
 export async function measureJobs(
@@ -40,7 +40,7 @@ export async function measureJobs(
     const ratio = median(ratios(rounds, [name, "BullMQ"], "perSecond"));
     console.log(row(name, ...cells, peakMb().toFixed(0), ratio.toFixed(2)));
   }
-  console.log(`\nMedians of ${pace.rounds} rounds of ${jobs} jobs. ${shareInWords(noise.share())}\n`);
+  console.log(`\nMedians of ${pace.jobRounds} rounds of ${jobs} jobs. ${shareInWords(noise.share())}\n`);
 }
 
 /** What becomes of the memory in a long run; the floor is no service, and left out. */

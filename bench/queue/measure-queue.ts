@@ -30,7 +30,7 @@ export async function measureQueue({ folder, clamd, pace }: BenchOptions): Promi
       await measureJobs(sides, { ...jobs, jobs: pace.jobs, signed: false, title: "jobs" });
       await showJobMemory(sides, { ...jobs, jobs: pace.jobs, signed: false });
     });
-    await measureMillion({ folder, many: pace.waiting, rounds: pace.rounds });
+    await measureMillion({ folder, many: pace.waiting, rounds: pace.waitingRounds });
   } finally {
     await net.close();
   }
