@@ -1,10 +1,10 @@
 // The least that a service can do: node:http, and what nobody can leave out. No keys, no checks, no limits, no log, no
-// order among clients. What it reaches is the ceiling of what a service on node:http can reach on this machine.
+// order among clients; but the flags of V8 that Lazaret has. What it reaches is the ceiling of what a service on node:http can reach on this machine.
 //
 //   floor.ts scan                                reads a body and answers
 //   floor.ts search <clamd>                      searches it for members as well, and has clamd scan it
 //   floor.ts submit <folder>                     keeps a job: one append, and one fdatasync for all that came meanwhile
-//   floor.ts database <folder>                   keeps it in the database that Lazaret has, with the flags that Lazaret sets
+//   floor.ts database <folder>                   keeps it in the database that Lazaret has
 //   floor.ts jobs <folder> <clamd> <at once> [sign]   runs it, too: download, scan, callback, and a second append
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { fdatasync, mkdirSync, openSync, write } from "node:fs";
@@ -48,7 +48,10 @@ const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (questi
     response.end(text);
   });
 });
-server.listen(0, "127.0.0.1", () => console.log(`listening ${(server.address() as AddressInfo).port}`));
+server.listen(0, "127.0.0.1", () => {
+  optimizeForRequests();
+  console.log(`listening ${(server.address() as AddressInfo).port}`);
+});
 
 function scan(question: IncomingMessage): Promise<string> {
   return new Promise((resolve) => question.on("data", () => {}).once("end", () => resolve(CLEAN)));
@@ -105,7 +108,7 @@ function inDatabase(): (question: IncomingMessage) => Promise<undefined> {
   let opening: Promise<JobStore> | undefined;
   return async (question) => {
     const body = await buffer(question);
-    opening ??= openJobStore(folder).finally(optimizeForRequests);
+    opening ??= openJobStore(folder);
     const { queue } = await opening;
     const { download_url, callback_url, custom_data } = JSON.parse(body.toString()) as FloorJob;
     const job = {

@@ -25,14 +25,15 @@ export async function measureTargets(options: BenchOptions): Promise<Target[]> {
   const seconds = (performance.now() - started) / 1000;
   console.log(`\n${targetsTable(targets)}\n`);
   console.log(
-    `Medians of ${pace.rounds} rounds, of ${pace.smallRounds} with files below 1 MB, ${pace.jobRounds} of jobs, ${pace.waitingRounds} with many`,
+    `Medians of ${pace.rounds} rounds, ${pace.smallRounds} with files below 1 MB, ${pace.jobRounds} of jobs, ${pace.waitingRounds} with many waiting; the spread is`,
   );
-  console.log("waiting; the spread is from the least to the most. By CPU: what the ratio would be if all cores were");
-  console.log("always busy. Ceiling: what a node:http server");
   console.log(
-    "without checks reaches; for submits one that keeps them in our database (--only queue shows one that only",
+    "from the least to the most. By CPU: what the ratio would be if all cores were always busy. Ceiling: what a",
   );
-  console.log("appends to a file).");
+  console.log(
+    "node:http server without checks reaches; for submits one that keeps them in our database (--only queue shows",
+  );
+  console.log("one that only appends to a file).");
   console.log(
     `${shareInWords(noise.share())} Sending the requests took ${(100 * scans.loadShare).toFixed(0)} % of one`,
   );
