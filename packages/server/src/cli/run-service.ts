@@ -89,8 +89,7 @@ export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): Keys
 
 /**
  * From now on V8 optimizes what has run a thousand times, and by one compiler: what runs often in a service runs for each request, for as long as it
- * lives. Not from the beginning, as a start would optimize what is then hardly run again. And the memory of uploads counts beside what the heap
- * may grow by: else every burst of them has V8 collect everything. Who gives flags of their own gets those.
+ * lives. Not from the beginning, as a start would optimize what is then hardly run again. Who gives flags of their own gets those.
  */
 export function optimizeForRequests(): void {
   const given = process.execArgv.join(" ");
@@ -98,14 +97,6 @@ export function optimizeForRequests(): void {
   if (!/--invocation[-_]count[-_]for[-_]turbofan/.test(given))
     setFlagsFromString("--invocation-count-for-turbofan=1000");
   if (hasMaglev && !/--(?:no-?)?maglev\b/.test(given)) setFlagsFromString("--no-maglev");
-  if (canCountUploadsApart() && !/--(?:no-?)?external[-_]memory[-_]accounted/.test(given))
-    setFlagsFromString("--external-memory-accounted-in-global-limit");
-}
-
-/** Whether V8 has to be told: older ones cannot, newer ones always do. */
-function canCountUploadsApart(): boolean {
-  const [major = 0, minor = 0] = process.versions.v8.split(".").map(Number);
-  return (major === 13 && minor >= 6) || (major === 14 && minor < 8);
 }
 
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
