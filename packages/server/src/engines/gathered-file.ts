@@ -1,53 +1,36 @@
 import type { Hash } from "node:crypto";
+import type { Rooms } from "../flow/rooms.ts";
 import { announcedBytes } from "../flow/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
-/**
- * Room for one small file each, which is used again: a new megabyte for every file, collected when it is full of them, takes
- * longer than the scan.
- */
-export interface FileRoom {
-  readonly bytes: number;
-  take(): Buffer;
-  /** Only when nobody reads it any more. */
-  giveBack(room: Buffer): void;
-}
+type Gathered = { kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> };
 
-/** `kept` are kept while nobody needs them. */
-export function fileRoom(bytes: number, kept: number): FileRoom {
-  const free: Buffer[] = [];
-  return {
-    bytes,
-    take: () => free.pop() ?? Buffer.allocUnsafeSlow(bytes),
-    giveBack(room) {
-      if (free.length < kept) free.push(room);
-    },
-  };
-}
-
-type Gathered =
-  | { kind: "small"; content: Uint8Array; room: Buffer }
-  | { kind: "large"; bytes: AsyncIterable<Uint8Array> };
-
-/** A file that there is room for, or one that is larger, as a stream that goes on where reading stopped. */
+/** A file of no more than so many bytes, in one of the rooms, or one that is larger, as a stream that goes on where reading stopped. */
 export async function gathered(
   bytes: AsyncIterable<Uint8Array>,
-  rooms: FileRoom,
+  { upTo, rooms }: { upTo: number; rooms: Rooms },
   signal: AbortSignal,
 ): Promise<Gathered> {
-  if ((announcedBytes(bytes) ?? 0) > rooms.bytes) return { kind: "large", bytes };
+  const announced = announcedBytes(bytes) ?? upTo;
+  if (announced > upTo) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();
-  const room = rooms.take();
+  let room = rooms.take(announced);
   let size = 0;
   while (!signal.aborted) {
     const next = await source.next();
     const content = room.subarray(0, size);
     if (next.done) {
       signal.throwIfAborted();
-      return { kind: "small", content, room };
+      return { kind: "small", content };
     }
-    if (size + next.value.length > rooms.bytes) {
+    if (size + next.value.length > upTo) {
       return { kind: "large", bytes: goingOn([content, next.value], source) };
+    }
+    // More than was announced.
+    if (size + next.value.length > room.length) {
+      room = rooms.take(upTo);
+      room.set(content);
+      rooms.giveBack(content);
     }
     room.set(next.value, size);
     size += next.value.length;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { findings } from "@lazaret/contract";
+import { rooms } from "../flow/rooms.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { ScannedBy } from "../model/report.ts";
@@ -13,7 +14,7 @@ import type { Clamd } from "./clamd/clamd.ts";
 import { isBeyondLimits, isEncrypted } from "./clamd/reply.ts";
 import type { ClamdVersion } from "./clamd/version.ts";
 import { type Sample, sampleOf, sampler } from "./file-type/sample.ts";
-import { fileRoom, gathered, seenBy } from "./gathered-file.ts";
+import { gathered, seenBy } from "./gathered-file.ts";
 import { SMALL_FILE_BYTES } from "./threads/scan-limits.ts";
 import type { ScanThreads } from "./threads/scan-threads.ts";
 import { release, type Spooled } from "./threads/spool.ts";
@@ -43,11 +44,11 @@ export interface EngineParts {
  */
 export function unpackingEngine(parts: EngineParts): Engine {
   const { name = "", threads, clamd, fileType, cache, digestsAreDear = false, notes = [] } = parts;
+  const used = rooms({ keptBytes: KEPT_BYTES });
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
   let by: { version: ClamdVersion | undefined; scannedBy: ScannedBy } | undefined;
-  const rooms = fileRoom(SMALL_FILE_BYTES, ROOMS_KEPT);
 
   /** What clamd works with. A look costs half as much as all else of an answer that is known; one does for all within a moment. */
   let looked: { other: object | undefined; at: number } | undefined;
@@ -253,11 +254,11 @@ export function unpackingEngine(parts: EngineParts): Engine {
     async scan(bytes, signal, asked) {
       // What is here as a whole is small.
       if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal, asked);
-      const file = await gathered(bytes, rooms, signal);
+      const file = await gathered(bytes, { upTo: SMALL_FILE_BYTES, rooms: used }, signal);
       if (file.kind === "large") return scanLarge(file.bytes, signal, asked);
       const verdict = await scanSmall(file.content, signal, asked);
       // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
-      if (verdict.kind === "clean") rooms.giveBack(file.room);
+      if (verdict.kind === "clean") used.giveBack(file.content);
       return verdict;
     },
 
@@ -282,8 +283,8 @@ export function unpackingEngine(parts: EngineParts): Engine {
   };
 }
 
-/** For as many files at once as two cores are busy with. */
-const ROOMS_KEPT = 8;
+/** Of the rooms of small files: for as many at once as two cores are busy with. */
+const KEPT_BYTES: number = 8 * SMALL_FILE_BYTES;
 const CLEAN: Verdict = { kind: "clean" };
 /** No clamd loads other signatures in that time. */
 const LOOK_MS = 1;

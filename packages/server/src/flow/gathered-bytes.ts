@@ -3,8 +3,8 @@ export interface GatheredBytes {
   readonly size: number;
   /** Copies: a source may use its buffer again. */
   add(chunk: Uint8Array): void;
-  /** For so many bytes in all, so that they are not copied when more come. */
-  makeRoom(bytes: number): void;
+  /** Into this, where they are not copied when more come. */
+  moveTo(room: Uint8Array<ArrayBuffer>): void;
   /** All of them, in memory of their own, which may be larger, but not twice as large. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
@@ -17,8 +17,9 @@ class Gathered implements GatheredBytes {
   size = 0;
   #buffer = new Uint8Array();
 
-  makeRoom(bytes: number): void {
-    if (bytes > this.#buffer.length) this.#grow(bytes);
+  moveTo(room: Uint8Array<ArrayBuffer>): void {
+    room.set(this.#buffer.subarray(0, this.size));
+    this.#buffer = room;
   }
 
   add(chunk: Uint8Array): void {
@@ -35,8 +36,6 @@ class Gathered implements GatheredBytes {
 
   #grow(bytes: number): void {
     // Not filled with zeros, and no part of a pool.
-    const larger = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
-    larger.set(this.#buffer.subarray(0, this.size));
-    this.#buffer = larger;
+    this.moveTo(new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer));
   }
 }

@@ -2,6 +2,7 @@ import { takeOut } from "../flow/come-and-go.ts";
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
+import { roomBytes, rooms } from "../flow/rooms.ts";
 import { announcedBytes, hasOwnBuffers, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 
@@ -70,6 +71,8 @@ const LEAST_BYTES_PER_MS: number = (128 * 1024) / 1000;
 const CHECK_EVERY_MS = 2000;
 /** Of all files that are received as a whole, together; further ones are read in their slot. */
 const WHOLE_AT_ONCE_BYTES: number = 16 * 1024 * 1024;
+/** Of their rooms: when the others are made anew, that is too little for V8 to collect everything. */
+const KEPT_BYTES: number = WHOLE_AT_ONCE_BYTES / 2;
 
 interface Joined {
   key: string;
@@ -82,8 +85,9 @@ export function admission(options: AdmissionOptions): Admission {
   const { weightOf = () => 1, wholeBytes: mostWhole = 0 } = options;
   const door = gate({ slots, weightOf });
   const places: Joined[] = [];
-  /** Bytes of files that are received, or here, as a whole. */
+  /** Bytes of the rooms of files that are received, or here, as a whole. */
   let whole = 0;
+  const used = rooms({ keptBytes: KEPT_BYTES });
 
   /** Makes room for a key that has less than its share. */
   function makeRoomFor(key: string): void {
@@ -144,12 +148,13 @@ export function admission(options: AdmissionOptions): Admission {
       let room = 0;
 
       /** For the whole file; none if it is large, or there are many. */
-      function takeRoom(announced: number): number {
-        const fits = announced > FIRST_BYTES && announced <= mostWhole && whole + announced <= WHOLE_AT_ONCE_BYTES;
-        if (!fits) return 0;
-        room = announced;
+      function takeRoom(announced: number): Uint8Array<ArrayBuffer> | undefined {
+        const bytes = roomBytes(announced);
+        const fits = announced > FIRST_BYTES && announced <= mostWhole && whole + bytes <= WHOLE_AT_ONCE_BYTES;
+        if (!fits) return undefined;
+        room = bytes;
         whole += room;
-        return room;
+        return used.take(announced);
       }
 
       function giveUpRoom(): void {
@@ -185,7 +190,7 @@ export function admission(options: AdmissionOptions): Admission {
 
       /** Apart from `admit`, which would keep the content for as long as a slow file comes. */
       function enterWhole(content: Uint8Array, signal: AbortSignal): Promise<Admitted> {
-        return enter(wholeBytes(content), signal, { free: () => giveBack(new Uint8Array(content.buffer)) });
+        return enter(wholeBytes(content), signal, { free: () => used.giveBack(content) });
       }
 
       return {
@@ -229,13 +234,13 @@ interface Beginning {
 /** What comes at first: all that is no more than FIRST_BYTES, or than there is `room` for, if it comes fast. */
 async function beginningOf(
   bytes: Pulled,
-  { room, own, now }: { room: () => number; own: boolean; now: () => number },
+  { room, own, now }: { room: () => Uint8Array<ArrayBuffer> | undefined; own: boolean; now: () => number },
 ): Promise<Beginning> {
   const began = now();
   const gathered = gatheredBytes();
   /** Not copied before it has company. */
   let alone: Uint8Array<ArrayBuffer> | undefined;
-  let upTo: number | undefined;
+  let larger: Uint8Array<ArrayBuffer> | undefined;
   const gather = (piece: Uint8Array): void => {
     gathered.add(piece);
     if (!own || !giveBack(piece)) bufferPassed(piece);
@@ -247,10 +252,12 @@ async function beginningOf(
     if (size >= FIRST_BYTES) {
       const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
       // Only now: who has sent nothing gets no room.
-      if (fast) upTo ??= room();
-      if (!fast || upTo === undefined || size > upTo)
+      if (fast && !larger) {
+        larger = room();
+        if (larger) gathered.moveTo(larger);
+      }
+      if (!fast || !larger || size > larger.length)
         return { pieces: [alone ?? gathered.bytes(), next.value], fast, done: false };
-      gathered.makeRoom(upTo);
     }
     if (own && gathered.size === 0 && !alone && isAllOfItsMemory(next.value)) {
       alone = next.value;
