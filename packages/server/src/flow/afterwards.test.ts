@@ -10,10 +10,10 @@ test("steps are done soon, in their order, and not at once", (t) => {
   add(() => done.push("first"));
   add(() => done.push("second"));
   assert.equal(done.length, 0);
-  t.mock.timers.tick(10);
+  t.mock.timers.tick(100);
   assert.deepEqual(done, ["first", "second"]);
   add(() => done.push("third"));
-  t.mock.timers.tick(10);
+  t.mock.timers.tick(100);
   assert.deepEqual(done, ["first", "second", "third"]);
 });
 
@@ -28,7 +28,7 @@ test("who catches up finds everything done, also what a step adds", (t) => {
   add(() => done.push("second"));
   catchUp();
   assert.deepEqual(done, ["first", "second", "added by the first"]);
-  t.mock.timers.tick(10);
+  t.mock.timers.tick(100);
   assert.equal(done.length, 3);
 });
 
@@ -62,7 +62,27 @@ test("a step knows when it was added", () => {
   assert.equal(now(), 110);
 });
 
-test("many do not wait", () => {
+test("hundreds wait no longer than those who have a turn by then", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let done = 0;
+  const { add } = afterwards();
+  const step = (): void => {
+    done += 1;
+  };
+  for (let round = 1; round <= 3; round += 1) {
+    for (let count = 0; count < 499; count += 1) add(step);
+    await new Promise(setImmediate);
+    assert.equal(done, 500 * (round - 1));
+    add(step);
+    assert.equal(done, 500 * (round - 1));
+    await new Promise(setImmediate);
+    assert.equal(done, 500 * round);
+  }
+  t.mock.timers.tick(100);
+  assert.equal(done, 1500);
+});
+
+test("thousands do not wait", () => {
   let done = 0;
   const { add } = afterwards();
   for (let count = 0; count < 10_000; count += 1)

@@ -16,7 +16,9 @@ interface Waiting {
   addedAt: number;
 }
 
-const EVERY_MS = 10;
+const EVERY_MS = 100;
+/** So many are done in a millisecond or two, which is as long as others may be held up: they do not wait for more. */
+const MANY = 500;
 /** So many come only while nobody else has a turn, and take memory. */
 const MOST_WAITING = 10_000;
 
@@ -55,6 +57,7 @@ export function afterwards(now: () => number = Date.now): Afterwards {
       waiting.push({ step, addedAt: now() });
       // Those that a step adds are done in its turn.
       if (waiting.length >= MOST_WAITING && begun === 0) catchUp();
+      else if (waiting.length === MANY) setImmediate(catchUp);
       if (isDue) return;
       isDue = true;
       setTimeout(onTime, EVERY_MS);
