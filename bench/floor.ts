@@ -17,6 +17,7 @@ import { optimizeForRequests } from "../packages/server/src/cli/run-service.ts";
 import { parseClamdAddress } from "../packages/server/src/engines/clamd/address.ts";
 import { type Clamd, clamd } from "../packages/server/src/engines/clamd/clamd.ts";
 import { giveBack } from "../packages/server/src/flow/passing-buffers.ts";
+import { rooms } from "../packages/server/src/flow/rooms.ts";
 import { wholeBytes } from "../packages/server/src/flow/whole-bytes.ts";
 import { newJob, nobodysAccount } from "../packages/server/src/model/job.ts";
 import { type JobStore, openJobStore } from "../packages/server/src/platforms/embedded/job-store.ts";
@@ -34,6 +35,7 @@ const CLEAN = JSON.stringify({ status: "clean", size: 4096, scan_time: "0.001", 
 const [mode = "", place = "", clamdAddress = "", atOnce = "16", signed] = process.argv.slice(2);
 const folder = place;
 const never = new AbortController().signal;
+const used = rooms({ keptBytes: 8 * 1024 * 1024 });
 const answer = { scan, search: searching(), submit: submitting(), database: inDatabase(), jobs: running() }[mode];
 if (!answer)
   throw new Error(
@@ -65,7 +67,7 @@ function searching(): (question: IncomingMessage) => Promise<string> {
     if (mayHoldMembers(memoryBlob(content))) throw new Error("the file of the bench has members");
     const verdict = await engine.scan(wholeBytes(content), never);
     if (verdict.kind !== "clean") throw new Error("the file of the bench is not clean");
-    giveBack(content);
+    used.giveBack(content);
     return CLEAN;
   };
 }
@@ -73,19 +75,19 @@ function searching(): (question: IncomingMessage) => Promise<string> {
 /** In one piece: as it came, or in memory of the size that was announced. */
 function received(question: IncomingMessage): Promise<Uint8Array> {
   const announced = Number(question.headers["content-length"]);
-  let content: Buffer | undefined;
+  let content: Uint8Array | undefined;
   let size = 0;
   return new Promise((resolve) => {
     question.on("data", (chunk: Buffer) => {
       if (chunk.length === announced) content = chunk;
       else {
-        content ??= Buffer.allocUnsafeSlow(announced);
+        content ??= used.take(announced);
         content.set(chunk, size);
         size += chunk.length;
         giveBack(chunk);
       }
     });
-    question.once("end", () => resolve(content ?? new Uint8Array()));
+    question.once("end", () => resolve(content?.subarray(0, announced) ?? new Uint8Array()));
   });
 }
 
