@@ -26,6 +26,10 @@ async function opened(opener: Opener, ...pieces: Uint8Array[]): Promise<Opened> 
   return result;
 }
 
+/** The same in every run. */
+const noise = (index: number, bytes: number): Buffer =>
+  createHash("shake256", { outputLength: bytes }).update(`noise ${index}`).digest();
+
 const contents = ({ members }: Opened): string[] => members.map(({ content }) => content.toString("latin1"));
 
 const formats: [opener: Opener, pack: (content: Buffer) => Buffer][] = [
@@ -150,17 +154,24 @@ describe("brotli, which has no mark to be known by", () => {
   test("is opened if it unpacks to its last byte", async () => {
     assert.deepEqual(contents(await opened(brotli, brotliCompressSync(payload))), [payload.toString()]);
   });
-  test("is not taken for granted with something behind it, in noise or in text", async () => {
-    for (const content of [randomBytes(5000), other]) {
-      const result = await openContainer(brotli, content);
-      assert.ok(result === undefined || result.outcome === "unreadable");
+  test("is not taken for granted in text, and in noise hardly ever", async () => {
+    const result = await openContainer(brotli, other);
+    assert.ok(result === undefined || result.outcome === "unreadable");
+    let taken = 0;
+    for (let index = 0; index < 1000; index += 1) {
+      const found = await openContainer(brotli, noise(index, 5000));
+      if (found?.outcome !== "opened") continue;
+      taken += 1;
+      // It makes sense for a while: what stands behind that is still looked at.
+      assert.deepEqual([found.rest.length, found.rest[0]?.end], [1, 5000]);
     }
+    assert.ok(taken <= 10, `${taken}`);
   });
   test("is not charged to noise, of which an archive may hold thousands", async () => {
     for (let index = 0; index < 300; index += 1) {
-      const noise = createHash("shake256", { outputLength: 2000 }).update(`noise ${index}`).digest();
-      const result = await openContainer(brotli, noise);
-      assert.ok((result?.work ?? 0) <= 10 * noise.length, `noise ${index}: ${result?.work} bytes of work`);
+      const content = noise(index, 2000);
+      const result = await openContainer(brotli, content);
+      assert.ok((result?.work ?? 0) <= 10 * content.length, `noise ${index}: ${result?.work} bytes of work`);
     }
   });
   test("is charged for what comes out of it in vain", async () => {
