@@ -124,25 +124,15 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/**
- * Writes lines together, a moment later, and what is left when the process ends: one system call for each would cost more than many a
- * request.
- */
-export function buffered(stdout: typeof process.stdout, after: Afterwards = afterwards()): (line: string) => void {
+/** Lines are written together, a moment later: one system call for each would cost more than many a request. */
+export function buffered(write: (lines: string) => void, after: Afterwards = afterwards()): (line: string) => void {
   let lines = "";
-  let write = (text: string): void => void stdout.write(text);
   const flush = (): void => {
     const text = lines;
     lines = "";
     write(text);
   };
-  // Who reads may go at any moment, also while we start.
-  stdout.on("error", () => {});
-  process.once("exit", () => {
-    // What a stream cannot write at once it never writes when the process ends.
-    if (stdout.writableLength === 0) write = (text) => writeAtEnd(stdout.fd, text);
-    after.catchUp();
-  });
+  process.once("exit", () => after.catchUp());
   return (line) => {
     lines += line;
     // Behind the steps that have lines of their own.
@@ -150,19 +140,58 @@ export function buffered(stdout: typeof process.stdout, after: Afterwards = afte
   };
 }
 
+/** A reader who is behind has made some room by then. */
+const AGAIN_MS = 10;
 /** A reader that does not read must not keep us from ending. */
-const LAST_WRITES = 200;
+const LAST_TRIES = 200;
 const LAST_PAUSE_MS = 5;
 
-function writeAtEnd(descriptor: number, text: string): void {
-  let rest = Buffer.from(text);
-  for (let tries = 0; rest.length > 0 && tries < LAST_WRITES; tries += 1) {
+/**
+ * All lines of a process, to its standard output, and the rest of them when it ends. A stream would keep to itself how much of what it was given the
+ * reader could not take yet, and lose that when the process ends with an error.
+ */
+export function outputLines(stdout: typeof process.stdout): (lines: string | Uint8Array) => void {
+  let waiting: Uint8Array[] = [];
+  let again: NodeJS.Timeout | undefined;
+  let isLast = false;
+  let lastTries = 0;
+
+  /** Until the reader can take no more for now. */
+  function writeSome(): void {
     try {
-      rest = rest.subarray(writeSync(descriptor, rest));
+      for (let next = waiting[0]; next; next = waiting[0]) {
+        const rest = next.subarray(writeSync(stdout.fd, next));
+        if (rest.length > 0) waiting[0] = rest;
+        else waiting.shift();
+      }
     } catch (error) {
-      // The pipe is full. Nobody reads it any more in all other cases.
-      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
+      // For whom nobody reads, or no disk has room, none are kept; later ones may be taken.
+      if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) waiting = [];
+    }
+  }
+
+  function go(): void {
+    again = undefined;
+    writeSome();
+    if (waiting.length > 0) again = setTimeout(go, AGAIN_MS).unref();
+  }
+
+  function writeAll(): void {
+    for (writeSome(); waiting.length > 0 && lastTries < LAST_TRIES; writeSome()) {
+      lastTries += 1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LAST_PAUSE_MS);
     }
   }
+
+  // Who reads may go at any moment, also while we start.
+  stdout.on("error", () => {});
+  process.once("exit", () => {
+    isLast = true;
+    writeAll();
+  });
+  return (lines) => {
+    waiting.push(typeof lines === "string" ? Buffer.from(lines) : lines);
+    if (isLast) writeAll();
+    else if (!again) go();
+  };
 }

@@ -3,7 +3,7 @@ import { CannotStart } from "../compose/cannot-start.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { startKeeper } from "../compose/own-clamd.ts";
 import { afterwards } from "../flow/afterwards.ts";
-import { buffered, type Log, log } from "../log.ts";
+import { buffered, type Log, log, outputLines } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
@@ -28,12 +28,8 @@ export function serveCommand(): Command {
     .action(async (flags: Record<string, string>) => {
       const { settings, origins } = goodSettings(flags);
       const after = afterwards();
-      const logger = log({
-        level: settings.logLevel,
-        format: "json",
-        write: buffered(process.stdout, after),
-        after,
-      });
+      const write = outputLines(process.stdout);
+      const logger = log({ level: settings.logLevel, format: "json", write: buffered(write, after), after });
       const manager = serviceManager(logger);
       const until = stopSignal();
       const signals = hangUps();
@@ -51,7 +47,6 @@ export function serveCommand(): Command {
       if (processes > 1) {
         const { superviseProcesses } = await import("./supervise.ts");
         const onUp = (up: Up): void => announce(running, { ...up, settings, processes });
-        const write = (lines: Uint8Array): unknown => process.stdout.write(lines);
         return await superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
       }
       const { startService } = await import("../app.ts");

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { RunningService, ServiceOptions } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import { afterwards } from "../flow/afterwards.ts";
-import { buffered, log } from "../log.ts";
+import { buffered, log, outputLines } from "../log.ts";
 import type { Counts } from "../metrics/add-up.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { ANSWER_MS, type OneOf, OTHERS_MS } from "../pipeline/processes.ts";
@@ -49,7 +49,7 @@ const supervisor = channel(
     async start({ settings, format, ...order }: StartOrder): Promise<Up> {
       drainMs = settings.drainSeconds * 1000;
       const after = afterwards();
-      const write = buffered(process.stdout, after);
+      const write = buffered(outputLines(process.stdout), after);
       const fields = { process: order.among.number };
       const plain = log({ level: settings.logLevel, format, write, after });
       const marked = Object.assign(((event, more) => plain(event, { ...more, ...fields })) as typeof plain, {
