@@ -65,24 +65,46 @@ test("a part of a room gives all of it back, and of memory of another kind nothi
   assert.equal(take(KIB).length, 128 * KIB);
 });
 
-test("when nobody has taken any for a while none is kept", (t) => {
+test("a burst of one size does not keep others from being used again", () => {
+  for (const [burst, size] of [
+    [64, 128],
+    [8, 1024],
+    [16, 512],
+  ] as const) {
+    const { take, giveBack } = rooms({ ...inTime, keptBytes: 8192 * KIB });
+    const taken = Array.from({ length: burst }, () => take(size * KIB));
+    for (const room of taken) giveBack(room);
+    for (const other of [1024, 512, 256, 128]) {
+      const four = Array.from({ length: 4 }, () => take(other * KIB));
+      for (const room of four) giveBack(room.fill(7));
+      const again = Array.from({ length: 4 }, () => take(other * KIB));
+      assert.ok(again.every((room) => room[0] === 7));
+      for (const room of again) giveBack(room.fill(0));
+    }
+  }
+});
+
+test("what nobody has used for a while is freed, and only that", (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const { take, giveBack } = rooms(inTime);
-  const used = (): boolean => {
-    const room = take(KIB);
-    const wasUsed = room[0] === 1;
+  const wasUsed = (bytes: number): boolean => {
+    const room = take(bytes);
+    const was = room[0] === 1;
     giveBack(room.fill(1));
-    return wasUsed;
+    return was;
   };
   giveBack(take(KIB).fill(1));
+  giveBack(take(200 * KIB).fill(1));
+  const before = process.memoryUsage().arrayBuffers;
   for (let times = 0; times < 5; times += 1) {
     t.mock.timers.tick(999);
-    assert.ok(used());
+    assert.ok(wasUsed(KIB));
   }
-  const before = process.memoryUsage().arrayBuffers;
+  // The larger one was used once.
+  assert.ok(before - process.memoryUsage().arrayBuffers >= 256 * KIB);
   t.mock.timers.tick(2000);
-  assert.ok(before - process.memoryUsage().arrayBuffers >= 128 * KIB);
-  assert.ok(!used());
-  t.mock.timers.tick(999);
-  assert.ok(used());
+  assert.ok(before - process.memoryUsage().arrayBuffers >= 384 * KIB);
+  wasUsed(KIB);
+  t.mock.timers.tick(1999);
+  assert.ok(wasUsed(KIB));
 });

@@ -15,15 +15,21 @@ export interface Rooms {
 }
 
 export interface RoomsOptions {
-  /** So much is kept while nobody needs it. */
+  /** So much is kept while nobody needs it, of what was used last. */
   keptBytes: number;
-  /** When nobody has taken any for that long, none is kept. */
+  /** What nobody has used for that long, or up to twice as long, is freed. */
   idleMs?: number;
 }
 
 /** Of many sizes hardly any would be used again. */
 const SMALLEST_BYTES: number = 128 * 1024;
 const IDLE_MS = 60_000;
+
+interface Kept {
+  memory: ArrayBuffer;
+  /** In which turn of the watch it was given back. */
+  turn: number;
+}
 
 /** How large the room is that such a file gets. */
 export function roomBytes(bytes: number): number {
@@ -33,46 +39,49 @@ export function roomBytes(bytes: number): number {
 }
 
 export function rooms({ keptBytes, idleMs = IDLE_MS }: RoomsOptions): Rooms {
-  /** By their size, the one that was used last at the end: its pages are at hand. */
-  const free = new Map<number, ArrayBuffer[]>();
-  let kept = 0;
-  let takenSince = false;
+  /** In the order in which they were given back; for 8 MB, 64 at most. */
+  const kept: Kept[] = [];
+  let size = 0;
+  let turn = 0;
   let watch: NodeJS.Timeout | undefined;
 
-  function dropIfIdle(): void {
-    if (takenSince) {
-      takenSince = false;
-      return;
+  function freeWhile(isTooMuch: (first: Kept) => boolean): void {
+    for (let first = kept[0]; first && isTooMuch(first); first = kept[0]) {
+      kept.shift();
+      size -= first.memory.byteLength;
+      freeMemory(new Uint8Array(first.memory));
     }
+  }
+
+  function freeIdle(): void {
+    freeWhile((first) => first.turn < turn);
+    turn += 1;
+    if (kept.length > 0) return;
     clearInterval(watch);
     watch = undefined;
-    for (const buffers of free.values()) for (const buffer of buffers) freeMemory(new Uint8Array(buffer));
-    free.clear();
-    kept = 0;
   }
 
   return {
     take(bytes) {
-      const size = roomBytes(bytes);
-      takenSince = true;
-      const again = free.get(size)?.pop();
-      if (again) kept -= size;
+      const wanted = roomBytes(bytes);
+      // The one that was used last: its pages are at hand.
+      const at = kept.findLastIndex(({ memory }) => memory.byteLength === wanted);
+      const [again] = at === -1 ? [] : kept.splice(at, 1);
+      if (again) size -= wanted;
       // Not filled with zeros, and no part of a pool.
-      return new Uint8Array(again ?? Buffer.allocUnsafeSlow(size).buffer);
+      return new Uint8Array(again?.memory ?? Buffer.allocUnsafeSlow(wanted).buffer);
     },
     giveBack({ buffer }) {
-      const size = buffer.byteLength;
-      if (size === 0) return;
-      if (!(buffer instanceof ArrayBuffer) || size !== roomBytes(size) || kept + size > keptBytes) {
+      const bytes = buffer.byteLength;
+      if (bytes === 0) return;
+      if (!(buffer instanceof ArrayBuffer) || bytes !== roomBytes(bytes) || bytes > keptBytes) {
         freeMemory(new Uint8Array(buffer));
         return;
       }
-      const room = buffer.transfer();
-      const others = free.get(size);
-      if (others) others.push(room);
-      else free.set(size, [room]);
-      kept += size;
-      watch ??= setInterval(dropIfIdle, idleMs).unref();
+      freeWhile(() => size + bytes > keptBytes);
+      kept.push({ memory: buffer.transfer(), turn });
+      size += bytes;
+      watch ??= setInterval(freeIdle, idleMs).unref();
     },
   };
 }
