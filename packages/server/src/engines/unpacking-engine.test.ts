@@ -164,8 +164,27 @@ describe("what is large, and known to be clean by a look alone", () => {
         const asked: AskedDigest = { of: "all", tell: (digest) => void told.push(digest) };
         const [first, second] = [await scanned(large, asked), await scanned(large, asked)];
         assert.deepEqual([first, second], [digestsAreDear ? "clean" : "clean cached", "clean cached"]);
-        const digest = createHash("sha256").update(large).digest("hex");
-        assert.deepEqual(told, [digest, digest]);
+        const sha256 = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
+        assert.deepEqual(told, [sha256(large), sha256(large)]);
+        // What is told is SHA-256, by whatever the content is known.
+        const ofFindings: AskedDigest = { of: "findings", tell: (digest) => void told.push(digest) };
+        const other = Buffer.concat([ruled, Buffer.from("other")]);
+        const before = engine.cacheCounts?.().entries ?? 0;
+        for (const [by, expected] of [
+          [ofFindings, "infected"],
+          [ofFindings, "infected cached"],
+          [asked, digestsAreDear ? "infected" : "infected cached"],
+          [ofFindings, "infected cached"],
+          [asked, "infected cached"],
+        ] as const) {
+          told.length = 0;
+          assert.equal(await scanned(other, by), expected);
+          assert.deepEqual(told, [sha256(other)]);
+        }
+        assert.equal(engine.cacheCounts?.().entries, before + (digestsAreDear ? 2 : 1));
+        told.length = 0;
+        assert.deepEqual(await scanned(noise(3000, "small"), ofFindings), "clean cached");
+        assert.deepEqual(told, []);
       } finally {
         await engine.close();
       }

@@ -7,7 +7,14 @@ import type { ScannedBy } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { AskedDigest, Engine, EngineCheck } from "../scan/engine.ts";
-import { type Content, contentOf, type Edition, hexOf, type VerdictCache } from "../scan/verdict-cache.ts";
+import {
+  type Content,
+  contentOf,
+  digestWithoutInstructions,
+  type Edition,
+  hexOf,
+  type VerdictCache,
+} from "../scan/verdict-cache.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
@@ -45,6 +52,7 @@ export interface EngineParts {
 export function unpackingEngine(parts: EngineParts): Engine {
   const { name = "", threads, clamd, fileType, cache, digestsAreDear = false, notes = [] } = parts;
   const used = rooms({ keptBytes: KEPT_BYTES });
+  const cacheDigest = digestsAreDear ? digestWithoutInstructions() : "sha256";
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
@@ -133,10 +141,12 @@ export function unpackingEngine(parts: EngineParts): Engine {
       plain = !mayHoldMembers(memoryBlob(bytes));
       if (plain && !threads.mayMatch(bytes)) return finished(CLEAN, { began: undefined }, () => sampleOf(bytes));
     }
-    const content = cache || asked?.of === "all" ? contentOf(bytes) : undefined;
-    if (content && asked?.of === "all") asked.tell(hexOf(content));
+    const keyedBy = asked?.of === "all" ? "sha256" : cacheDigest;
+    const content = cache || asked?.of === "all" ? contentOf(bytes, keyedBy) : undefined;
+    const sha256 = (): string => hexOf(content && keyedBy === "sha256" ? content : contentOf(bytes));
+    if (asked?.of === "all") asked.tell(sha256());
     const tellFinding = ({ kind }: Verdict): void => {
-      if (asked?.of === "findings" && kind !== "clean") asked.tell(hexOf(content ?? contentOf(bytes)));
+      if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256());
     };
     const recall: Recall = { began: content && editionFor(content) };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);

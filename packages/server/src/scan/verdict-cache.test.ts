@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { describe, test } from "node:test";
 import type { Verdict } from "../model/verdict.ts";
-import { type Content, type Edition, hasDigestInstructions, verdictCache } from "./verdict-cache.ts";
+import {
+  type Content,
+  digestWithoutInstructions,
+  type Edition,
+  hasDigestInstructions,
+  verdictCache,
+} from "./verdict-cache.ts";
 
 const contentOf = (text: string): Content => ({ digest: hash("sha256", text, "binary"), sizeBytes: text.length });
 const edition: Edition = { ours: {}, other: {} };
@@ -79,4 +85,12 @@ test("whether digests have instructions is what Linux says of the processor", ()
     [ice, cascade, neoverse, old, ""].map((cpuinfo) => hasDigestInstructions(cpuinfo)),
     [true, false, true, false, false],
   );
+});
+
+test("without instructions contents are known by the digest that takes less, if it is allowed", () => {
+  assert.equal(digestWithoutInstructions(), "blake2b512");
+  const refused = (): never => {
+    throw new Error("error:0308010C:digital envelope routines::unsupported");
+  };
+  assert.equal(digestWithoutInstructions(refused), "sha256");
 });

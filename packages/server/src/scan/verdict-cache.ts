@@ -6,7 +6,7 @@ import type { Verdict } from "../model/verdict.ts";
 /**
  * Verdicts about contents that were scanned before, in memory, the least recently used forgotten first.
  *
- * A verdict is given out again only for the same bytes, by their SHA-256 and length, and only while everything else that it
+ * A verdict is given out again only for the same bytes, by their digest and length, and only while everything else that it
  * depends on is the same: see `Edition`. What an engine could not say for certain is never kept.
  */
 export interface VerdictCache {
@@ -20,13 +20,26 @@ export interface VerdictCache {
 
 /** A content of which every byte has arrived. */
 export interface Content {
-  /** Its SHA-256, a character for each byte: half the memory of hexadecimal digits. */
+  /** A character for each byte: half the memory of hexadecimal digits. */
   digest: string;
   sizeBytes: number;
 }
 
-export function contentOf(bytes: Uint8Array): Content {
-  return { digest: hash("sha256", bytes, "binary"), sizeBytes: bytes.length };
+/** By which contents are known. Both are as good as impossible to forge, and of different lengths. */
+export type ContentDigest = "sha256" | "blake2b512";
+
+export function contentOf(bytes: Uint8Array, digest: ContentDigest = "sha256"): Content {
+  return { digest: hash(digest, bytes, "binary"), sizeBytes: bytes.length };
+}
+
+/** The one that takes little more than half as long where there are no instructions for SHA-256, unless OpenSSL has been told to refuse it. */
+export function digestWithoutInstructions(of: typeof hash = hash): ContentDigest {
+  try {
+    of("blake2b512", "");
+    return "blake2b512";
+  } catch {
+    return "sha256";
+  }
 }
 
 export function hexOf({ digest }: Content): string {
