@@ -62,7 +62,7 @@ test("a step knows when it was added", () => {
   assert.equal(now(), 110);
 });
 
-test("hundreds wait no longer than those who have a turn by then", async (t) => {
+test("many wait no longer than those who have a turn by then", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let done = 0;
   const { add } = afterwards();
@@ -70,16 +70,16 @@ test("hundreds wait no longer than those who have a turn by then", async (t) => 
     done += 1;
   };
   for (let round = 1; round <= 3; round += 1) {
-    for (let count = 0; count < 499; count += 1) add(step);
+    for (let count = 0; count < 49; count += 1) add(step);
     await new Promise(setImmediate);
-    assert.equal(done, 500 * (round - 1));
+    assert.equal(done, 50 * (round - 1));
     add(step);
-    assert.equal(done, 500 * (round - 1));
+    assert.equal(done, 50 * (round - 1));
     await new Promise(setImmediate);
-    assert.equal(done, 500 * round);
+    assert.equal(done, 50 * round);
   }
   t.mock.timers.tick(100);
-  assert.equal(done, 1500);
+  assert.equal(done, 150);
 });
 
 test("thousands do not wait", () => {

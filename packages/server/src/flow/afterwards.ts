@@ -17,8 +17,11 @@ interface Waiting {
 }
 
 const EVERY_MS = 100;
-/** So many are done in a millisecond or two, which is as long as others may be held up: they do not wait for more. */
-const MANY = 500;
+/**
+ * So many do not wait for more: they share a turn that is well worth its start. What waits while V8 collects twice becomes old memory, which many
+ * small files or jobs bring about within the time above.
+ */
+const MANY = 50;
 /** So many come only while nobody else has a turn, and take memory. */
 const MOST_WAITING = 10_000;
 
