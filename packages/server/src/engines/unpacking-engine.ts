@@ -7,14 +7,8 @@ import type { ScannedBy } from "../model/report.ts";
 import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { AskedDigest, Engine, EngineCheck } from "../scan/engine.ts";
-import {
-  type Content,
-  contentOf,
-  digestWithoutInstructions,
-  type Edition,
-  hexOf,
-  type VerdictCache,
-} from "../scan/verdict-cache.ts";
+import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
+import { contentOf, DEAR_BYTES, hexOf, sha256Of } from "../scan/verdict-cache.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
@@ -37,7 +31,7 @@ export interface EngineParts {
   fileType?: (sample: Sample) => string;
   /** What is remembered of contents; may be another engine's too. */
   cache?: VerdictCache;
-  /** To digest a file takes longer than to search it. */
+  /** To digest a large file takes longer than to search it. */
   digestsAreDear?: boolean;
   /** Said at readiness besides what the parts say. */
   notes?: readonly EngineCheck[];
@@ -52,7 +46,6 @@ export interface EngineParts {
 export function unpackingEngine(parts: EngineParts): Engine {
   const { name = "", threads, clamd, fileType, cache, digestsAreDear = false, notes = [] } = parts;
   const used = rooms({ keptBytes: KEPT_BYTES });
-  const cacheDigest = digestsAreDear ? digestWithoutInstructions() : "sha256";
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
@@ -136,17 +129,18 @@ export function unpackingEngine(parts: EngineParts): Engine {
   async function scanSmall(bytes: Uint8Array, signal: AbortSignal, asked?: AskedDigest): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
     let plain: boolean | undefined;
-    // Known without an engine, and without a digest.
-    if (cache && digestsAreDear && !clamd && asked?.of !== "all" && bytes.length > DEAR_BYTES) {
+    // Known without an engine, and sooner than it would be looked up.
+    if (cache && digestsAreDear && !clamd && bytes.length > DEAR_BYTES) {
       plain = !mayHoldMembers(memoryBlob(bytes));
-      if (plain && !threads.mayMatch(bytes)) return finished(CLEAN, { began: undefined }, () => sampleOf(bytes));
+      if (plain && !threads.mayMatch(bytes)) {
+        if (asked?.of === "all") asked.tell(sha256Of(bytes));
+        return finished(CLEAN, { began: undefined }, () => sampleOf(bytes));
+      }
     }
-    const keyedBy = asked?.of === "all" ? "sha256" : cacheDigest;
-    const content = cache || asked?.of === "all" ? contentOf(bytes, keyedBy) : undefined;
-    const sha256 = (): string => hexOf(content && keyedBy === "sha256" ? content : contentOf(bytes));
-    if (asked?.of === "all") asked.tell(sha256());
+    const content = cache && contentOf(bytes, digestsAreDear);
+    if (asked?.of === "all") asked.tell(sha256Of(bytes, content));
     const tellFinding = ({ kind }: Verdict): void => {
-      if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256());
+      if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256Of(bytes, content));
     };
     const recall: Recall = { began: content && editionFor(content) };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
@@ -206,7 +200,7 @@ export function unpackingEngine(parts: EngineParts): Engine {
       return seen;
     };
     const verdict = await byBoth({ byClamd, ready, recall, spooled }, signal);
-    if (recall.content) asked?.tell(hexOf(recall.content));
+    if (recall.content) asked?.tell(hexOf(recall.content.digest));
     return finished(verdict, recall, () => sample?.sample());
   }
 
@@ -303,8 +297,6 @@ const LOOK_MS = 1;
  * other signatures that were loaded and taken away in between.
  */
 const KEEP_LOOK_MS = 20;
-/** Up to this a digest takes no longer than all else that a scan without clamd does, on any processor. */
-const DEAR_BYTES = 64 * 1024;
 /** Stands for the edition of an engine that is not there. */
 const NO_OTHER = {};
 
@@ -326,11 +318,8 @@ interface Looks {
 
 /** A file beyond our limits would hold clamd for as long, and its word would not count. */
 function isHopeless(verdict: Verdict): boolean {
-  if (verdict.kind === "infected") return true;
-  return (
-    verdict.kind === "unscannable" &&
-    (verdict.finding === findings.limitsExceeded || verdict.finding === findings.timeout)
-  );
+  if (verdict.kind !== "unscannable") return verdict.kind === "infected";
+  return verdict.finding === findings.limitsExceeded || verdict.finding === findings.timeout;
 }
 
 /** Only clamd does not know what is in it: too much for it at once, or encrypted, and we have the key; or it was another clamd. */

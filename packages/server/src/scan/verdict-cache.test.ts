@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { hash } from "node:crypto";
 import { describe, test } from "node:test";
 import type { Verdict } from "../model/verdict.ts";
+import type { Content, Edition } from "./verdict-cache.ts";
 import {
-  type Content,
-  digestWithoutInstructions,
-  type Edition,
+  contentOf as contentOfBytes,
+  DEAR_BYTES,
   hasDigestInstructions,
+  sha256Of,
   verdictCache,
 } from "./verdict-cache.ts";
 
@@ -87,10 +89,29 @@ test("whether digests have instructions is what Linux says of the processor", ()
   );
 });
 
-test("without instructions contents are known by the digest that takes less, if it is allowed", () => {
-  assert.equal(digestWithoutInstructions(), "blake2b512");
-  const refused = (): never => {
-    throw new Error("error:0308010C:digital envelope routines::unsupported");
-  };
-  assert.equal(digestWithoutInstructions(refused), "sha256");
+test("without instructions large contents are known by the digest that takes less, if it is allowed", () => {
+  const large = Buffer.alloc(DEAR_BYTES + 1, "large");
+  for (const [bytes, digestsAreDear, by] of [
+    [large.subarray(1), true, "sha256"],
+    [large, false, "sha256"],
+    [large, true, "blake2b512"],
+  ] as const) {
+    const content = contentOfBytes(bytes, digestsAreDear);
+    assert.deepEqual(content, { digest: hash(by, bytes, "binary"), sizeBytes: bytes.length });
+    assert.equal(sha256Of(bytes, content), hash("sha256", bytes));
+    assert.equal(sha256Of(bytes), hash("sha256", bytes));
+  }
+  const program = `
+    import crypto from "node:crypto";
+    import { syncBuiltinESMExports } from "node:module";
+    const { hash } = crypto;
+    crypto.hash = (name, ...more) => {
+      if (name !== "sha256") throw new Error("error:0308010C:digital envelope routines::unsupported");
+      return hash(name, ...more);
+    };
+    syncBuiltinESMExports();
+    const { contentOf } = await import(${JSON.stringify(new URL("verdict-cache.ts", import.meta.url).href)});
+    process.stdout.write(contentOf(Buffer.alloc(${large.length}, "large"), true).digest, "latin1");`;
+  const { stdout } = spawnSync(process.execPath, ["--input-type=module", "--eval", program]);
+  assert.equal(stdout.toString("hex"), hash("sha256", large));
 });

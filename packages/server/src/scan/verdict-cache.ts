@@ -25,24 +25,38 @@ export interface Content {
   sizeBytes: number;
 }
 
-/** By which contents are known. Both are as good as impossible to forge, and of different lengths. */
-export type ContentDigest = "sha256" | "blake2b512";
+/**
+ * Up to this a digest takes no longer than all else that a scan without clamd does, on any processor. Above it BLAKE2b, which is as hard to forge, takes
+ * little more than half as long as SHA-256 where there are no instructions for that.
+ */
+export const DEAR_BYTES: number = 64 * 1024;
 
-export function contentOf(bytes: Uint8Array, digest: ContentDigest = "sha256"): Content {
-  return { digest: hash(digest, bytes, "binary"), sizeBytes: bytes.length };
-}
+const CHEAPER = cheaperDigest();
 
-/** The one that takes little more than half as long where there are no instructions for SHA-256, unless OpenSSL has been told to refuse it. */
-export function digestWithoutInstructions(of: typeof hash = hash): ContentDigest {
+/** OpenSSL may have been told to refuse it. */
+function cheaperDigest(): "blake2b512" | "sha256" {
   try {
-    of("blake2b512", "");
+    hash("blake2b512", "");
     return "blake2b512";
   } catch {
     return "sha256";
   }
 }
 
-export function hexOf({ digest }: Content): string {
+/** By which digest does not depend on the way a content comes. */
+export function contentOf(bytes: Uint8Array, digestsAreDear = false): Content {
+  const by = digestsAreDear && bytes.length > DEAR_BYTES ? CHEAPER : "sha256";
+  return { digest: hash(by, bytes, "binary"), sizeBytes: bytes.length };
+}
+
+const SHA256_BYTES = 32;
+
+/** In hex. What is known of the content may be its SHA-256 already. */
+export function sha256Of(bytes: Uint8Array, content?: Content): string {
+  return content?.digest.length === SHA256_BYTES ? hexOf(content.digest) : hash("sha256", bytes, "hex");
+}
+
+export function hexOf(digest: string): string {
   return Buffer.from(digest, "latin1").toString("hex");
 }
 
