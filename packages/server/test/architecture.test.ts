@@ -291,14 +291,6 @@ function decides(text: string): boolean {
   );
 }
 
-test("no source file has more than 350 lines", async () => {
-  const long = (await sources(src)).filter((path) => readFileSync(path, "utf8").split("\n").length > 351);
-  assert.deepEqual(
-    long.map((path) => relative(src, path)),
-    [],
-  );
-});
-
 test("no source file uses AbortSignal.timeout or AbortSignal.any, which cannot be let go: flow/time-limit.ts can", async () => {
   const using = (await sources(src)).filter((path) => usesSystemLimits(readFileSync(path, "utf8")));
   assert.deepEqual(

@@ -4,8 +4,10 @@
 export interface UnpackLimits {
   /** The file itself is the first layer, what is in it the second, and so on. */
   layers: number;
-  /** Members of all layers together. */
+  /** Members of all layers together: no more than this, and no more than so many and one for each so many bytes of the file. */
   members: number;
+  membersFrom: number;
+  bytesPerMember: number;
   /** Bytes of members, of all layers together. */
   unpackedBytes: number;
   /** Bytes of members for each byte of the file, once more than `ratioFromBytes` have come out. */
@@ -14,6 +16,9 @@ export interface UnpackLimits {
   /** Bytes that readers pass over, for each byte of the file and its members; a few times each is ordinary. */
   workRatio: number;
   workFromBytes: number;
+  /** Starts of 7-Zip, each of which takes about 10 ms of the processor: so many, and one more for each so many bytes of the file. */
+  unpackerStarts: number;
+  bytesPerUnpackerStart: number;
   /** Memory of one 7-Zip: its own 17 MB and the largest dictionary it may be asked for. */
   unpackerBytes: number;
   /** What is decoded without 7-Zip is decoded in memory: one member may have this many bytes. */
@@ -41,6 +46,8 @@ export interface Budget {
   addBytes(count: number): void;
   /** Bytes that a reader has passed over or given to a decoder, however often it has seen them before. */
   addWork(count: number): void;
+  /** A start of 7-Zip. What comes out of the file allows no more of them. */
+  addUnpackerStart(): void;
   /** To be called now and then: time, and whether to go on at all. */
   check(): void;
 }
@@ -49,9 +56,12 @@ export function unpackBudget(limits: UnpackLimits, fileBytes: number, cancelled:
   const started = performance.now();
   const startedCpu = limits.milliseconds === Number.POSITIVE_INFINITY ? 0 : cpuMs();
   const ratioBytes = Math.max(limits.ratioFromBytes, limits.ratio * fileBytes);
+  const mostMembers = Math.min(limits.members, limits.membersFrom + fileBytes / limits.bytesPerMember);
+  const mostStarts = limits.unpackerStarts + fileBytes / limits.bytesPerUnpackerStart;
   let members = 0;
   let bytes = 0;
   let work = 0;
+  let starts = 0;
 
   function check(): void {
     if (cancelled()) throw new Cancelled("the scan was called off");
@@ -64,7 +74,7 @@ export function unpackBudget(limits: UnpackLimits, fileBytes: number, cancelled:
     limits,
     addMember() {
       members += 1;
-      if (members > limits.members) throw new LimitExceeded("members");
+      if (members > mostMembers) throw new LimitExceeded("members");
       check();
     },
     addBytes(count) {
@@ -76,6 +86,11 @@ export function unpackBudget(limits: UnpackLimits, fileBytes: number, cancelled:
     addWork(count) {
       work += count;
       if (work > limits.workFromBytes + limits.workRatio * (fileBytes + bytes)) throw new LimitExceeded("work");
+      check();
+    },
+    addUnpackerStart() {
+      starts += 1;
+      if (starts > mostStarts) throw new LimitExceeded("archives");
       check();
     },
     check,

@@ -76,7 +76,7 @@ export interface MemberSink {
   end(): void;
 }
 
-interface MemberOptions {
+export interface MemberOptions {
   /** What nothing in the container uses, parts of what once was there: that it cannot be read is no reason to doubt. */
   leftover?: boolean;
   /** A piece of another member that comes out as well: where that is whole, the piece need not be. */

@@ -1,7 +1,9 @@
 import { brotli } from "./archives/brotli.ts";
-import { aixArchive, androidBackup, asar, lbr, romfs } from "./archives/bundles.ts";
+import { aixArchive, androidBackup, asar, headed, lbr, romfs } from "./archives/bundles.ts";
+import { ciphertext } from "./archives/ciphertext.ts";
+import { fat } from "./archives/fat.ts";
 import { gitPack } from "./archives/git-pack.ts";
-import { iso } from "./archives/iso.ts";
+import { iso, rawDisc } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
 import { embeddedLzh, lzh } from "./archives/lzh.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
@@ -9,15 +11,17 @@ import { lzop } from "./archives/lzop.ts";
 import { appleDouble, macBinary } from "./archives/macintosh.ts";
 import { png, woff, woff2, zisofs } from "./archives/packed-parts.ts";
 import { unopenable } from "./archives/packed-programs.ts";
+import { partitions } from "./archives/partitions.ts";
 import { embeddedKinds, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { embeddedTar, tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
-import { warc } from "./archives/warc.ts";
+import { httpAnswer, warc } from "./archives/warc.ts";
 import { zip } from "./archives/zip.ts";
 import { endsAtBack, startOfArchive } from "./archives/zip-headers.ts";
 import type { Blob } from "./blob.ts";
+import { askedBy, mayKnow } from "./byte-pattern.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
 import { mail } from "./documents/mail.ts";
@@ -39,11 +43,11 @@ import { encodedRuns } from "./encodings/encoded-runs.ts";
 import { hexRecords } from "./encodings/hex-records.ts";
 import { numberLists } from "./encodings/number-lists.ts";
 import type { Opener, Place } from "./opener.ts";
-import { mayBe } from "./signature-search.ts";
+import { byteOf } from "./signature-search.ts";
 
 /** Known by what they begin with. */
 export const smallKinds: readonly Opener[] = [
-  ...[aixArchive, asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4],
+  ...[aixArchive, asar, romfs, lbr, androidBackup, gitPack, lzh, mozLz4, headed],
   ...[appleDouble, macBinary, png, woff, woff2, zisofs],
 ];
 
@@ -57,9 +61,14 @@ export const OPENERS: readonly Opener[] = [
   zstd,
   tar,
   ...unopenedKinds,
+  ciphertext,
   ...sevenZipKinds,
   iso,
+  rawDisc,
+  fat,
+  partitions,
   warc,
+  httpAnswer,
   lzip,
   lzmaAlone,
   ...smallKinds,
@@ -101,8 +110,13 @@ const EMBEDDED: readonly Opener[] = [
   embeddedTar,
 ];
 
-/** Asked when nobody else knows what it is. */
-const LAST: readonly Opener[] = [brotli];
+/** Known by no byte at all: asked about every content, as it may be something else as well. */
+const ANYTHING: readonly Opener[] = [brotli];
+
+const askOpeners = asker(OPENERS);
+const askInText = asker(IN_TEXT);
+const askEmbedded = asker(EMBEDDED);
+const askAnything = asker(ANYTHING);
 
 export interface Found {
   opener: Opener;
@@ -111,10 +125,10 @@ export interface Found {
 
 /** In how many ways a content is a container, and where. */
 export function containersIn(content: Blob): Found[] {
-  const found = withoutPieces(ask(OPENERS, content), content);
-  if (found.some(({ opener, place }) => place.sure && opener.archive)) return found;
-  found.push(...ask(IN_TEXT, content), ...ask(EMBEDDED, content));
-  if (found.length === 0) found.push(...ask(LAST, content));
+  const found = withoutPieces(askOpeners(content), content);
+  const isArchive = found.some(({ opener, place }) => place.sure && opener.archive);
+  if (!isArchive) found.push(...askInText(content), ...askEmbedded(content));
+  found.push(...askAnything(content));
   return found;
 }
 
@@ -130,11 +144,13 @@ function withoutPieces(found: Found[], content: Blob): Found[] {
   return [...found.filter(({ opener }) => opener !== zip), ...atBack];
 }
 
-function ask(openers: readonly Opener[], content: Blob): Found[] {
-  const found: Found[] = [];
-  for (const opener of openers) {
-    if (opener.knownBy && !mayBe(opener.knownBy, content)) continue;
-    for (const place of opener.find(content)) found.push({ opener, place });
-  }
-  return found;
+function asker(openers: readonly Opener[]): (content: Blob) => Found[] {
+  const byByte = askedBy(openers);
+  const always = openers.filter(({ knownBy }) => !knownBy);
+  const order = new Map(openers.map((opener, index) => [opener, index]));
+  return (content) => {
+    const asked = [...always, ...mayKnow(byByte, byteOf(content))];
+    asked.sort((a, b) => (order.get(a) ?? 0) - (order.get(b) ?? 0));
+    return asked.flatMap((opener) => opener.find(content).map((place) => ({ opener, place })));
+  };
 }

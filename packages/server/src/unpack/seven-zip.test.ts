@@ -103,6 +103,8 @@ const cases: [name: string, report: Partial<UnpackerReport>, outcome: object][] 
   ["it had too much to say", { output: Array(LINES_AT_MOST).fill("") }, unreadable],
   ["something stands behind it", { output: ["Type = zip", "Tail Size = 9"] }, { ...fine, tailBytes: 9 }],
   ["its comment says so", { output: ["Comment = x", "Tail Size = 9"] }, fine],
+  ["it begins further back", { output: ["Type = Cpio", "Offset = 580"] }, { kind: "unreadable" }],
+  ["its comment says that it begins further back", { output: ["Comment = a", "Offset = 580"] }, fine],
   ["it claims more behind it than there is", { output: ["Tail Size = 99999"] }, { ...fine, tailBytes: 1000 }],
   ["something stands behind it, nobody knows where", { result: 2, errors: [after] }, { ...fine, dataAfterEnd: true }],
   [

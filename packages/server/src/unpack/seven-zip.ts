@@ -187,9 +187,11 @@ export function unpackOutcome(report: UnpackerReport): UnpackOutcome {
   if (serious.some((line) => /can't allocate|not enough memory/i.test(line))) return { kind: "too-large" };
   const fine = result === EXIT.fine || result === EXIT.warning || (result === EXIT.error && errors.some(isHarmless));
   if (!fine || serious.length > 0) return { kind: "unreadable" };
+  // 7-Zip could not read what begins here. It has searched on, and found another one further back.
+  if (propertyOf(report, "Offset") > 0) return { kind: "unreadable" };
   return {
     kind: "unpacked",
-    tailBytes: tailOf(report),
+    tailBytes: Math.min(propertyOf(report, "Tail Size"), report.archive.size),
     dataAfterEnd: errors.some((line) => DATA_AFTER_END.test(line)),
   };
 }
@@ -205,11 +207,10 @@ function isHarmless(line: string): boolean {
   return HARMLESS.test(line);
 }
 
-/** The archive's properties come before its comment, so the first line that says it is 7-Zip's own. */
-function tailOf({ output, archive }: UnpackerReport): number {
-  const line = output.find((text) => /^(Tail Size|Comment) = /.test(text));
-  const size = Number(line?.match(/^Tail Size = (\d+)$/)?.[1] ?? 0);
-  return Math.min(size, archive.size);
+/** Returns a number that 7-Zip says of the archive. Its properties come before the comment, so the first such line is 7-Zip's own. */
+function propertyOf({ output }: UnpackerReport, name: "Offset" | "Tail Size"): number {
+  const line = output.find((text) => text.startsWith(`${name} = `) || text.startsWith("Comment = "));
+  return Number(line?.match(/^(?:Offset|Tail Size) = (\d+)$/)?.[1] ?? 0);
 }
 
 /** A 7z archive may have its list of files encrypted too; 7-Zip stops dead on a wrong password then. */

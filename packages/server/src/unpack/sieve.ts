@@ -1,21 +1,24 @@
 import { brotli } from "./archives/brotli.ts";
-import { iso } from "./archives/iso.ts";
+import { ciphertext } from "./archives/ciphertext.ts";
+import { fat } from "./archives/fat.ts";
+import { iso, rawDisc } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { embeddedLzh } from "./archives/lzh.ts";
-import { lzip } from "./archives/lzma-alone.ts";
+import { lzip, mayBeLzmaAlone } from "./archives/lzma-alone.ts";
 import { lzop } from "./archives/lzop.ts";
 import { unopenable } from "./archives/packed-programs.ts";
+import { partitions } from "./archives/partitions.ts";
 import { embeddedArj, sevenZipKinds } from "./archives/seven-zip-kinds.ts";
 import { snappy } from "./archives/snappy.ts";
 import { embeddedGzip, gzip, zlib, zlibWithDictionary, zstd } from "./archives/streams.ts";
 import { tar } from "./archives/tar.ts";
 import { unopenedKinds } from "./archives/unopened-kinds.ts";
-import { warc } from "./archives/warc.ts";
+import { httpAnswer, warc } from "./archives/warc.ts";
 import type { Blob } from "./blob.ts";
 import { askedBy, mayKnow } from "./byte-pattern.ts";
 import { activeMime } from "./documents/activemime.ts";
 import { lockedDocuments } from "./documents/locked-documents.ts";
-import { mail, SHORT_MAIL_BYTES } from "./documents/mail.ts";
+import { beginsAsMail, mail, SHORT_MAIL_BYTES } from "./documents/mail.ts";
 import { ole } from "./documents/ole.ts";
 import { oleNative } from "./documents/ole-native.ts";
 import { oneNote } from "./documents/onenote.ts";
@@ -44,7 +47,7 @@ export function mayHoldMembers(file: Blob): boolean {
   // What is on disk is not read here: it would hold up everybody else.
   if (!isOnePiece(file)) return true;
   const head = headOf(file);
-  if (isProgram(head) || mayBeLzma(head) || isWorkbook(head)) return true;
+  if (isProgram(head) || mayBeLzmaAlone(file) || isWorkbook(head)) return true;
   const found = signaturesAndMarksIn(file);
   // In a text anything may be encoded.
   if (!found) return true;
@@ -63,6 +66,7 @@ export function mayHoldMembers(file: Blob): boolean {
 const ASKED: Partial<Record<Needle | Mark, Opener>> = {
   arj: embeddedArj,
   gzip: embeddedGzip,
+  oldGzip: embeddedGzip,
   lzh: embeddedLzh,
   rtf,
   pdfObject: pdf,
@@ -73,11 +77,11 @@ const ASKED: Partial<Record<Needle | Mark, Opener>> = {
 
 /**
  * What its readers find where strange bytes break a text into short pieces, and records that are no text. All else that is known
- * by text has a stretch of it that is long enough: `=ybegin`, other marks and short mails are those that need none.
+ * by text has a stretch of it that is long enough: `=ybegin`, other marks, short mails and the first lines of others are those that need none.
  */
 function mayHoldPieces(file: Blob, head: Buffer): boolean {
   if (utf16Order(file)) return true;
-  if (file.size < SHORT_MAIL_BYTES && mail.find(file).length > 0) return true;
+  if (beginsAsMail(file) || (file.size < SHORT_MAIL_BYTES && mail.find(file).length > 0)) return true;
   if (mayBeRecords(head, file.size) && powerPoint.find(file).length > 0) return true;
   return IN_PIECES.some((opener) => opener.find(file).length > 0);
 }
@@ -87,6 +91,10 @@ const IN_PIECES: readonly Opener[] = [warc, hexRecords, numberLists, oleNative];
 /** Those that look at fixed places only. */
 const BY_HEAD: readonly Opener[] = [
   iso,
+  rawDisc,
+  fat,
+  partitions,
+  httpAnswer,
   gzip,
   zstd,
   tar,
@@ -109,6 +117,7 @@ const BY_HEAD: readonly Opener[] = [
   brotli,
   ...unopenable,
   ...unopenedKinds,
+  ciphertext,
 ];
 
 const ASKED_BY_BYTE = askedBy(BY_HEAD);
@@ -130,8 +139,3 @@ function isProgram(head: Buffer): boolean {
 
 /** ELF, and Mach-O of all kinds. */
 const PROGRAMS: readonly number[] = [0x7f454c46, 0xfeedface, 0xfeedfacf, 0xcefaedfe, 0xcffaedfe, 0xcafebabe];
-
-/** No magic number: properties in the first byte, and the zero that every such stream begins with. */
-function mayBeLzma(head: Buffer): boolean {
-  return head.length > 18 && (head[0] ?? 255) < 225 && head[13] === 0;
-}

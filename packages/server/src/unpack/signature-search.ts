@@ -13,7 +13,7 @@ const BACK_BYTES = 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 /** Of one kind in a single content; what has more is never looked at in full. */
 const HITS_AT_MOST = 4096;
-/** So many of one kind are opened. */
+/** So many of one kind are opened, unless the kind allows fewer. */
 const PLACES_AT_MOST = 256;
 
 /**
@@ -25,10 +25,11 @@ export const NEEDLES = {
   zipEnd: "PK\x05\x06",
   sevenZip: "7z\xbc\xaf\x27\x1c",
   rar: "Rar!\x1a\x07",
-  cab: "MSCF\0\0\0\0",
+  cab: "MSCF",
   nsis: "NullsoftInst",
   compound: "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
   gzip: "\x1f\x8b\x08",
+  oldGzip: "\x1f\x9e\x08",
   bzip2Block: "1AY&SY",
   xz: "\xfd7zXZ\0",
   zstd: "\x28\xb5\x2f\xfd",
@@ -149,31 +150,43 @@ export function headOf(content: Blob): Buffer {
   return head;
 }
 
-/** Whether a content has any of the bytes by which a kind is known. */
+/**
+ * Whether a content has any of the bytes by which a kind is known.
+ * @internal tests ask it about one opener; `containersIn` asks for all of them at once
+ */
 export function mayBe(knownBy: readonly ByteAt[], content: Blob): boolean {
-  return knownBy.some((known) => stands(known, content));
+  const at = byteOf(content);
+  return knownBy.some(({ offset, bytes }) => bytes[at(offset) ?? -1] === 1);
 }
 
-function stands({ offset, bytes }: ByteAt, content: Blob): boolean {
-  const isThere = offset >= 0 || content.size + offset >= 0;
-  const byte = offset >= 0 ? headOf(content)[offset] : isThere ? content.bytes(content.size + offset, 1)[0] : undefined;
-  return byte !== undefined && bytes[byte] === 1;
+/** Reads single bytes of a content: from its beginning, as far as its head reaches, or from its end where the offset is negative. */
+export function byteOf(content: Blob): (offset: number) => number | undefined {
+  const head = headOf(content);
+  return (offset) => {
+    if (offset >= 0) return head[offset];
+    return content.size + offset >= 0 ? content.bytes(content.size + offset, 1)[0] : undefined;
+  };
 }
 
 /**
- * The containers of one kind that stand within a content, at those signatures where one is likely. Where there are too many
- * to open, the content as a whole is one more, which nobody can open: so it is never clean.
+ * Finds the containers of one kind that stand within a content, at those signatures where one is likely. Where there are too many to
+ * open, the content as a whole is the only place, and cannot be opened: so it is never clean, and no time goes into the others.
  */
-export function placesWithin(content: Blob, needle: Needle, likely: (position: number) => number | undefined): Place[] {
+export function placesWithin(
+  content: Blob,
+  needle: Needle,
+  likely: (position: number) => number | undefined,
+  atMost: number = PLACES_AT_MOST,
+): Place[] {
   const positions = signaturesIn(content).get(needle) ?? [];
   const places: Place[] = [];
   for (const position of positions) {
     const start = likely(position);
     if (start === undefined || start <= 0) continue;
-    if (places.length === PLACES_AT_MOST) return [...places, tooMany(content)];
+    if (places.length >= Math.min(atMost, PLACES_AT_MOST)) return [tooMany(content)];
     places.push({ start, end: content.size, sure: false });
   }
-  return positions.length === HITS_AT_MOST ? [...places, tooMany(content)] : places;
+  return positions.length === HITS_AT_MOST ? [tooMany(content)] : places;
 }
 
 const tooMany = (content: Blob): Place => ({ start: 0, end: content.size, sure: true });

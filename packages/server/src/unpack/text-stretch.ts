@@ -33,3 +33,8 @@ export function holdsText(bytes: Uint8Array): boolean {
   }
   return false;
 }
+
+/** Whether all of it is text of one byte a character. */
+export function isText(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d));
+}

@@ -10,6 +10,7 @@ interface OpenedMember {
   content: Buffer;
   way?: string;
   leftover?: boolean;
+  isPart?: boolean;
 }
 
 export interface Opened {

@@ -1,35 +1,86 @@
 import { brotliDecompressSync, constants } from "node:zlib";
+import type { Blob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import { emit, type Opener } from "../opener.ts";
+import { longestReadable, type Readable } from "../inflate.ts";
+import type { Opener } from "../opener.ts";
 import { mayBeginBrotli } from "./brotli-header.ts";
-import { isCut } from "./streams.ts";
+import { isCut, isDecoded, openStreams, type Step } from "./streams.ts";
 
-/** Brotli has no magic number: a content that nobody else knows is one if it unpacks to its last byte, or for long enough. */
+/**
+ * Brotli has no magic number and no checksum: every content is tried. A few hundred bytes tell, as noise and texts break a rule
+ * of the format soon: what decodes longer than that, to what is not simply its input, counts as proof.
+ */
 export const brotli: Opener = {
   kind: "brotli",
   archive: true,
   find(content) {
-    const head = content.bytes(0, NOISE_BYTES);
-    if (content.size < BROTLI_LEAST_BYTES || !(looksCompressed(head) || beginsOpenly(head))) return [];
-    const trial = content.bytes(0, BROTLI_TRIAL_BYTES);
-    if (!mayBeginBrotli(trial, content.size)) return [];
-    const begun = unbrotli(trial, BROTLI_TRIAL_OUTPUT_BYTES);
-    // A short one is all here: a stream that is cut would not end at its last byte.
-    const isShort = typeof begun === "object" && begun.taken < Math.min(content.size, BROTLI_PROOF_BYTES);
-    const isNone = begun === "no" || isShort || (begun === "cut" && content.size <= BROTLI_TRIAL_BYTES);
-    return isNone ? [] : [{ start: 0, end: content.size, sure: false }];
+    let at = 0;
+    // A short stream proves nothing, and an empty one may stand in front of another.
+    for (let short = 0; short < SHORT_STREAMS_AT_MOST && content.size - at >= BROTLI_LEAST_BYTES; short += 1) {
+      const trial = content.bytes(at, BROTLI_TRIAL_BYTES);
+      if (!mayBeginBrotli(trial, content.size - at)) return [];
+      const begun = unbrotli(trial, BROTLI_TRIAL_OUTPUT_BYTES);
+      if (begun === "no") return isDamagedBrotli(trial) ? [{ start: 0, end: content.size, sure: true }] : [];
+      if (typeof begun !== "object" || begun.taken >= Math.min(content.size - at, BROTLI_PROOF_BYTES)) {
+        return [{ start: 0, end: content.size, sure: typeof begun !== "object" && isLongBrotli(trial) }];
+      }
+      at += begun.taken;
+    }
+    return [];
   },
-  open(container, { sink, budget }) {
-    const { memberInMemoryBytes } = budget.limits;
-    const packed = container.bytes(0, memberInMemoryBytes);
-    const unpacked = unbrotliCounted(packed, budget);
-    if (unpacked === "too-large") return { kind: "too-large" };
-    if (typeof unpacked === "string" || unpacked.taken < Math.min(container.size, BROTLI_PROOF_BYTES))
-      return { kind: "unreadable" };
-    emit(sink, { name: "", content: unpacked.content });
-    return { kind: "opened", covered: [{ start: 0, end: unpacked.taken }] };
-  },
+  open: (container, tools, place) =>
+    openStreams(container, tools, {
+      next: (at) => brotliAt(container, at, { budget: tools.budget, sure: place?.sure }),
+    }),
 };
+
+function brotliAt(container: Blob, at: number, { budget, sure }: { budget: Budget; sure?: boolean | undefined }): Step {
+  const trial = container.bytes(at, BROTLI_TRIAL_BYTES);
+  if (!mayBeginBrotli(trial, container.size - at)) return { kind: "none" };
+  const packed = container.bytes(at, budget.limits.memberInMemoryBytes);
+  const unpacked = unbrotliCounted(packed, budget);
+  if (unpacked === "too-large") return { kind: "too-large" };
+  if (typeof unpacked === "object")
+    return { kind: "stream", name: "", content: unpacked.content, end: at + unpacked.taken, exact: false };
+  // Behind a stream anything may stand, and does not begin another by chance.
+  if (at > 0 && !(sure && isLongBrotli(trial))) return { kind: "none" };
+  // Browsers show what came out before the damage.
+  const part = longestReadable(packed, unbrotliStart, budget);
+  if (part === "too-large") return { kind: "too-large" };
+  return isCopied(part.content, packed) ? { kind: "none" } : { kind: "cut", content: part.content };
+}
+
+/** Whether all of it stands in the stream as it is: runs of many a byte make sense as stored blocks, in one another, for ever. */
+function isCopied(content: Buffer, packed: Buffer): boolean {
+  let found = 0;
+  for (let at = 0; at < content.length && found >= 0; at += COPIED_BYTES)
+    found = packed.indexOf(content.subarray(at, at + COPIED_BYTES), found);
+  return found >= 0;
+}
+
+/** Whether it is a stream that goes on behind these bytes. */
+function isLongBrotli(trial: Buffer): boolean {
+  const begun = unbrotliStart(trial, DECODED_AT_MOST);
+  return typeof begun === "object" && isDecoded(begun.content, trial);
+}
+
+/** Whether something stands before the damage that is not there by chance: readers of streams give it out. */
+function isDamagedBrotli(trial: Buffer): boolean {
+  let [good, bad] = [BROTLI_PROOF_BYTES, trial.length];
+  let begun = unbrotliStart(trial.subarray(0, good), DECODED_AT_MOST);
+  if (typeof begun !== "object") return false;
+  while (bad - good > 1) {
+    const middle = (good + bad) >>> 1;
+    const more = unbrotliStart(trial.subarray(0, middle), DECODED_AT_MOST);
+    if (typeof more === "object") [good, begun] = [middle, more];
+    else bad = middle;
+  }
+  return isDecoded(begun.content, trial);
+}
+
+const DECODED_AT_MOST = 1024 * 1024;
+const COPIED_BYTES = 8;
+const SHORT_STREAMS_AT_MOST = 8;
 
 /** As much as a member may have in memory, charged to the budget. */
 export function unbrotliCounted(packed: Buffer, budget: Budget): ReturnType<typeof unbrotli> {
@@ -48,38 +99,13 @@ export function unbrotliCounted(packed: Buffer, budget: Budget): ReturnType<type
 }
 
 const SOON_RATIO = 4;
+const SMALLEST_CHUNK = 1024;
+const LARGEST_CHUNK = 1024 * 1024;
 const BROTLI_LEAST_BYTES = 16;
 /** Of noise hardly anything makes sense for so long. */
 const BROTLI_PROOF_BYTES = 32;
 const BROTLI_TRIAL_BYTES = 512;
 const BROTLI_TRIAL_OUTPUT_BYTES = 64 * 1024;
-
-/** What is compressed looks like noise: nearly all bytes there are, equally often. A trial costs more than this. */
-function looksCompressed(head: Buffer): boolean {
-  seenBytes.fill(0);
-  let different = 0;
-  for (const byte of head) {
-    if (seenBytes[byte] === 0) different += 1;
-    seenBytes[byte] = 1;
-  }
-  return different >= head.length * NOISE_SHARE;
-}
-
-/** The first block may be packed by nothing at all, or be one that is passed over: neither looks like noise. */
-function beginsOpenly(head: Buffer): boolean {
-  const [first = 0] = head;
-  const windowBits = (first & 1) === 0 ? 1 : (first & 0x0e) !== 0 ? 4 : (first & 0x7f) === 0x11 ? 14 : 7;
-  const bits = BigInt(head.readUIntLE(0, 6)) >> BigInt(windowBits);
-  const [isLast, sizes] = [Number(bits & 1n) === 1, Number((bits >> 1n) & 3n)];
-  if (isLast) return false;
-  return sizes === 3 ? ((bits >> 3n) & 1n) === 0n : ((bits >> BigInt(19 + 4 * sizes)) & 1n) === 1n;
-}
-
-const seenBytes = new Uint8Array(256);
-
-const NOISE_BYTES = 256;
-/** Noise has 0.63, text 0.2, programs and tables 0.3. */
-const NOISE_SHARE = 0.42;
 
 /** The program takes windows of more than 16 MiB as well; room for them is taken as they fill. */
 const LARGE_WINDOW = { [constants.BROTLI_DECODER_PARAM_LARGE_WINDOW]: true };
@@ -87,13 +113,20 @@ const LARGE_WINDOW = { [constants.BROTLI_DECODER_PARAM_LARGE_WINDOW]: true };
 export function unbrotli(
   packed: Buffer,
   maxOutputLength: number,
-): { content: Buffer; taken: number } | "too-large" | "cut" | "no" {
+  finishFlush: number = constants.BROTLI_OPERATION_FINISH,
+): Readable | "too-large" | "cut" | "no" {
   // Nearly all trials fail, and to note where takes longer than the trial.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    const answer: unknown = brotliDecompressSync(packed, { params: LARGE_WINDOW, maxOutputLength, info: true });
-    const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
+    const answer: unknown = brotliDecompressSync(packed, {
+      chunkSize: Math.min(LARGEST_CHUNK, Math.max(SMALLEST_CHUNK, packed.length * SOON_RATIO)),
+      params: LARGE_WINDOW,
+      maxOutputLength,
+      finishFlush,
+      info: true,
+    });
+    const { buffer, engine } = answer as { buffer: Buffer<ArrayBuffer>; engine: { bytesWritten: number } };
     return { content: buffer, taken: engine.bytesWritten };
   } catch (error) {
     if (error instanceof RangeError) return "too-large";
@@ -101,4 +134,10 @@ export function unbrotli(
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/** The same, and of a stream that is cut off what comes out of it. */
+function unbrotliStart(packed: Buffer, maxOutputLength: number): Readable | "too-large" | undefined {
+  const unpacked = unbrotli(packed, maxOutputLength, constants.BROTLI_OPERATION_FLUSH);
+  return typeof unpacked === "string" && unpacked !== "too-large" ? undefined : unpacked;
 }

@@ -125,6 +125,7 @@ export const lbr: Opener = {
   knownBy: [byteAt(0, "00")],
   find: (content) => (isLbr(headOf(content), content.size) ? [{ start: 0, end: content.size, sure: true }] : []),
   open(container, tools) {
+    let cutOff = false;
     const list = container.bytes(0, headOf(container).readUInt16LE(14) * LBR_SECTOR);
     const covered: Range[] = [{ start: 0, end: list.length }];
     for (let at = LBR_ENTRY; at + LBR_ENTRY <= list.length; at += LBR_ENTRY) {
@@ -132,13 +133,14 @@ export const lbr: Opener = {
       const start = list.readUInt16LE(at + 12) * LBR_SECTOR;
       const pad = Math.min(list.readUInt8(at + 26), LBR_SECTOR - 1);
       const end = start + list.readUInt16LE(at + 14) * LBR_SECTOR - pad;
+      if (end > container.size) cutOff = true;
       const part = { start, end: Math.min(container.size, end) };
       const name = list.toString("latin1", at + 1, at + 12);
       if (part.end <= start) continue;
       emitStored(tools.sink, { name, content: container.slice(part.start, part.end) });
       covered.push(part);
     }
-    return { kind: "opened", covered };
+    return cutOff ? { kind: "unreadable" } : { kind: "opened", covered };
   },
 };
 
@@ -206,4 +208,30 @@ function numberAt(container: Blob, at: number, bytes = 20): number {
       .toString("latin1")
       .match(/^(\d{1,15}) *$/)?.[1] ?? 0,
   );
+}
+
+/** A header and one packed stream behind it, which is a container of its own: images of U-Boot, bundles of Mercurial. */
+export const headed: Opener = {
+  kind: "headed",
+  archive: true,
+  knownBy: [byteAt(0, "27", "'H'")],
+  find: (content) => (headOfHeaded(content) === undefined ? [] : [{ start: 0, end: content.size, sure: true }]),
+  open(container, { sink }) {
+    emitStored(sink, { name: "content", content: container.slice(headOfHeaded(container) ?? 0, container.size) });
+    return { kind: "opened", covered: whole(container) };
+  },
+};
+
+const UIMAGE = bytePattern("27 05 19 56");
+const UIMAGE_HEADER = 64;
+
+/** How long the header is. A bundle's newer header says how long its parameters are; the older one leaves `BZ` to its name. */
+function headOfHeaded(content: Blob): number | undefined {
+  const head = headOf(content);
+  if (UIMAGE(head) && head.length > UIMAGE_HEADER) return UIMAGE_HEADER;
+  const name = head.toString("latin1", 0, 6);
+  if (name === "HG10BZ") return 4;
+  if (name === "HG10GZ" || name === "HG10UN") return 6;
+  if (!name.startsWith("HG20") || head.length < 8 || head.readUInt32BE(4) > content.size - 8) return undefined;
+  return 8 + head.readUInt32BE(4);
 }

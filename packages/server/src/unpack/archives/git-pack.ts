@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Blob, piecesOf, type Range } from "../blob.ts";
+import { type Blob, piecesOf } from "../blob.ts";
 import { byteAt, bytePattern } from "../byte-pattern.ts";
 import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf } from "../signature-search.ts";
@@ -28,8 +28,8 @@ export const gitPack: Opener = {
       if (typeof taken !== "number") return taken;
       at += taken;
     }
-    const covered: Range[] = [{ start: 0, end: Math.min(container.size, at + DIGEST_BYTES) }];
-    return { kind: "opened", covered };
+    const end = at + DIGEST_BYTES;
+    return end > container.size ? { kind: "unreadable" } : { kind: "opened", covered: [{ start: 0, end }] };
   },
 };
 

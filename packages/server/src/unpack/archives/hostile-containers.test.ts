@@ -1,17 +1,28 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { brotliCompressSync, constants, deflateSync } from "node:zlib";
-import { be32, glue, u16 } from "../../../test/fixtures/corpus/container.ts";
-import { asarOf, gitObjectHead, gitPackOf, macBinaryOf, woffOf } from "../../../test/fixtures/corpus/small-kinds.ts";
+import { packedBy7z } from "../../../test/fixtures/archives.ts";
+import { be32, type Container, glue, noise, u16 } from "../../../test/fixtures/corpus/container.ts";
+import { containersOfAllKinds } from "../../../test/fixtures/corpus/corpus.ts";
+import {
+  asarOf,
+  gitObjectHead,
+  gitPackOf,
+  lbrOf,
+  macBinaryOf,
+  woffOf,
+} from "../../../test/fixtures/corpus/small-kinds.ts";
 import { stored, zip as zipFile } from "../../../test/fixtures/zip-writer.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
+import { memoryBlob } from "../blob.ts";
 import type { Opener } from "../opener.ts";
 import { brotli } from "./brotli.ts";
-import { asar } from "./bundles.ts";
+import { asar, lbr } from "./bundles.ts";
 import { gitPack } from "./git-pack.ts";
 import { lzh } from "./lzh.ts";
 import { macBinary } from "./macintosh.ts";
 import { woff, woff2 } from "./packed-parts.ts";
+import { embeddedKinds } from "./seven-zip-kinds.ts";
 import { unopenedKinds } from "./unopened-kinds.ts";
 import { zip } from "./zip.ts";
 
@@ -32,6 +43,79 @@ test("members of a zip may be called as what every object has", async () => {
     assert.equal(result.outcome, "opened", name);
     assert.ok(hasPayload(result));
   }
+});
+
+test("a library of CP/M that is cut off is unreadable", async () => {
+  const file = lbrOf(payload);
+  assert.equal((await opened(lbr, file)).outcome, "opened");
+  assert.equal((await opened(lbr, file.subarray(0, -200))).outcome, "unreadable");
+});
+
+test("a 7z behind a program that is cut off is in doubt, as its header has a checksum", async () => {
+  const file = packedBy7z(payload, "7z");
+  const program = Buffer.concat([Buffer.from("MZ"), Buffer.alloc(700, 0x90)]);
+  const embedded = embeddedKinds.find(({ kind }) => kind === "7z");
+  assert.ok(embedded);
+  for (const [archive, outcome] of [
+    [file, "opened"],
+    [file.subarray(0, -20), "unreadable"],
+  ] as const) {
+    const result = await opened(embedded, Buffer.concat([program, archive]));
+    assert.equal(result.outcome, outcome);
+    assert.equal(result.place.sure, true);
+  }
+});
+
+describe("an archive behind a program that 7-Zip does not open", () => {
+  const ofKind = (kind: string, name: string): Container =>
+    containersOfAllKinds.find((one) => one.kind === kind && one.name === name) as Container;
+  for (const [kind, name, opener] of [
+    ["7z by hand", "behind a program, its first checksum is wrong", "7z"],
+    ["rar", "4, behind a program, its first checksum is wrong", "rar"],
+    ["rar", "4, behind a program, cut off by its sizes", "rar"],
+    ["cab", "behind a program, the place of its files is wrong", "cab"],
+    ["arj, lzh, iso", "arj behind a program, cut off by its sizes", "arj"],
+  ] as const) {
+    test(`is in doubt where its structure makes sense: ${kind}, ${name}`, async () => {
+      const file = memoryBlob(ofKind(kind, name).wrap(payload, "sample.txt"));
+      const places = embeddedKinds.filter((one) => one.kind === opener).flatMap((one) => one.find(file));
+      assert.deepEqual(
+        places.map(({ sure }) => sure),
+        [true],
+      );
+    });
+  }
+  test("is in doubt if it is an xz or a Rar 5 that is cut off", () => {
+    const rar5 = ofKind("rar", "5, behind a program").wrap(payload, "sample.txt");
+    const xz = glue("MZ", noise(500), packedBy7z(payload, "xz"));
+    for (const [kind, file] of [
+      ["rar", rar5],
+      ["xz", xz],
+    ] as const) {
+      const cut = memoryBlob(file.subarray(0, -30));
+      const places = embeddedKinds.filter((one) => one.kind === kind).flatMap((one) => one.find(cut));
+      assert.deepEqual(
+        places.map(({ sure }) => sure),
+        [true],
+      );
+    }
+  });
+  test("is none where signatures stand in a program as its constants", () => {
+    const signatures = [
+      "7z\xbc\xaf\x27\x1c",
+      "Rar!\x1a\x07\0",
+      "Rar!\x1a\x07\x01\0",
+      "MSCF",
+      "MSCF\0\0\0\0",
+      "\xfd7zXZ\0",
+    ];
+    for (const between of [Buffer.alloc(0), Buffer.alloc(60), Buffer.from("%s: not an archive\n\0")]) {
+      const constants = signatures.map((signature) => glue(Buffer.from(signature, "latin1"), between));
+      const program = memoryBlob(glue("MZ", noise(900), ...constants, noise(900, "more")));
+      const sure = embeddedKinds.flatMap((one) => one.find(program)).filter((place) => place.sure);
+      assert.deepEqual(sure, []);
+    }
+  });
 });
 
 describe("asar", () => {

@@ -45,6 +45,13 @@ test("what stands in front of the disc is left over", async () => {
   assert.deepEqual(opened?.rest, [{ start: 0, end: 16 * SECTOR }]);
 });
 
+test("a disc that was cut off is unreadable, and gives what there is", async () => {
+  const disc = isoFile(payload);
+  const opened = await openContainer(iso, disc.subarray(0, 19 * SECTOR + 100));
+  assert.equal(opened?.outcome, "unreadable");
+  assert.ok(opened?.members.some(({ content }) => content.equals(payload.subarray(0, 100))));
+});
+
 test("folders that lead to each other come to an end", async () => {
   const disc = isoFile(payload);
   const record = disc.subarray(18 * SECTOR + 2 * (disc[18 * SECTOR] ?? 0));

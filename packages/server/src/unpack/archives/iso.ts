@@ -1,11 +1,16 @@
 import type { Blob, Range } from "../blob.ts";
-import { byteAt } from "../byte-pattern.ts";
+import { byteAt, bytePattern } from "../byte-pattern.ts";
 import type { Opener, Outcome, Tools } from "../opener.ts";
-import { headOf } from "../signature-search.ts";
+import { HEAD_BYTES, headOf } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
 const SECTOR = 2048;
 const SYSTEM_AREA = 16 * SECTOR;
+/** Where the name of the format may stand: Linux passes over sectors that begin otherwise. As far as the head reaches. */
+const MARKS = Array.from(
+  { length: Math.floor((HEAD_BYTES - SYSTEM_AREA) / SECTOR) },
+  (_, index) => SYSTEM_AREA + index * SECTOR + 1,
+);
 
 /**
  * Discs (ISO 9660). A disc has several trees of the same files, one for each system it is meant for, and a file may be in one of
@@ -14,7 +19,7 @@ const SYSTEM_AREA = 16 * SECTOR;
 export const iso: Opener = {
   kind: "iso",
   archive: true,
-  knownBy: [byteAt(SYSTEM_AREA + 1, "'C'")],
+  knownBy: MARKS.map((mark) => byteAt(mark, "'C'")),
   find: (content) => (isDisc(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
   async open(container, tools): Promise<Outcome> {
     for (const root of roots(container)) emitTree(container, root, tools);
@@ -38,7 +43,7 @@ interface Extent {
 }
 
 function isDisc(head: Buffer): boolean {
-  return head.toString("latin1", SYSTEM_AREA + 1, SYSTEM_AREA + 6) === "CD001";
+  return MARKS.some((mark) => head[mark] === 0x43 && head.toString("latin1", mark, mark + 5) === "CD001");
 }
 
 /** The root of each tree that a descriptor names. */
@@ -46,7 +51,8 @@ function roots(container: Blob): Extent[] {
   const found: Extent[] = [];
   for (let index = 0; index < DESCRIPTORS_AT_MOST; index += 1) {
     const descriptor = container.bytes(SYSTEM_AREA + index * SECTOR, SECTOR);
-    if (descriptor.length < SECTOR || descriptor.toString("latin1", 1, 6) !== "CD001") break;
+    if (descriptor.length < SECTOR) break;
+    if (descriptor.toString("latin1", 1, 6) !== "CD001") continue;
     if (descriptor[0] !== PRIMARY && descriptor[0] !== SUPPLEMENTARY) continue;
     found.push(extentOf(descriptor.subarray(ROOT_AT)));
   }
@@ -98,4 +104,55 @@ const FOLDER_BYTES = 16 * 1024 * 1024;
 function copyExtent(container: Blob, { start, bytes }: Extent, sink: Tools["sink"]): void {
   const end = Math.min(container.size, start + bytes);
   for (let at = start; at < end; at += PIECE_BYTES) sink.write(container.bytes(at, Math.min(PIECE_BYTES, end - at)));
+}
+
+/** How long a sector is and where its content begins: as discs are read raw, with the subchannels or without the mark in front. */
+const RAW_SECTORS = [
+  { bytes: 2352, start: 16 },
+  { bytes: 2352, start: 24 },
+  { bytes: 2448, start: 16 },
+  { bytes: 2448, start: 24 },
+  { bytes: 2336, start: 8 },
+  { bytes: 2324, start: 0 },
+  { bytes: 2056, start: 8 },
+] as const;
+const SYNC = bytePattern("00 ff*10 00");
+
+/**
+ * Images of CDs that hold each sector as it stands on the disc, with its number and its checksums (.bin, .img, .mdf): the
+ * contents of the sectors come out, one behind the other, as the disc that other programs see.
+ */
+export const rawDisc: Opener = {
+  kind: "raw-disc",
+  archive: true,
+  knownBy: [byteAt(0, "00"), ...RAW_SECTORS.map(({ bytes, start }) => byteAt(16 * bytes + start + 1, "'C'"))],
+  find: (content) => (rawSectors(content) ? [{ start: 0, end: content.size, sure: true }] : []),
+  open(container, { sink, budget }): Outcome {
+    const { bytes, start } = rawSectors(container) ?? RAW_SECTORS[0];
+    const sectors = Math.floor(container.size / bytes);
+    sink.begin("disc");
+    for (let at = 0; at < sectors; at += SECTORS_AT_ONCE) {
+      const piece = container.bytes(at * bytes, SECTORS_AT_ONCE * bytes);
+      budget.addWork(piece.length);
+      for (let sector = 0; sector + bytes <= piece.length; sector += bytes) {
+        sink.write(piece.subarray(sector + start, sector + start + SECTOR));
+      }
+    }
+    sink.end();
+    return { kind: "opened", covered: [{ start: 0, end: sectors * bytes }] };
+  },
+};
+
+const SECTORS_AT_ONCE = 512;
+
+/** By the mark that each sector begins with, or by the name of the format where the sixteenth has it. */
+function rawSectors(content: Blob): (typeof RAW_SECTORS)[number] | undefined {
+  const head = headOf(content);
+  const isMarked = SYNC(head);
+  return RAW_SECTORS.find(({ bytes, start }) => {
+    const mark = 16 * bytes + start + 1;
+    if (head.toString("latin1", mark, mark + 5) === "CD001") return true;
+    // The fourth byte behind the mark is the mode of the sector: 2 has eight bytes more in front.
+    return isMarked && SYNC(head, bytes) && start === (head[15] === 2 ? 24 : 16);
+  });
 }

@@ -125,6 +125,14 @@ describe("what the programs themselves have packed comes out byte for byte", () 
       assert.ok(content.length > 50 && lines(count).toString().startsWith(content));
     });
 
+    if (opener === lz4)
+      test(`${name}: without its last bytes it is unreadable`, async () => {
+        const isOld = file === BY_OLD_LZ4;
+        // The old format has no checksum: what is left of the size of a further block tells.
+        const cut = isOld ? Buffer.concat([file, Buffer.of(1, 0)]) : file.subarray(0, -1);
+        assert.equal((await opened(opener, cut)).outcome, "unreadable");
+      });
+
     test(`${name}: any damage and any cut is survived`, async () => {
       for (let at = 12; at < file.length; at += 5) {
         const damaged = Buffer.from(file);

@@ -127,7 +127,7 @@ function readFrame(container: Blob, start: number, { output, tools }: Reading): 
   let at = start + (isOld ? 4 : 7 + sizes);
   for (;;) {
     const head = container.bytes(at, 4);
-    if (head.length < 4) return { at: isOld ? at : container.size, damaged: !isOld };
+    if (head.length < 4) return { at: isOld ? at : container.size, damaged: !isOld || head.length > 0 };
     const word = head.readUInt32LE(0);
     // Where the old frame ends is known by what follows: anything that is no size.
     if (isOld && (word === 0 || word > BLOCK_BYTES)) return { at, damaged: false };
@@ -142,7 +142,7 @@ function readFrame(container: Blob, start: number, { output, tools }: Reading): 
     at += 4 + length + (flags & FLAG.blockChecksum ? CHECKSUM_BYTES : 0);
   }
   at += 4 + (flags & FLAG.contentChecksum ? CHECKSUM_BYTES : 0);
-  return { at: Math.min(at, container.size), damaged: false };
+  return { at: Math.min(at, container.size), damaged: at > container.size };
 }
 
 /** What a block costs even if nothing is in it. */

@@ -30,7 +30,8 @@ export const lzmaAlone: Opener = {
 
 /** Properties, the size of the dictionary in four bytes, and of the content in eight; all ones if that is not known. */
 const ALONE_HEADER = 13;
-const SIZE_AT_MOST = 2 ** 48;
+/** 7-Zip believes no larger ones. */
+const LIKELY_SIZE = 2 ** 56;
 
 interface AloneHeader {
   properties: LzmaProperties;
@@ -39,15 +40,21 @@ interface AloneHeader {
 
 function aloneHeader(content: Blob): AloneHeader | undefined {
   const head = content.bytes(0, ALONE_HEADER + 5);
-  // The first byte of the coded data is always zero.
-  if (head.length < ALONE_HEADER + 5 || head[ALONE_HEADER] !== 0) return undefined;
+  if (head.length < ALONE_HEADER + 5) return undefined;
   const properties = lzmaProperties(head.readUInt8(0), head.readUInt32LE(1));
   const high = head.readUInt32LE(9);
   const low = head.readUInt32LE(5);
   const isUnknown = high === 0xffff_ffff && low === 0xffff_ffff;
   const size = high * 2 ** 32 + low;
-  if (!properties || (!isUnknown && (size === 0 || size > SIZE_AT_MOST))) return undefined;
+  if (!properties || size === 0) return undefined;
+  // Python and xz take any size, busybox any first byte of the coded data, which the others want to be zero: a text has neither.
+  if (head[ALONE_HEADER] !== 0 && !isUnknown && size >= LIKELY_SIZE) return undefined;
   return { properties, size: isUnknown ? undefined : size };
+}
+
+/** Whether the header is one, which does not say much. */
+export function mayBeLzmaAlone(content: Blob): boolean {
+  return aloneHeader(content) !== undefined;
 }
 
 /**
@@ -75,9 +82,11 @@ function tryOut(content: Blob, header: AloneHeader): "sure" | "maybe" | "no" {
   let input = 0;
   for (let i = 0; i < end.consumed; i += 1) if (coded[i] !== 0) input += 1;
   if (end.produced === 0 || input === 0) return "no";
-  if (end.kind === "marker" || end.kind === "size" ? end.clean : end.kind === "cut" && input >= PROOF_INPUT)
-    return "sure";
-  return input >= CHANCE_INPUT || end.kind === "stopped" ? "maybe" : "no";
+  // Programs give out what one holds before it is cut, or as much of a longer one as is announced.
+  const isCutOff = end.kind === "cut" && length === content.size - ALONE_HEADER;
+  if ((end.kind === "marker" || end.kind === "size") && end.clean) return "sure";
+  if (end.kind === "cut" && input >= (isCutOff ? CHANCE_INPUT : PROOF_INPUT)) return "sure";
+  return input >= CHANCE_INPUT || end.kind === "stopped" || end.kind === "size" || isCutOff ? "maybe" : "no";
 }
 
 function decoding({ sink, budget }: Tools): Pick<Parameters<typeof decodeLzma>[2], "memoryBytes" | "write" | "charge"> {

@@ -49,7 +49,8 @@ export function lzmaProperties(byte: number, dictionaryBytes: number): LzmaPrope
 
 const PAGE_BYTES = 64 * 1024;
 const PIECE_BYTES = 64 * 1024;
-const SMALLEST_DICTIONARY = 4096;
+/** Programs keep more than is stated: a reference that goes farther back is good for some of them. */
+const SMALLEST_DICTIONARY = 64 * 1024;
 const MARKER = 0xffff_ffff;
 
 /** Where each set of probabilities begins. */
@@ -252,7 +253,8 @@ export function decodeLzma(input: Blob, start: number, options: LzmaOptions): Lz
     return { kind: isCut ? "cut" : kind, consumed, produced, clean: !isCut && coder[1] === 0 };
   }
 
-  if (nextByte() !== 0) return ended("damaged");
+  // It is zero, or wrong, and some programs do not look.
+  nextByte();
   coder[0] = 0xffff_ffff;
   for (let i = 0; i < 4; i += 1) coder[1] = ((coder[1] as number) << 8) | nextByte();
 

@@ -16,16 +16,18 @@ export const appleDouble: Opener = {
     const count = headOf(container).readUInt16BE(24);
     const table = container.bytes(DOUBLE_HEADER, count * DOUBLE_ENTRY);
     const covered: Range[] = [{ start: 0, end: DOUBLE_HEADER + table.length }];
+    let isCut = table.length < count * DOUBLE_ENTRY;
     for (let at = 0; at + DOUBLE_ENTRY <= table.length; at += DOUBLE_ENTRY) {
       tools.budget.check();
       const [id, start, length] = [0, 4, 8].map((field) => table.readUInt32BE(at + field)) as [number, number, number];
+      if (length > 0 && start + length > container.size) isCut = true;
       const part = { start, end: Math.min(container.size, start + length) };
       if (part.end <= start) continue;
       const content = container.slice(start, part.end);
       emitStored(tools.sink, { name: DOUBLE_NAMES[id] ?? `part ${id}`, content });
       covered.push(part);
     }
-    return { kind: "opened", covered };
+    return isCut ? { kind: "unreadable" } : { kind: "opened", covered };
   },
 };
 

@@ -1,10 +1,12 @@
 import { crc32 } from "node:zlib";
-import { type Blob, type Range, watchedBlob } from "../blob.ts";
+import { type Blob, joinedBlob, memoryBlob, type Range, watchedBlob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
 import { findAll, HEAD_BYTES, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
+import { isDisk } from "./partitions.ts";
+import { viewsOf } from "./seven-zip-views.ts";
 
 /** How one kind of archive is recognised by what it begins with. */
 interface KnownKind {
@@ -31,9 +33,9 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   begins("rar", "Rar5", "'Rar!' 1a 07 01 00"),
   begins("bzip2", "bzip2", "'BZh' 31-39 '1AY&SY'", "'BZh' 31-39 17 72 45 38 50 90"),
   begins("xz", "xz", "fd '7zXZ' 00"),
-  begins("compress", "Z", "1f 9d 09-10", "1f 9d 89-90"),
+  { kind: "compress", type: "Z", sure: true, knownBy: [byteAt(0, "1f")], fits: isCompress },
   { kind: "arj", type: "Arj", sure: true, knownBy: [byteAt(0, "60")], fits: isArj },
-  begins("cab", "Cab", "'MSCF' 00 00 00 00"),
+  { kind: "cab", type: "Cab", sure: true, knownBy: [byteAt(0, "'M'")], fits: isCab },
   begins("chm", "Chm", "'ITSF' 02-04 00 00 00"),
   begins("hxs", "Hxs", "'ITOLITLS' 01 00 00 00"),
   {
@@ -53,28 +55,31 @@ const KNOWN_KINDS: readonly KnownKind[] = [
     fits: hasUdfDescriptor,
   },
   begins("wim", "wim", "'MSWIM' 00 00 00"),
-  begins("xar", "Xar", "'xar!' 00"),
+  begins("xar", "Xar", "'xar!' 00", "'xar!' .. .. 00 01"),
   begins("squashfs", "SquashFS", "'hsqs'", "'sqsh'", "'shsq'", "'qshs'"),
   has("cramfs", "CramFS", 16, "'Compressed ROMFS'"),
+  begins("cramfs", "CramFS", "45 3d cd 28", "28 cd 3d 45"),
   begins("szdd", "MsLZ", "'SZDD' 88 f0 27 33"),
   begins("swf", "SWFc", "'CWS' 05-40", "'ZWS' 0d-40"),
   begins("vhdx", "VHDX", "'vhdxfile'"),
-  begins("vmdk", "VMDK", "'KDMV' 01-04 00 00 00"),
-  begins("qcow", "QCOW", "'QFI' fb 00 00 00 01-03"),
+  begins("vmdk", "VMDK", "'KDMV' 00-ff 00*3"),
+  begins("qcow", "QCOW", "'QFI' fb 00*3 00-ff"),
   has("vdi", "VDI", 64, "7f 10 da be"),
-  has("ntfs", "NTFS", 3, "'NTFS    ' 00"),
+  has("ntfs", "NTFS", 3, "'NTFS    '"),
   has("apfs", "APFS", 32, "'NXSB' 00"),
-  has("gpt", "GPT", 512, "'EFI PART' 00 00 01 00"),
+  has("gpt", "GPT", 512, "'EFI PART'"),
+  has("gpt", "GPT", 4096, "'EFI PART'"),
   // A volume of HFS may be a shell around one of HFS+.
-  has("hfs", "HFS", 1024, "'H+' 00 04", "'HX' 00 05", "'BD' ..*122 'H+'", "'BD' ..*122 'HX'"),
+  has("hfs", "HFS", 1024, "'H+' 00 04-05", "'HX' 00 04-05", "'BD' ..*122 'H+'", "'BD' ..*122 'HX'"),
   has("apple-partitions", "APM", 512, "'PM' 00 00 00"),
   has("android-partitions", "LP", 4096, "'gDla4' 00*3"),
   begins("sparse-image", "Sparse", "3a ff 26 ed 01 00"),
   ends("dmg", "Dmg", "'koly' 00 00 00 04 00 00 02 00"),
-  ends("vhd", "VHD", "'conectix' 00 00"),
+  ends("vhd", "VHD", "'conectix'"),
+  // The last sector of a growing disk stands in front as well, and may be missing behind.
+  { ...begins("vhd", "VHD", "'conectix'"), fits: (head, content) => isVhdWithoutEnd(head, content) },
   { kind: "ext", type: "Ext", sure: true, knownBy: [byteAt(1080, "53")], fits: isExt },
-  { kind: "fat", type: "FAT", sure: false, knownBy: [byteAt(510, "55")], fits: isFat },
-  { kind: "disk", type: "MBR", sure: true, knownBy: [byteAt(510, "55")], fits: hasPartitions },
+  { kind: "disk", type: "MBR", sure: true, knownBy: [byteAt(510, "55")], fits: (_, content) => isDisk(content) },
 ];
 
 /** What 7-Zip opens, by what the content begins with. */
@@ -83,7 +88,7 @@ export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, s
   archive: true,
   knownBy,
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
-  open: (container, tools) => openBy7z(container, type, tools),
+  open: (container, tools) => openBy7z(type === "Z" ? withPlainFlags(container, tools) : container, type, tools),
 }));
 
 interface EmbeddedKind {
@@ -92,26 +97,111 @@ interface EmbeddedKind {
   needle: Needle;
   /** Where the archive begins, seen from the signature. */
   before: number;
-  likely(from: Buffer): boolean;
+  /** Whether the structure behind the signature says that it is one, as loosely as any reader: then a failure to open it counts. */
+  isOne(from: Buffer, container: Blob): boolean;
+  /** Whether it is worth a try all the same. */
+  mayBe(from: Buffer): boolean;
 }
 
-const EMBEDDED_ARJ: EmbeddedKind = embedded("arj", "Arj", "arj", isWholeArj);
+const EMBEDDED_ARJ: EmbeddedKind = embedded("arj", "Arj", "arj", {
+  // Each member has such a header too.
+  isOne: (from) => from[10] === ARJ_MAIN && isWholeArj(from),
+  mayBe: isWholeArj,
+});
+
+const ARJ_MAIN = 2;
 
 /** Zip, gzip and zstd have openers of their own, which look everywhere by themselves. */
 const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
-  embedded("7z", "7z", "sevenZip", (from) => from.length > 32 && crc32(from.subarray(12, 32)) === from.readUInt32LE(8)),
-  embedded("rar", "Rar", "rar", (from) => from[6] === 0 && from[9] === 0x73),
-  embedded("rar", "Rar5", "rar", (from) => from[6] === 1 && from[7] === 0),
-  embedded("cab", "Cab", "cab", (from) => from.length > 36 && from.readUInt16LE(24) === 0x0103),
-  embedded("xz", "xz", "xz", (from) => from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8)),
+  embedded("7z", "7z", "sevenZip", { isOne: is7z }),
+  embedded("rar", "Rar", "rar", { isOne: isRar4, mayBe: (from) => from[6] === 0 && from[9] === RAR4_MAIN }),
+  embedded("rar", "Rar5", "rar", { isOne: isRar5, mayBe: (from) => from[6] === 1 && from[7] === 0 }),
+  embedded("cab", "Cab", "cab", {
+    isOne: isCabWithin,
+    mayBe: (from) => isCab(from) && (from.readUInt16LE(24) === 0x0103 || hasCabNumbers(from)),
+  }),
+  embedded("xz", "xz", "xz", { isOne: isXz, mayBe: hasXzFlags }),
   EMBEDDED_ARJ,
-  { ...embedded("nsis", "Nsis", "nsis", () => true), before: 8 },
-  { ...embedded("bzip2", "bzip2", "bzip2Block", (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4))), before: 4 },
+  { ...embedded("nsis", "Nsis", "nsis", { mayBe: isLikelyNsis }), before: 8 },
+  {
+    ...embedded("bzip2", "bzip2", "bzip2Block", {
+      mayBe: (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4)),
+    }),
+    before: 4,
+  },
 ];
 
-function embedded(kind: string, type: string, needle: Needle, likely: EmbeddedKind["likely"]): EmbeddedKind {
-  return { kind, type, needle, before: 0, likely };
+function embedded(
+  kind: string,
+  type: string,
+  needle: Needle,
+  { isOne = () => false, mayBe = () => false }: Partial<Pick<EmbeddedKind, "isOne" | "mayBe">>,
+): EmbeddedKind {
+  return { kind, type, needle, before: 0, isOne, mayBe };
 }
+
+/** unar compares no checksum, and takes the header from where it begins to its end. */
+function is7z(from: Buffer, container: Blob): boolean {
+  if (from.length <= SEVEN_ZIP_HEADER || from[6] !== 0) return false;
+  if (crc32(from.subarray(12, SEVEN_ZIP_HEADER)) === from.readUInt32LE(8)) return true;
+  const header = SEVEN_ZIP_HEADER + Number(from.readBigUInt64LE(12));
+  if (header >= container.size) return false;
+  const first = container.bytes(header, 1)[0];
+  return first === 0x01 || first === 0x17;
+}
+
+const SEVEN_ZIP_HEADER = 32;
+
+/** unar looks at neither the checksum nor the type of the main header: the block behind it must be one. */
+function isRar4(from: Buffer): boolean {
+  if (from.length < 14 || from[6] !== 0) return false;
+  const size = from.readUInt16LE(12);
+  const next = 7 + size;
+  if (size < RAR4_BLOCK || next + RAR4_BLOCK > from.length) return false;
+  const [type = 0, nextSize] = [from[next + 2], from.readUInt16LE(next + 5)];
+  return type >= 0x72 && type <= 0x7b && nextSize >= RAR4_BLOCK;
+}
+
+const RAR4_BLOCK = 7;
+const RAR4_MAIN = 0x73;
+
+/** A main header or one of encryption behind its checksum and size, which is a number of one or two bytes. */
+function isRar5(from: Buffer): boolean {
+  if (from.length < 16 || from[6] !== 1 || from[7] !== 0) return false;
+  const [low = 0, high = 0] = from.subarray(12);
+  if (low < 0x80) return low >= 3 && isRar5Type(from[13]);
+  return high > 0 && high < 0x80 && isRar5Type(from[14]);
+}
+
+const isRar5Type = (type: number | undefined): boolean => type === 1 || type === 4;
+
+/** As much as cabextract compares before it opens one. */
+function isCabWithin(from: Buffer, container: Blob): boolean {
+  if (from.length < 36 || from.readUInt16LE(26) === 0 || from.readUInt16LE(28) === 0) return false;
+  const [size, files] = [from.readUInt32LE(8), from.readUInt32LE(16)];
+  return files < size && size < container.size + CAB_MISSING_BYTES;
+}
+
+/** cabextract lets so many bytes be missing at the end. */
+const CAB_MISSING_BYTES = 32;
+
+function hasXzFlags(from: Buffer): boolean {
+  return from.length > 12 && crc32(from.subarray(6, 8)) === from.readUInt32LE(8);
+}
+
+/** The header of the first block has a checksum as well. */
+function isXz(from: Buffer): boolean {
+  if (!hasXzFlags(from)) return false;
+  const end = 12 + (from.readUInt8(12) + 1) * 4;
+  return end <= from.length && crc32(from.subarray(12, end - 4)) === from.readUInt32LE(end - 4);
+}
+
+/** Flags, a number that never changes, the signature, and two sizes: the archive is larger than this. */
+function isLikelyNsis(from: Buffer): boolean {
+  return from.length > NSIS_HEADER && from.readUInt32LE(4) === 0xdeadbeef && from.readUInt32LE(24) > NSIS_HEADER;
+}
+
+const NSIS_HEADER = 28;
 
 /** What 7-Zip opens anywhere inside a content that is no container itself: self-extracting archives, pictures with one behind. */
 export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(embeddedOpener);
@@ -119,27 +209,49 @@ export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(embeddedOpene
 /** Known by two bytes, which stand in every picture: only what they begin tells whether it is one. */
 export const embeddedArj: Opener = embeddedOpener(EMBEDDED_ARJ);
 
-function embeddedOpener({ kind, type, needle, before, likely }: EmbeddedKind): Opener {
+function embeddedOpener({ kind, type, needle, before, isOne, mayBe }: EmbeddedKind): Opener {
+  const isSure = (content: Blob, start: number): boolean =>
+    isOne(content.bytes(start, LIKELY_BYTES), content.slice(start, content.size));
   return {
     kind,
     archive: true,
     find: (content) =>
-      placesWithin(content, needle, (position) => {
-        const start = position - before;
-        return start > 0 && likely(content.bytes(start, LIKELY_BYTES)) ? start : undefined;
-      }),
+      placesWithin(
+        content,
+        needle,
+        (position) => {
+          const start = position - before;
+          if (start <= 0) return undefined;
+          return mayBe(content.bytes(start, LIKELY_BYTES)) || isSure(content, start) ? start : undefined;
+        },
+        GUESSES + Math.floor(content.size / BYTES_PER_GUESS),
+      ).map((place) => ({ ...place, sure: place.sure || isSure(content, place.start) })),
     open: openWithin((container, tools) => openBy7z(container, type, tools)),
   };
 }
 
 const LIKELY_BYTES = 4096;
+/** Each start of 7-Zip costs as much as a pass over some megabytes, so that a small content may have fewer places than others. */
+const GUESSES = 24;
+const BYTES_PER_GUESS = 4096;
 /** Of these 7-Zip reads exactly what belongs to the archive: what it did not read is something else. */
 const READ_IN_FULL: readonly string[] = ["7z", "Cpio"];
 
 /** Opens a container as what 7-Zip calls `type`. */
 export async function openBy7z(container: Blob, type: string, tools: Tools): Promise<Outcome> {
+  const [first = container, ...others] = viewsOf(container, type, tools.budget);
+  const outcome = await openView(first, type, tools);
+  for (const view of others) {
+    const more = await openView(view, type, tools);
+    if (outcome.kind === "opened" && more.kind !== "opened") return more;
+  }
+  return outcome;
+}
+
+async function openView(container: Blob, type: string, tools: Tools): Promise<Outcome> {
   const { budget, sevenZip } = tools;
-  const { blob, read } = watchedBlob(container);
+  budget.addUnpackerStart();
+  const { blob, read } = watchedBlob(type === "Cab" ? withoutReserved(container) : container);
   const outcome = await unpack(blob, tools.sink, { program: sevenZip, type, memoryBytes: budget.limits.unpackerBytes });
   budget.addWork(read().reduce((sum, { start, end }) => sum + end - start, 0));
   if (outcome.kind !== "unpacked") return outcome;
@@ -172,18 +284,21 @@ function has(kind: string, type: string, offset: number, ...spelled: string[]): 
 function ends(kind: string, type: string, spelled: string): KnownKind {
   const pattern = bytePattern(spelled);
   const fits = (_: Buffer, content: Blob): boolean =>
-    content.size >= SECTOR && pattern(content.bytes(content.size - SECTOR, SECTOR));
+    content.size > SECTOR && pattern(content.bytes(content.size - SECTOR, SECTOR));
   return { kind, type, sure: true, knownBy: [byteAt(-SECTOR, spelled)], fits };
 }
 
-/** Two bytes stand anywhere; what the numbers around them say must make a file system. */
+const VHD = bytePattern("'conectix'");
+
+function isVhdWithoutEnd(head: Buffer, content: Blob): boolean {
+  return VHD(head) && content.size > SECTOR && !VHD(content.bytes(content.size - SECTOR, SECTOR));
+}
+
+/** Two bytes stand anywhere; what the numbers around them say must make a file system. 7-Zip opens any revision. */
 function isExt(head: Buffer): boolean {
   if (head.length < 1024 + 96 || head.readUInt16LE(1080) !== 0xef53) return false;
   const word = (offset: number): number => head.readUInt32LE(1024 + offset);
-  const [inodes, blocks, blockSize, inBlocks, inInodes, revision] = [0, 4, 24, 32, 40, 76].map(word);
-  return (
-    [inodes, blocks, inBlocks, inInodes].every((count) => count !== 0) && (blockSize ?? 7) <= 6 && (revision ?? 2) <= 1
-  );
+  return [0, 4, 32, 40].every((count) => word(count) !== 0) && word(24) <= 6;
 }
 
 function isArj(head: Buffer): boolean {
@@ -199,8 +314,41 @@ function isWholeArj(head: Buffer): boolean {
   return end + 4 <= head.length && crc32(head.subarray(4, end)) === head.readUInt32LE(end);
 }
 
+/**
+ * unar opens a header with letters that are no digits: a few are allowed. Readers of C skip spaces, signs and prefixes of numbers. A
+ * header that consists of these is one if a zero ends the name.
+ */
 function isTextCpio(head: Buffer): boolean {
-  return /^(07070[12][0-9a-f]{104}|070707[0-7]{70})/i.test(head.toString("latin1", 0, 110));
+  const text = head.toString("latin1", 0, 110);
+  const [fields = ""] = text.match(/(?<=^07070[12]).{104}|(?<=^070707).{70}/s) ?? [];
+  if (fields !== "" && (fields.match(/[^0-9a-f]/gi)?.length ?? 0) <= CPIO_ODD_LETTERS) return true;
+  const isNew = /^07070[12][0-9a-fx+ \t\0]{104}/i.test(text);
+  if (!isNew && !/^070707[0-7 \t\0]{70}/.test(text)) return false;
+  const [start, nameBytes] = isNew
+    ? [110, Number.parseInt(text.slice(94, 102), 16)]
+    : [76, Number.parseInt(text.slice(59, 65), 8)];
+  return nameBytes > 0 && head[start + nameBytes - 1] === 0;
+}
+
+const CPIO_ODD_LETTERS = 4;
+
+/** The reserved fields of a cabinet are looked at by 7-Zip, not by cabextract: else the numbers that both use have to make sense. */
+function isCab(head: Buffer): boolean {
+  if (head.length < 36 || head.readUInt32BE(0) !== 0x4d534346) return false;
+  return head.readUInt32LE(4) === 0 || hasCabNumbers(head);
+}
+
+/** Where the list of files begins, and how many folders and files there are. */
+function hasCabNumbers(head: Buffer): boolean {
+  const files = head.readUInt32LE(16);
+  return files >= 36 && files < 2 ** 24 && head.readUInt16LE(26) > 0 && head.readUInt16LE(28) > 0;
+}
+
+const CAB_MAGIC = Buffer.from("MSCF\0\0\0\0", "latin1");
+
+function withoutReserved(container: Blob): Blob {
+  if (container.bytes(0, CAB_MAGIC.length).equals(CAB_MAGIC)) return container;
+  return joinedBlob([memoryBlob(CAB_MAGIC), container.slice(CAB_MAGIC.length, container.size)]);
 }
 
 /** Two bytes, in either order; the rest of the header must make sense, or random bytes would fit. */
@@ -209,28 +357,46 @@ function isBinaryCpio(head: Buffer): boolean {
   const little = head.readUInt16LE(0) === 0o070707;
   if (!little && head.readUInt16BE(0) !== 0o070707) return false;
   const nameLength = little ? head.readUInt16LE(20) : head.readUInt16BE(20);
-  return nameLength > 0 && nameLength <= 1024 && head[26 + nameLength - 1] === 0;
+  return nameLength > 0 && head[26 + nameLength - 1] === 0;
+}
+
+/** Codes of nine bits, none of which refers to one that was not there yet. */
+function isCompress(head: Buffer): boolean {
+  const longest = (head[2] ?? 0) & COMPRESS_BITS;
+  if (head.length < 5 || head.readUInt16BE(0) !== 0x1f9d || longest < 9 || longest > 16) return false;
+  const first = (head[2] ?? 0) >= 0x80 ? CLEARING + 1 : CLEARING;
+  let known = 0;
+  for (let bit = 24, seen = 0; bit + 9 <= head.length * 8 && seen < COMPRESS_CODES_SEEN; bit += 9, seen += 1) {
+    const code = ((((head[(bit >> 3) + 1] ?? 0) << 8) | (head[bit >> 3] ?? 0)) >> (bit & 7)) & 0x1ff;
+    if (code === CLEARING && first > CLEARING && seen > 0) {
+      // Skips the rest of the eight codes that are written together.
+      bit += 9 * (7 - (((bit - 24) / 9) & 7));
+      known = 0;
+      continue;
+    }
+    if (code >= (known === 0 ? CLEARING : first + known)) return false;
+    known += 1;
+  }
+  return true;
+}
+
+const CLEARING = 256;
+const COMPRESS_BITS = 0x1f;
+const COMPRESS_CODES_SEEN = 32;
+
+/** busybox passes over the flags that are reserved: 7-Zip does not. */
+function withPlainFlags(container: Blob, { budget }: Tools): Blob {
+  const flags = container.bytes(2, 1)[0] ?? 0;
+  const plain = flags & (0x80 | COMPRESS_BITS);
+  if (plain === flags) return container;
+  const bytes = Buffer.from(container.bytes(0, budget.limits.memberInMemoryBytes));
+  bytes[2] = plain;
+  return memoryBlob(bytes);
 }
 
 /** UDF says so in one of the sectors after the sixteenth, beside what makes the disc an ISO 9660 one as well. */
 function hasUdfDescriptor(head: Buffer): boolean {
-  return UDF_SECTORS.some((at) => /^NSR0[23]$/.test(head.toString("latin1", at, at + 5)));
-}
-
-/** The table of four partitions in the first sector of a disk: at least one of them is there, and begins inside. */
-function hasPartitions(head: Buffer, content: Blob): boolean {
-  if (head.length < 512 || head.readUInt16BE(510) !== 0x55aa || isFat(head)) return false;
-  const entries = [446, 462, 478, 494].map((at) => head.subarray(at, at + 16));
-  if (!entries.every((entry) => entry[0] === 0 || entry[0] === 0x80)) return false;
-  return entries.some((entry) => {
-    const [start, sectors] = [entry.readUInt32LE(8), entry.readUInt32LE(12)];
-    return entry[4] !== 0 && start > 0 && sectors > 0 && start * SECTOR < content.size;
-  });
-}
-
-function isFat(head: Buffer): boolean {
-  if (head.length < 512 || head.readUInt16BE(510) !== 0x55aa) return false;
-  return /^FAT(12|16|) /.test(head.toString("latin1", 54, 62)) || head.toString("latin1", 82, 90) === "FAT32   ";
+  return UDF_SECTORS.some((at) => /^NSR0\d$/.test(head.toString("latin1", at, at + 5)));
 }
 
 /**

@@ -134,6 +134,13 @@ test("AppleSingle and AppleDouble give out both parts", async () => {
   }
 });
 
+test("AppleSingle and AppleDouble that are cut off are not clean", async () => {
+  const file = appleOf("00051607", payload, Buffer.from("resources"));
+  for (const bytes of [1, 100, file.length - 40]) {
+    assert.equal((await opened(appleDouble, file.subarray(0, -bytes))).outcome, "unreadable", `without ${bytes} bytes`);
+  }
+});
+
 describe("MacBinary", () => {
   test("is known by its checksum, and by its sizes where it has none", async () => {
     // As CRC-16/XMODEM gives for this header.
@@ -250,6 +257,9 @@ describe("a pack of git", () => {
   test("that lacks what a difference refers to is not clean", async () => {
     const lost = glue(gitObjectHead(7, difference.length), Buffer.alloc(20, 1), deflateSync(difference));
     assert.equal((await opened(gitPack, gitPackOf(lost))).outcome, "unreadable");
+  });
+  test("that ends within its checksum is not clean", async () => {
+    assert.equal((await opened(gitPack, gitPackOf(base).subarray(0, -1))).outcome, "unreadable");
   });
   test("that says it has four thousand million objects is read no further than it goes", async () => {
     const pack = gitPackOf(base);

@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
+import { buffer } from "node:stream/consumers";
 import { describe, test } from "node:test";
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import {
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from "node:zlib";
 import { packedBy7z } from "../../../test/fixtures/archives.ts";
 import { type Opened, openContainer } from "../../../test/support/open-container.ts";
 import { FULL_LIMITS } from "../../engines/threads/scan-limits.ts";
 import { type Blob, memoryBlob } from "../blob.ts";
 import { unpackBudget } from "../budget.ts";
 import type { Opener, Tools } from "../opener.ts";
+import { containersIn } from "../openers.ts";
 import { brotli } from "./brotli.ts";
 import { sevenZipKinds } from "./seven-zip-kinds.ts";
 import { embeddedGzip, embeddedZstd, gzip, zlib, zlibWithDictionary, zstd } from "./streams.ts";
@@ -75,6 +84,14 @@ for (const [opener, pack] of formats) {
   });
 }
 
+test("zlib cut within its checksum is unreadable, and gives what there is", async () => {
+  for (const bytes of [1, 4]) {
+    const result = await opened(zlib, deflateSync(payload).subarray(0, -bytes));
+    assert.equal(result.outcome, "unreadable");
+    assert.deepEqual(contents(result), [payload.toString()]);
+  }
+});
+
 describe("gzip", () => {
   test("with a name, a comment, an extra field and a checksum in its header", async () => {
     const packed = gzipSync(payload);
@@ -94,6 +111,18 @@ describe("gzip", () => {
     const packed = gzipSync(payload);
     packed.fill(0, packed.length - 8);
     assert.deepEqual(contents(await opened(gzip, packed)), [payload.toString()]);
+  });
+  test("cut within its checksum, or within the header of a second stream, is unreadable, and gives what there is", async () => {
+    const packed = gzipSync(payload);
+    for (const file of [packed.subarray(0, -1), packed.subarray(0, -8)]) {
+      const result = await opened(gzip, file);
+      assert.equal(result.outcome, "unreadable");
+      assert.deepEqual(contents(result), [payload.toString()]);
+    }
+    for (const bytes of [2, 5, 10]) {
+      const result = await opened(gzip, packed, gzipSync(other).subarray(0, bytes));
+      assert.equal(result.outcome, "unreadable", `${bytes} bytes of the second`);
+    }
   });
   test("with zeros behind it, as tapes have them", async () => {
     assert.deepEqual((await opened(gzip, gzipSync(payload), Buffer.alloc(100_000))).rest, []);
@@ -131,6 +160,22 @@ describe("gzip", () => {
     assert.ok(result?.members.some(({ content }) => content.equals(large)));
     assert.equal(result?.outcome, "opened");
   });
+});
+
+test("a zlib stream that is cut off is not clean", async () => {
+  const packed = deflateSync(payload);
+  const result = await opened(zlib, packed.subarray(0, packed.length / 2));
+  assert.deepEqual([result.outcome, result.place.sure], ["unreadable", true]);
+  assert.ok(contents(result).join().length > 100);
+});
+
+test("a few bytes of old formats are no proof: noise behind them is none", () => {
+  for (const prefix of ["1f9d90", "1f9d8c", "1f9e07", "785e", "789c", "7820", "68de", "5a59"])
+    for (let index = 0; index < 200; index += 1) {
+      const content = Buffer.concat([Buffer.from(prefix, "hex"), noise(index, 3000)]);
+      const sure = containersIn(memoryBlob(content)).filter(({ place }) => place.sure);
+      assert.deepEqual(sure, [], `${prefix} ${index}`);
+    }
 });
 
 describe("zstd", () => {
@@ -174,11 +219,59 @@ describe("brotli, which has no mark to be known by", () => {
       assert.ok((result?.work ?? 0) <= 10 * content.length, `noise ${index}: ${result?.work} bytes of work`);
     }
   });
+  test("is not clean if a short one is damaged at its end, and what came out before that is looked at", async () => {
+    const text = noise(0, 200).toString("base64");
+    const packed = brotliCompressSync(text);
+    packed.fill(0xaa, packed.length - 5);
+    assert.ok(packed.length < 500);
+    const result = await opened(brotli, packed);
+    assert.deepEqual([result.outcome, result.place.sure], ["unreadable", true]);
+    assert.ok(contents(result).some((content) => content.startsWith(text.slice(0, 200))));
+  });
+  test("is opened however its beginning repeats itself", async () => {
+    for (const spaces of [20, 100, 300]) {
+      const packed = await flushed([...Array.from({ length: spaces }, () => Buffer.alloc(50, " ")), payload]);
+      assert.ok(contents(await opened(brotli, packed)).some((content) => content.endsWith(payload.toString())));
+    }
+  });
+  test("is beyond the limits if a long run comes out of a few bytes", async () => {
+    const packed = brotliCompressSync(Buffer.concat([Buffer.from("a beginning"), Buffer.alloc(3_000_000)]));
+    const result = await openContainer(brotli, packed, { memberInMemoryBytes: 1024 * 1024 });
+    assert.equal(result?.outcome, "too-large");
+  });
+  test("is not clean if it is cut off or damaged, and what can be read comes out", async () => {
+    const text = noise(0, 3000).toString("base64");
+    const packed = brotliCompressSync(text);
+    const cut = packed.subarray(0, packed.length / 2);
+    for (const file of [cut, Buffer.concat([cut, Buffer.alloc(packed.length, 255)])]) {
+      const result = await opened(brotli, file);
+      assert.deepEqual([result.outcome, result.place.sure], ["unreadable", true]);
+      assert.ok(contents(result).join().startsWith(text.slice(0, 1500)));
+    }
+  });
+  test("is none in a run of a byte, which may be stored blocks in one another", async () => {
+    for (let byte = 0; byte < 256; byte += 1) {
+      const result = await openContainer(brotli, Buffer.alloc(1000, byte));
+      assert.deepEqual(result?.members.map(({ content }) => content.length).filter((size) => size > 0) ?? [], []);
+    }
+  });
   test("is charged for what comes out of it in vain", async () => {
     const packed = brotliCompressSync(Buffer.concat([randomBytes(1000), Buffer.alloc(10_000_000)]));
     assert.ok((await opened(brotli, packed, junk)).work > 1_000_000);
   });
 });
+
+/** As a server writes it, piece by piece. */
+async function flushed(pieces: readonly Buffer[]): Promise<Buffer> {
+  const packer = createBrotliCompress();
+  const packed = buffer(packer);
+  for (const piece of pieces) {
+    packer.write(piece);
+    await new Promise<void>((done) => packer.flush(constants.BROTLI_OPERATION_FLUSH, done));
+  }
+  packer.end();
+  return packed;
+}
 
 for (const [opener, pack, most] of [
   [gzip, gzipSync, 70 * 1024],
@@ -208,6 +301,19 @@ describe("in the middle of something else", () => {
   const before = randomBytes(3000);
   test("a gzip stream", async () =>
     assert.ok(contents(await opened(embeddedGzip, before, gzipSync(payload))).includes(payload.toString())));
+  test("what begins like a gzip stream by chance is none", async () => {
+    for (const header of ["1f8b0800000000000003", "1f8b08e0123456781414"]) {
+      const file = Buffer.concat([before, Buffer.from(header, "hex"), Buffer.from("07".repeat(50), "hex"), before]);
+      assert.equal(await openContainer(embeddedGzip, file), undefined, header);
+    }
+  });
+  test("what begins like a zstd frame and asks for more memory than there is says nothing", async () => {
+    // A window of 2 TB, and a first block that leads to noise.
+    const file = Buffer.concat([before, Buffer.from("28b52ffd00f8000100", "hex"), Buffer.alloc(3000, 0xff)]);
+    assert.equal((await openContainer(embeddedZstd, file))?.outcome, "unreadable");
+    const reserved = Buffer.concat([before, Buffer.from("28b52ffd0058ffffff", "hex"), Buffer.alloc(3000, 0xff)]);
+    assert.equal(await openContainer(embeddedZstd, reserved), undefined);
+  });
   test("a zstd frame", async () =>
     assert.ok(contents(await opened(embeddedZstd, before, zstdCompressSync(payload))).includes(payload.toString())));
 });
@@ -218,6 +324,19 @@ describe("zlib with a dictionary that nobody has", () => {
     const result = await opened(zlibWithDictionary, packed);
     assert.equal(result.outcome, "unreadable");
     assert.match(contents(result).join(), /the payload/);
+  });
+  test("is not taken for one in a text, whatever it begins with", async () => {
+    const prefixes = ["80", "8n", "(r", "(4", "X(", "Xf", "H,", "Hj", "hb", "h$", "x "];
+    const texts = ["Xfce is a desktop environment for Unix. ".repeat(3)];
+    for (const [at, prefix] of prefixes.entries())
+      for (let index = 0; index < 50; index += 1) texts.push(prefix + noise(at * 50 + index, 31).toString("hex"));
+    for (const text of texts) assert.equal(await openContainer(zlibWithDictionary, Buffer.from(text)), undefined, text);
+  });
+  test("is known if it is short, or was flushed and goes on", async () => {
+    const dictionary = Buffer.from("a dictionary of words");
+    const short = deflateSync(payload.subarray(0, 200), { dictionary });
+    const flush = deflateSync(payload, { dictionary, finishFlush: constants.Z_SYNC_FLUSH });
+    for (const file of [short, flush]) assert.equal((await opened(zlibWithDictionary, file)).outcome, "unreadable");
   });
   test("is not taken for one where only its two bytes are right", async () => {
     assert.equal(

@@ -1,11 +1,12 @@
-import { constants, crc32, inflateRawSync, zstdDecompressSync } from "node:zlib";
+import { constants, crc32, zstdDecompressSync } from "node:zlib";
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { byteAt } from "../byte-pattern.ts";
-import { inflateFrom } from "../inflate.ts";
+import { inflateFrom, inflateStart, mayBeginDeflate, type Readable } from "../inflate.ts";
 import { looksLikeAnother } from "../look-alikes.ts";
 import { emit, emitStored, type Opener, type Outcome, type Tools } from "../opener.ts";
 import { headOf, openWithin, placesWithin } from "../signature-search.ts";
+import { isText } from "../text-stretch.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
 /**
@@ -13,7 +14,7 @@ import { openBy7z } from "./seven-zip-kinds.ts";
  * out as one file or stop after the first: both come out. What is too large for memory is left to 7-Zip.
  */
 
-type Step =
+export type Step =
   | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean }
   /** Something that programs pass over: it is a member of its own. */
   | { kind: "passed"; content: Blob; end: number }
@@ -22,7 +23,7 @@ type Step =
   | { kind: "none" };
 
 /** Reads stream after stream. `byTheBook` is for a container that is one stream and nothing else. */
-async function openStreams(
+export async function openStreams(
   container: Blob,
   tools: Tools,
   format: { way?: string; type?: string; next(at: number): Step },
@@ -81,6 +82,7 @@ function afterZeros(container: Blob, from: number, covered: Range[]): number {
 const ZEROS = Buffer.alloc(64 * 1024);
 const PIECE_BYTES = 1024 * 1024;
 const GZIP_FLAG = { headerCrc: 2, extra: 4, name: 8, comment: 16 } as const;
+const FIRST_RESERVED_FLAG = 0x20;
 const GZIP_HEADER_BYTES = 10;
 const GZIP_TRAILER_BYTES = 8;
 
@@ -89,8 +91,16 @@ export const gzip: Opener = {
   archive: true,
   knownBy: [byteAt(0, "1f")],
   find: (content) => (isGzip(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
-  open: (container, tools) =>
-    openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools) }),
+  async open(container, tools) {
+    const met = { partNumber: false };
+    const read = (reading: Omit<GzipReading, "met">): Promise<Outcome> =>
+      openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools, { ...reading, met }) });
+    const outcome = await read({ isOld: false, wholeOnly: false });
+    if (!met.partNumber) return outcome;
+    const isOpened = outcome.kind === "opened";
+    const old = await read({ isOld: true, wholeOnly: isOpened });
+    return isOpened ? outcome : old;
+  },
 };
 
 /** The same anywhere in another content. */
@@ -98,51 +108,69 @@ export const embeddedGzip: Opener = {
   kind: "gzip",
   archive: true,
   find(content) {
-    const likely = (at: number): boolean => at > 0 && isLikelyGzip(content.bytes(at, GZIP_HEADER_BYTES));
-    return placesWithin(content, "gzip", (at) => (likely(at) ? at : undefined));
+    const likely = (at: number): boolean => at > 0 && isLikelyGzip(content.bytes(at, SHORT_BYTES));
+    const needles = ["gzip", "oldGzip"] as const;
+    return needles.flatMap((needle) => placesWithin(content, needle, (at) => (likely(at) ? at : undefined)));
   },
   open: openWithin(gzip.open),
 };
 
+/** Python, Go and busybox take any flags, also reserved ones; gzip itself and unar take what gzip 0.5 began with. */
 function isGzip(head: Buffer): boolean {
-  return (
-    head.length > GZIP_HEADER_BYTES && head[0] === 0x1f && head[1] === 0x8b && head[2] === 8 && (head[3] ?? 255) < 0x20
-  );
+  return head.length > GZIP_HEADER_BYTES && head[0] === 0x1f && (head[1] === 0x8b || head[1] === 0x9e) && head[2] === 8;
 }
 
-/** Three bytes stand anywhere: the level and the system must be such that somebody writes them. */
+/** Whether all that follows is too short for a header, and one begins so. */
+function isBeginning(container: Blob, at: number): boolean {
+  const head = container.bytes(at, GZIP_HEADER_BYTES + 1);
+  return head.length <= GZIP_HEADER_BYTES && head.length > 1 && head[0] === 0x1f && head[1] === 0x8b;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Three bytes stand anywhere: what follows the header must begin like a stream. */
 function isLikelyGzip(head: Buffer): boolean {
-  const [level = 255, system = 99] = [head[8], head[9]];
-  return (
-    isGzip(Buffer.concat([head, ZEROS.subarray(0, 1)])) && [0, 2, 4].includes(level) && (system <= 13 || system === 255)
-  );
+  const header = gzipHeader(head);
+  return header !== undefined && mayBeginDeflate(head.subarray(header.bytes));
 }
 
-function gzipAt(container: Blob, { budget }: Tools): (at: number) => Step {
+interface GzipReading {
+  /** Whether a header was met in which a part number may stand instead of a checksum. */
+  met: { partNumber: boolean };
+  /** As programs before gzip 1.9 and 7-Zip read it: the part number comes first. */
+  isOld: boolean;
+  /** It is a second reading, and what breaks off in it is none. */
+  wholeOnly: boolean;
+}
+
+function gzipAt(container: Blob, { budget }: Tools, { met, isOld, wholeOnly }: GzipReading): (at: number) => Step {
   return (at) => {
-    const short = gzipHeader(container.bytes(at, SHORT_BYTES));
-    const header = short && short.bytes >= SHORT_BYTES ? gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST)) : short;
-    if (!header) return { kind: "none" };
+    const short = gzipHeader(container.bytes(at, SHORT_BYTES), isOld);
+    const isLong = short !== undefined && short.bytes >= SHORT_BYTES;
+    const header = isLong ? gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST), isOld) : short;
+    if (!header) return isBeginning(container, at) ? { kind: "cut", content: NOTHING } : { kind: "none" };
+    if (header.hasPartNumber) met.partNumber = true;
     const start = at + header.bytes;
     const inflated = inflateFrom(container, start, budget);
     if (inflated.kind === "too-large") return inflated;
     if (inflated.kind === "cut") {
+      if (wholeOnly) return { kind: "none" };
       // Too long for one piece: it is not damaged, only not all there.
       if (container.size - start > budget.limits.memberInMemoryBytes) return { kind: "too-large" };
       return { kind: "cut", content: inflated.content };
     }
     const trailer = container.bytes(start + inflated.taken, GZIP_TRAILER_BYTES);
+    // Without all of its checksum it was cut off, and with it maybe streams that followed.
+    if (trailer.length < GZIP_TRAILER_BYTES) {
+      return wholeOnly ? { kind: "none" } : { kind: "cut", content: inflated.content };
+    }
     return {
       kind: "stream",
       name: header.name,
       content: inflated.content,
       end: start + inflated.taken + trailer.length,
-      // With a header whose checksum is wrong zlib gives nothing out, and other programs all of it.
       exact:
-        !header.hasChecksum &&
-        !looksLikeAnother(container, "gzip") &&
-        trailer.length === GZIP_TRAILER_BYTES &&
-        trailer.readUInt32LE(0) === crc32(inflated.content),
+        header.isPlain && !looksLikeAnother(container, "gzip") && trailer.readUInt32LE(0) === crc32(inflated.content),
     };
   };
 }
@@ -151,10 +179,19 @@ const GZIP_HEADER_AT_MOST = 256 * 1024;
 /** As much as is read at first: thousands of short streams may stand one behind the other. */
 const SHORT_BYTES = 1024;
 
-function gzipHeader(head: Buffer): { bytes: number; name: string; hasChecksum: boolean } | undefined {
+interface GzipHeader {
+  bytes: number;
+  name: string;
+  /** zlib gives nothing out where the checksum of the header is wrong or a flag is reserved, and other programs all of it. */
+  isPlain: boolean;
+  hasPartNumber: boolean;
+}
+
+function gzipHeader(head: Buffer, isOld = false): GzipHeader | undefined {
   if (!isGzip(head)) return undefined;
   const flags = head[3] ?? 0;
-  let at = GZIP_HEADER_BYTES;
+  const hasChecksum = (flags & GZIP_FLAG.headerCrc) !== 0;
+  let at = GZIP_HEADER_BYTES + (isOld && hasChecksum ? 2 : 0);
   if (flags & GZIP_FLAG.extra) at += 2 + (at + 2 <= head.length ? head.readUInt16LE(at) : 0);
   const text = (): string => {
     const end = head.indexOf(0, at);
@@ -164,21 +201,22 @@ function gzipHeader(head: Buffer): { bytes: number; name: string; hasChecksum: b
   };
   const name = flags & GZIP_FLAG.name ? text() : "";
   if (flags & GZIP_FLAG.comment) text();
-  if (flags & GZIP_FLAG.headerCrc) at += 2;
-  return { bytes: at, name, hasChecksum: (flags & GZIP_FLAG.headerCrc) !== 0 };
+  if (hasChecksum && !isOld) at += 2;
+  const isPlain = !hasChecksum && flags < FIRST_RESERVED_FLAG && head[1] === 0x8b;
+  return { bytes: at, name, isPlain, hasPartNumber: hasChecksum && (flags & GZIP_FLAG.extra) !== 0 };
 }
 
 /** The method, and how large the window is, of eight sizes. */
 const ZLIB = byteAt(0, "08", "18", "28", "38", "48", "58", "68", "78");
 
-/** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof: it is a try. */
+/** A bare zlib stream, as git, PDF and many formats of their own have it. Two bytes are no proof, what comes out for long is. */
 export const zlib: Opener = {
   kind: "zlib",
   archive: true,
   knownBy: [ZLIB],
   find(content) {
-    const head = content.bytes(0, 2);
-    return content.size > 8 && isZlib(head) ? [{ start: 0, end: content.size, sure: false }] : [];
+    if (content.size <= 8 || !isZlib(content.bytes(0, 2))) return [];
+    return [{ start: 0, end: content.size, sure: isLongDeflate(content.bytes(2, ZLIB_TRIAL_BYTES)) }];
   },
   open: (container, tools) =>
     openStreams(container, tools, {
@@ -187,13 +225,22 @@ export const zlib: Opener = {
         const inflated = inflateFrom(container, at + 2, tools.budget);
         if (inflated.kind === "cut") return { kind: "cut", content: inflated.content };
         if (inflated.kind === "too-large") return inflated;
-        const end = Math.min(container.size, at + 2 + inflated.taken + ADLER_BYTES);
+        const end = at + 2 + inflated.taken + ADLER_BYTES;
+        if (end > container.size) return { kind: "cut", content: inflated.content };
         return { kind: "stream", name: "", content: inflated.content, end, exact: false };
       },
     }),
 };
 
 const ADLER_BYTES = 4;
+const ZLIB_TRIAL_BYTES = 1024;
+
+/** Whether it is a stream that goes on behind these bytes. */
+function isLongDeflate(packed: Buffer): boolean {
+  if (!mayBeginDeflate(packed)) return false;
+  const begun = inflateStart(packed, ZLIB_TRIAL_BYTES * 64);
+  return typeof begun === "object" && begun.taken === packed.length && isDecoded(begun.content, packed);
+}
 const NEEDS_DICTIONARY = 0x20;
 
 function isZlib(head: Buffer, dictionary = 0): boolean {
@@ -205,7 +252,7 @@ function isZlib(head: Buffer, dictionary = 0): boolean {
 
 /**
  * One that refers to a dictionary, which whoever packed it keeps elsewhere: nobody can open it. With zeros for a dictionary all
- * that stands in it makes sense, if it is one.
+ * that stands in it makes sense, if it is one, and its checksum is the end of the content; only a long one may go on, or have something behind it.
  */
 export const zlibWithDictionary: Opener = {
   kind: "zlib-dictionary",
@@ -213,29 +260,52 @@ export const zlibWithDictionary: Opener = {
   knownBy: [ZLIB],
   find(content) {
     if (!isZlib(content.bytes(0, 2), NEEDS_DICTIONARY) || content.size < DICTIONARY_PROOF_BYTES) return [];
-    return inflatedWithZeros(content) ? [{ start: 0, end: content.size, sure: true }] : [];
+    const begun = inflatedWithZeros(content);
+    if (begun === undefined) return [];
+    const left = content.size - DICTIONARY_HEADER_BYTES - begun.taken;
+    const isEnd = left === ADLER_BYTES || (left === 0 && endsInFlush(content));
+    const isOne = (isEnd || begun.taken >= DICTIONARY_LONG_BYTES) && !isText(content.bytes(0, DICTIONARY_LONG_BYTES));
+    return isOne ? [{ start: 0, end: content.size, sure: true }] : [];
   },
   open(container, { sink }) {
-    emit(sink, { name: "", content: inflatedWithZeros(container) ?? Buffer.alloc(0) });
+    emit(sink, { name: "", content: inflatedWithZeros(container)?.content ?? Buffer.alloc(0) });
     return { kind: "unreadable" };
   },
 };
 
+const DICTIONARY_HEADER_BYTES = 2 + ADLER_BYTES;
 const DICTIONARY_PROOF_BYTES = 64;
+const DICTIONARY_LONG_BYTES = 1024;
 const DICTIONARY_TRIAL_BYTES = 256 * 1024;
 const DICTIONARY_AT_MOST = Buffer.alloc(32 * 1024);
 
-function inflatedWithZeros(content: Blob): Buffer | undefined {
-  try {
-    return inflateRawSync(content.bytes(2 + ADLER_BYTES, DICTIONARY_TRIAL_BYTES), {
-      dictionary: DICTIONARY_AT_MOST,
-      finishFlush: constants.Z_SYNC_FLUSH,
-      maxOutputLength: DICTIONARY_TRIAL_BYTES * 64,
-    });
-  } catch {
-    return undefined;
-  }
+function inflatedWithZeros(content: Blob): Readable | undefined {
+  const packed = content.bytes(DICTIONARY_HEADER_BYTES, DICTIONARY_TRIAL_BYTES);
+  const begun = mayBeginDeflate(packed) && inflateStart(packed, DICTIONARY_TRIAL_BYTES * 64, DICTIONARY_AT_MOST);
+  return typeof begun === "object" ? begun : undefined;
 }
+
+/** As in streams of messages, which never end: an empty block behind each. */
+function endsInFlush(content: Blob): boolean {
+  return content.bytes(content.size - 4, 4).readUInt32BE(0) === 0x0000ffff;
+}
+
+/**
+ * Whether bytes were decoded from others, and not only copied: noise may begin like a stored block, or like one of few values
+ * over and over.
+ */
+export function isDecoded(decoded: Buffer, packed: Buffer): boolean {
+  const content = decoded.subarray(0, DECODED_SEEN_BYTES);
+  if (new Set(content).size < VALUES_LEAST) return false;
+  return [0, 0.25, 0.5, 0.75, 1].every((share) => {
+    const at = Math.floor((content.length - COPIED_BYTES) * share);
+    return at >= 0 && !packed.includes(content.subarray(at, at + COPIED_BYTES));
+  });
+}
+
+const DECODED_SEEN_BYTES = 64 * 1024;
+const VALUES_LEAST = 24;
+const COPIED_BYTES = 8;
 
 const ZSTD = 0xfd2fb528;
 const ZSTD_SKIPPABLE = 0x184d2a50;
@@ -254,12 +324,46 @@ export const embeddedZstd: Opener = {
   kind: "zstd",
   archive: true,
   find(content) {
-    // The byte behind the magic number says which fields follow; one bit of it is always zero.
-    const likely = (at: number): boolean => at > 0 && ((content.bytes(at + 4, 1)[0] ?? 8) & 8) === 0;
+    const likely = (at: number): boolean => at > 0 && firstBlock(content.bytes(at, ZSTD_HEADER_AT_MOST)) !== undefined;
     return placesWithin(content, "zstd", (at) => (likely(at) ? at : undefined));
   },
-  open: openWithin(zstd.open),
+  open: openWithin(async (container, tools) => {
+    const outcome = await zstd.open(container, tools);
+    // Numbers that nobody meant ask for more memory than there is.
+    return outcome.kind === "too-large" && !hasAllBlocks(container) ? { kind: "unreadable" } : outcome;
+  }),
 };
+
+const ZSTD_HEADER_AT_MOST = 4 + 14 + 3;
+const ZSTD_BLOCK_AT_MOST = 128 * 1024;
+
+/** Where the first block of a frame begins; nothing if a field that is reserved or too large says that it is none. */
+function firstBlock(head: Buffer): number | undefined {
+  const descriptor = head[4] ?? 8;
+  if ((descriptor & 8) !== 0) return undefined;
+  const isSingle = (descriptor & 0x20) !== 0;
+  const sizeBytes = [isSingle ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
+  const start = 5 + (isSingle ? 0 : 1) + ([0, 1, 2, 4][descriptor & 3] ?? 0) + sizeBytes;
+  return head.length < start + 3 || zstdBlock(head.readUIntLE(start, 3)) !== undefined ? start : undefined;
+}
+
+function zstdBlock(header: number): { isLast: boolean; bytes: number } | undefined {
+  const [type, size] = [(header >> 1) & 3, header >> 3];
+  if (type === 3 || size > ZSTD_BLOCK_AT_MOST) return undefined;
+  return { isLast: (header & 1) === 1, bytes: type === 1 ? 1 : size };
+}
+
+/** Whether the blocks of a frame lead to its last one. */
+function hasAllBlocks(frame: Blob): boolean {
+  let at = firstBlock(frame.bytes(0, ZSTD_HEADER_AT_MOST));
+  while (at !== undefined && at + 3 <= frame.size) {
+    const block = zstdBlock(frame.bytes(at, 3).readUIntLE(0, 3));
+    if (!block) return false;
+    at += 3 + block.bytes;
+    if (block.isLast) return at <= frame.size;
+  }
+  return false;
+}
 
 function isZstd(head: Buffer): boolean {
   if (head.length < 8) return false;

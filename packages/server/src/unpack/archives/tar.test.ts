@@ -196,6 +196,38 @@ test("a PAX record for all members says the size of each", async () => {
   assert.equal(members.filter(({ content }) => content.equals(payload)).length, 2);
 });
 
+test("an archive that is cut off in a header, or behind one about the next member, is unreadable", async () => {
+  const pieces: Record<string, Buffer[]> = {
+    "in a header": [first, member.subarray(0, 300)],
+    "behind a PAX header": [first, pax({ path: "long" })],
+    "in a PAX header": [first, pax({ path: "long" }).subarray(0, -600)],
+    "in the records of a PAX header": [first, pax({ path: "long" }).subarray(0, -505)],
+  };
+  for (const [name, archive] of Object.entries(pieces)) {
+    assert.equal((await opened(...archive)).outcome, "unreadable", name);
+  }
+  const behind = await opened(first, END, Buffer.from("a remark behind the end"));
+  assert.equal(behind.outcome, "opened");
+});
+
+describe("a checksum as the loosest program reads it, without a magic number", () => {
+  const checksums: Record<string, (sum: number) => Buffer> = {
+    "in base 256": (sum) => Buffer.from([0x80, 0, 0, 0, 0, 0, sum >> 8, sum & 0xff]),
+    "behind a tab": (sum) => Buffer.from(`\t${sum.toString(8)}`.padEnd(8, "\0")),
+  };
+  for (const [name, write] of Object.entries(checksums)) {
+    test(name, async () => {
+      const block = Buffer.from(member);
+      block.fill(0, 257, 263);
+      block.fill(0x20, 148, 156);
+      block.set(write(block.subarray(0, BLOCK).reduce((total, byte) => total + byte, 0)), 148);
+      const result = await opened(block, END);
+      assert.equal(result.outcome, "opened");
+      assert.ok(result.members.some(({ content }) => content.equals(payload)));
+    });
+  }
+});
+
 test("a size that only some programs can read makes it unreadable", async () => {
   const size = (text: string): Buffer => header("a", 0, (block) => void block.write(text.padEnd(12, "\0"), 124));
   for (const text of ["0000000_657", "    0o657"]) {

@@ -15,7 +15,7 @@ export const tar: Opener = {
     const head = headOf(content);
     const place = { start: 0, end: content.size };
     if (isHeader(head)) return [{ ...place, sure: true }];
-    if (hasMagic(head)) return [{ ...place, sure: false }];
+    if (hasMagic(head) || isUnmarkedHeader(head.subarray(0, BLOCK), content)) return [{ ...place, sure: false }];
     // Where the first header is damaged GNU tar goes on to the next one.
     for (let at = BLOCK; at < head.length; at += BLOCK) {
       if (isHeader(head, at)) return [{ ...place, sure: false }];
@@ -57,6 +57,8 @@ interface Walk {
   disagrees: boolean;
   /** Some size was written in a way that programs read differently. */
   unclear: boolean;
+  /** It ends in the middle of a header, or behind one that is about the next member. */
+  cutOff: boolean;
   byTheBook: boolean;
   headers: number;
 }
@@ -87,7 +89,7 @@ function open(container: Blob, tools: Tools): Outcome {
     }
   }
   if (first.headers === 0) return { kind: "unreadable" };
-  if (first.unclear) return { kind: "unreadable" };
+  if (first.unclear || first.cutOff) return { kind: "unreadable" };
   // Where sizes disagree one of them is right.
   const cut = walks.every(({ members }) => members.some(({ content }) => content.end > container.size));
   return cut ? { kind: "unreadable" } : { kind: "opened", covered: walks.flatMap(({ covered }) => covered) };
@@ -100,12 +102,15 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     members: [],
     disagrees: false,
     unclear: false,
+    cutOff: false,
     byTheBook: true,
     headers: 0,
   };
   let forNext: Extension = {};
   let forAll: Extension = {};
   let zeros = 0;
+  /** Behind the last member or extended header. */
+  let end = -1;
   for (let at = 0; at < container.size; ) {
     budget.addWork(BLOCK);
     const block = container.bytes(at, BLOCK);
@@ -117,12 +122,15 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     }
     if (block.length < BLOCK || !isHeader(block)) {
       found.byTheBook = false;
+      // Behind zeros it is something that does not belong to the archive.
+      if (block.length < BLOCK && zeros === 0 && at === end) found.cutOff = true;
       // With a wrong checksum programs pass over it, or take it for one all the same.
-      if (hasMagic(block)) takeDamaged(found, block, at);
+      if (hasMagic(block) || isUnmarkedHeader(block, container, at)) takeDamaged(found, block, at);
       at += BLOCK;
       continue;
     }
     if (zeros > 0) found.byTheBook = false;
+    zeros = 0;
     found.headers += 1;
     const header = readHeader(block);
     const { type } = header;
@@ -138,6 +146,8 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
       const body = header.size <= EXTENSION_TRUSTED_BYTES ? padded(header.size) : 0;
       found.covered.push({ start: at, end: Math.min(container.size, at + BLOCK + body) });
       at += BLOCK + padded(header.size);
+      end = at;
+      found.cutOff = type !== TYPE.paxForAll && at >= container.size;
       continue;
     }
     if (forNext.size !== undefined && forNext.size !== header.size) found.disagrees = true;
@@ -153,6 +163,7 @@ function walk(container: Blob, { budget }: Tools, { believePax }: { believePax: 
     }
     found.covered.push({ start: at, end: Math.min(container.size, start + padded(content)) });
     at = start + padded(content);
+    end = at;
     forNext = forAll;
   }
   if (zeros < 2) found.byTheBook = false;
@@ -320,11 +331,15 @@ function isHeader(bytes: Buffer, at = 0): boolean {
 const SUM_AT = 148;
 const SUM_BYTES = 8;
 
-/** The checksum, in octal digits behind any spaces and zeros; -1 where there is none. Every block of a content is asked about. */
+/**
+ * Reads the checksum, in octal digits behind any white space and zeros, or in base 256 as Python does; -1 where there is none.
+ * Every block of a content is asked about.
+ */
 function statedSum(bytes: Buffer, start: number): number {
   const end = start + SUM_BYTES;
   let at = start;
-  while (at < end && (bytes[at] === 0x20 || bytes[at] === 0)) at += 1;
+  if ((bytes[at] as number) >= 0x80) return bytes.readUInt32BE(end - 4);
+  while (at < end && isSpace(bytes[at] as number)) at += 1;
   let value = -1;
   for (; at < end; at += 1) {
     const digit = (bytes[at] as number) - 0x30;
@@ -334,9 +349,40 @@ function statedSum(bytes: Buffer, start: number): number {
   return value;
 }
 
+function isSpace(byte: number): boolean {
+  return byte === 0 || byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+}
+
 function hasMagic(block: Buffer): boolean {
   return block.length >= BLOCK && block.toString("latin1", MAGIC_AT, MAGIC_AT + 5) === "ustar";
 }
+
+/**
+ * Ruby's TarReader asks neither for a magic nor for a right checksum, but for octal numbers in these fields. The size must lead to the
+ * end, to zeros or to the next such header, which a table of numbers does not.
+ */
+function isUnmarkedHeader(block: Buffer, container: Blob, at = 0): boolean {
+  if (!hasOctalFields(block)) return false;
+  const next = at + BLOCK + padded(readHeader(block).size);
+  if (next >= container.size) return true;
+  const following = container.bytes(next, BLOCK);
+  return isZero(following) || (following.length === BLOCK && isHeader(following)) || hasOctalFields(following);
+}
+
+/** The mode, the size, the time and the checksum; only the size must not be empty. */
+function hasOctalFields(block: Buffer): boolean {
+  if (block.length < BLOCK || !OCTAL_DIGIT.test(block.toString("latin1", 124, 136))) return false;
+  return OCTAL_FIELDS.every(([start, end]) => OCTAL_FIELD.test(block.toString("latin1", start, end)));
+}
+
+const OCTAL_FIELDS = [
+  [124, 136],
+  [100, 108],
+  [136, 148],
+  [148, 156],
+] as const;
+const OCTAL_DIGIT = /[0-7]/;
+const OCTAL_FIELD = /^[\s\0]*[0-7]*[\s\0]*$/;
 
 function isZero(block: Buffer): boolean {
   return block.equals(block.length === BLOCK ? ZEROS : Buffer.alloc(block.length));

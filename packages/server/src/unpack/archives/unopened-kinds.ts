@@ -1,8 +1,10 @@
 import { crc32 } from "node:zlib";
 import type { Blob } from "../blob.ts";
-import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
+import { anyPattern, askedBy, type ByteAt, byteAt, bytePattern, mayKnow } from "../byte-pattern.ts";
 import type { Opener, Outcome } from "../opener.ts";
-import { headOf, mayBe } from "../signature-search.ts";
+import { byteOf, headOf } from "../signature-search.ts";
+import { isText } from "../text-stretch.ts";
+import { bitsOf } from "./lzh-tree.ts";
 
 /**
  * Archives, disk images and compressed files that we know and that nothing we have opens: never clean. What stands openly in
@@ -11,14 +13,18 @@ import { headOf, mayBe } from "../signature-search.ts";
 const UNOPENED: readonly UnopenedKind[] = [
   // Compressed by lrzip, rzip, zpaq, GRZip, PAQ, Apple's LZFSE, freeze, SCO's compress and pack, PPMd.
   at(0, "'LRZI' 00", "'RZIP' 02", "'7kSt' a0", "'zPQ' 01-02 01", "'GRZipII' 00", "'paq8'", "'PAQ' 31-37"),
-  at(0, "'bvx' 31-32", "'bvxn'", "'bvx-'", "1f 9e-9f ..*6 80-ff", "1f 9e-9f ..*3 80-ff", "8f af ac 84"),
-  { knownBy: [byteAt(0, "1f")], fits: (head) => isPack(head) || isScoLzh(head) },
+  at(0, "'bvx' 31-32", "'bvxn'", "'bvx-'", "8f af ac 84"),
+  { knownBy: [byteAt(0, "1f")], fits: (head) => isPack(head) || isScoLzh(head) || isFrozen(head) },
+  // Formats of zstd before its first release, which the program still opens; snappy in the frames of other libraries.
+  at(0, "1e b5 2f fd", "22-27 b5 2f fd", "82 'SNAPPY' 00", "'snappy' 00", "ff 06 00 'sNaPpY'"),
   // Archives: Microsoft's KWAJ, StuffIt, ALZip, FreeArc, UHARC, RAR before 2.0, DGCA, PMarc, ACE, ZOO, JAR of ARJ.
   at(0, "'KWAJ' 88 f0 27 d1", "'StuffIt (c)'", "'StuffIt' 21", "'StuffIt?'", "'SIT!' ..*6 'rLau'", "'ST' ..*8 'rLau'"),
   at(0, "'ALZ' 01", "'EGGA' 00 01", "'ArC' 01", "'UHA' 04-06", "'RE~^' 07-ff 00", "'GCAX'", "'DGCA'", "'UC2' 1a"),
   at(2, "'-pm' 30-32 '-'", "'-pms-'", "'-pc1-'"),
   at(7, "'**ACE**'"),
   at(14, "1a 'Jar' 1b"),
+  // Mail folders of Outlook, where every text is substituted; compressed discs (CISO, ZISO, DAX, cloop); archives of games (MPQ).
+  at(0, "'!BDN'", "'CISO'", "'ZISO'", "'DAX' 00", "'#!/bin/sh' 0a '#V2.0 Format' 0a", "'MPQ' 1a-1b"),
   at(20, "dc a7 c4 fd"),
   // Of the Mac: DiskDoubler, PackIt, Compact Pro. Of the Amiga: DMS, XPK, PowerPacker, LZX, disks. Of CP/M: squeezed, crunched.
   at(0, "ab cd 00 54", "'PMag'", "'PMa' 34-36", "'DMS!'", "'XPKF'", "'PP20'", "'PX20'", "'LZX' 00 ..*6 0a", "'IMP!'"),
@@ -36,12 +42,13 @@ const UNOPENED: readonly UnopenedKind[] = [
     "'LVF' 09 0d 0a ff 00",
     "'AFF10'",
   ),
-  // Disks of QEMU and Parallels, sparse bundles of Apple's older kind; volumes of LVM and bcache.
-  at(0, "'QED' 00", "'WithoutFreeSpace'", "'WithouFreSpacExt'", "'sprs' 00 00 00 03"),
+  // Disks of ESX, QEMU and Parallels, sparse bundles of Apple's older kind; volumes of LVM and bcache.
+  at(0, "'COWD' 01 00*3", "'QED' 00", "'WithoutFreeSpace'", "'WithouFreSpacExt'", "'sprs' 00 00 00 03"),
   ...[0, 512, 1024, 1536].map((sector) => at(sector, "'LABELONE' ..*16 'LVM2 001'")),
   at(4096 + 24, "c6 85 73 f6 4e 1a 45 ca 82 65 f5 7f 48 ba 6d 81", "c6 85 73 f6 66 ce 90 a9 d9 6a 60 cf 80 3d f7 ef"),
-  // File systems: exFAT, XFS, UBI, UBIFS, EROFS, F2FS, NILFS, JFS, btrfs, Reiser, HPFS, BeFS, OCFS, GFS, HFS without a plus.
+  // File systems: exFAT, XFS, UBI, UBIFS, EROFS, F2FS, NILFS, JFS, btrfs, Reiser, HPFS, BeFS, OCFS, GFS, HFS without a plus, High Sierra.
   at(3, "'EXFAT   ' 00*16"),
+  at(32_777, "'CDROM' 01"),
   at(0, "'XFSB' 00 00", "'UBI#' 01 00*3", "31 18 10 06"),
   at(1024, "e2 e1 f5 e0", "10 20 f5 f2", "02 00*3 00-ff 00 34*2", "'BD' ..*12 00 03"),
   at(32768, "'JFS1' 01-02 00*3"),
@@ -61,6 +68,10 @@ const UNOPENED: readonly UnopenedKind[] = [
   // Encrypted: LUKS, BitLocker, disk images of the Mac and of QEMU.
   { ...at(0, "'LUKS' ba be 00 01-02", "'encrcdsa' 00*3 01-02"), encrypted: true },
   { ...at(3, "'-FVE-FS-'"), encrypted: true },
+  {
+    ...at(424, "3b d6 67 49 29 2e d8 4a 83 99 f6 a3 39 e3 d0 01", "3b 4d a8 92 80 dd 0e 4d 9e 4e b1 e3 28 4e ae d8"),
+    encrypted: true,
+  },
   { ...at(0, "'QFI' fb 00*3 02-03 ..*24 00*3 01-02", "'QFI' fb 00*3 01 ..*28 00*3 01-02"), encrypted: true },
   {
     encrypted: true,
@@ -84,8 +95,9 @@ export const unopenedKinds: readonly Opener[] = [
 
 function recogniser(kind: string, outcome: Outcome, mine: (kind: UnopenedKind) => boolean): Opener {
   const kinds = UNOPENED.filter(mine);
+  const byByte = askedBy(kinds);
   const isOne = (content: Blob): boolean =>
-    kinds.some(({ knownBy, fits }) => mayBe(knownBy, content) && fits(headOf(content), content));
+    mayKnow(byByte, byteOf(content)).some(({ fits }) => fits(headOf(content), content));
   return {
     kind,
     knownBy: kinds.flatMap(({ knownBy }) => knownBy),
@@ -103,10 +115,6 @@ function at(offset: number, ...spelled: string[]): UnopenedKind {
 }
 
 /** Some are known by a few letters, and so may a text begin. What is compressed has other bytes soon. */
-function isText(bytes: Buffer): boolean {
-  return bytes.every((byte) => (byte >= 0x20 && byte < 0x7f) || (byte >= 0x09 && byte <= 0x0d));
-}
-
 const TEXT_BYTES = 256;
 const IS_OLD_LOCKED_DMG = bytePattern("'cdsaencr'");
 
@@ -119,12 +127,36 @@ function isPack(head: Buffer): boolean {
   return counts.every((count, index) => count <= 2 ** (index + 1)) && counts.some((count) => count > 0);
 }
 
-/** Blocks as in LZH: how many codes, how long the lengths of the first table are. */
+/** Blocks as in LZH: how long the words of the first code are, which must add up. */
 function isScoLzh(head: Buffer): boolean {
-  return (
-    head.length > 16 && head.readUInt16BE(0) === 0x1fa0 && head.readUInt16BE(2) > 0 && head.readUInt8(4) >> 3 <= 19
-  );
+  if (head.length < 16 || head.readUInt16BE(0) !== 0x1fa0 || head.readUInt16BE(2) === 0) return false;
+  const bits = bitsOf(head.subarray(4, 16));
+  const count = bits.take(5);
+  if (count === 0) return bits.take(5) < LENGTH_CODES;
+  let space = 2 ** LONGEST_LENGTH;
+  for (let index = 0; index < count; index += 1) {
+    let length = bits.take(3);
+    if (length === 7) while (length < LONGEST_LENGTH && bits.take(1) === 1) length += 1;
+    if (length > 0) space -= 2 ** (LONGEST_LENGTH - length);
+    if (index === 2) index += bits.take(2);
+  }
+  return count <= LENGTH_CODES && space === 0;
 }
+
+const LENGTH_CODES = 19;
+const LONGEST_LENGTH = 16;
+
+/** How many words there are of each length up to six, in as many bits, and one that is always zero: no more than there can be. */
+function isFrozen(head: Buffer): boolean {
+  if (head.length < 8 || head.readUInt16BE(0) !== 0x1f9f) return false;
+  const [first, sixth] = [head.readUInt16LE(2), head.readUInt8(4)];
+  const counts = [first & 1, (first >> 1) & 3, (first >> 3) & 7, (first >> 6) & 15, (first >> 10) & 31, sixth];
+  const words = counts.reduce((sum, count) => sum + count, 0);
+  const space = counts.reduce((sum, count, index) => sum + count * 2 ** (7 - index), 0);
+  return first < 0x8000 && sixth < 0x40 && words <= FROZEN_WORDS && space <= 256;
+}
+
+const FROZEN_WORDS = 62;
 
 /** Where the directory is; it begins with its checksum, how many files there are, and a comment. Fonts begin like it. */
 function isCompactPro(head: Buffer, content: Blob): boolean {

@@ -30,6 +30,12 @@ test("an answer of a server comes out without its header, and put together", asy
   assert.ok((await contents(record("response", chunked))).includes(payload.toString()));
 });
 
+test("a record that is cut off is not clean", async () => {
+  const file = record("resource", payload);
+  assert.equal((await openContainer(warc, file.subarray(0, -4)))?.outcome, "opened");
+  assert.equal((await openContainer(warc, file.subarray(0, -5)))?.outcome, "unreadable");
+});
+
 test("what is no record is left over", async () => {
   const file = Buffer.concat([record("resource", payload), Buffer.from("something else behind it")]);
   const opened = await openContainer(warc, file);

@@ -13,6 +13,9 @@ export interface Listed {
   unpackedBytes: number;
   /** As bytes, one character each; of a long one the beginning. */
   name: string;
+  /** Lengths of the name and the extra field here; some programs find the packed bytes by these. */
+  nameBytes: number;
+  extraBytes: number;
 }
 
 /** As much of a name as is kept. The headers of many members may share one name, which then is there once for each. */
@@ -33,6 +36,7 @@ export const FLAG = { encrypted: 0x1, sizesFollow: 0x8, directoryHidden: 0x2000 
 const END = Buffer.from("PK\x05\x06", "latin1");
 const END_BYTES = 22;
 const ENTRY = 0x02014b50;
+const LOCAL = 0x04034b50;
 const ENTRY_BYTES = 46;
 const LOCATOR64 = 0x07064b50;
 const LOCATOR64_BYTES = 20;
@@ -43,10 +47,11 @@ const UNKNOWN16 = 0xffff;
 const ZIP64_FIELD = 1;
 
 /**
- * All directories of a container. Programs disagree about which end record counts, the first, the last, or the last one that
- * makes sense: so all of them do, except for one that stands in a member, which is found again when that member is opened.
+ * Reads all directories of a container. Programs disagree about which end record counts, the first, the last, or the last one that
+ * makes sense, whether zip64 counts, and from where offsets count: all readings are taken, except for an end record inside a member,
+ * which is found again when that member is opened. `origin`: where the container begins in the content that it is a part of.
  */
-export function readDirectories(container: Blob, budget: Budget): Directories {
+export function readDirectories(container: Blob, budget: Budget, origin = 0): Directories {
   const found: Directories = { listed: [], records: [], damaged: false, byTheBook: false };
   let ends = 0;
   let strays = 0;
@@ -63,25 +68,33 @@ export function readDirectories(container: Blob, budget: Budget): Directories {
     const record = container.bytes(position, END_BYTES);
     if (record.length < END_BYTES) continue;
     const end = Math.min(container.size, position + END_BYTES + record.readUInt16LE(20));
-    const stated = statedDirectory(container, record, position);
-    if (!stated) continue;
-    const { entries } = stated;
-    if (stated.size === 0 && entries === 0) {
-      // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
-      if (position === 0) found.records.push({ start: position, end: position + END_BYTES });
-      continue;
+    const stated = statedDirectories(container, record, position);
+    const starts = Map.groupBy(
+      stated.flatMap((one) => startsOf(container, one, position).map((start) => ({ ...one, start }))),
+      ({ start }) => start,
+    );
+    // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
+    const isEmpty = position === 0 && stated.every(({ size, entries }) => size === 0 && entries === 0);
+    if (starts.size === 0 && isEmpty) found.records.push({ start: position, end: position + END_BYTES });
+    for (const [start, directories] of starts) {
+      ends += 1;
+      const first = directories[0] as Stated;
+      const base = start - first.offset;
+      const read = readEntries(container, { start, end: first.end, base, budget });
+      for (const entry of read.listed) found.listed.push(entry);
+      if (base !== -origin) {
+        for (const entry of read.listed) {
+          const position = entry.position - base - origin;
+          if (u32(container, position) === LOCAL) found.listed.push({ ...entry, position });
+        }
+      }
+      if (found.listed.length > budget.limits.members * DIRECTORIES_AT_MOST) throw new LimitExceeded("members");
+      // The comment is left over: anything may stand in it, and programs that look for the last end record find it there.
+      found.records.push({ start, end: read.end }, { start: first.end, end: position + END_BYTES });
+      plain = stated.length === 1 && start === first.offset && read.end === position && end === container.size;
+      plain &&= read.listed.length === first.entries;
+      if (directories.some(({ entries }) => read.listed.length < entries)) found.damaged = true;
     }
-    const start = entriesAt(container, stated, position);
-    if (start === undefined) continue;
-    ends += 1;
-    const read = readEntries(container, { start, end: stated.end, base: start - stated.offset, budget });
-    for (const entry of read.listed) found.listed.push(entry);
-    if (found.listed.length > budget.limits.members * DIRECTORIES_AT_MOST) throw new LimitExceeded("members");
-    // The comment is left over: anything may stand in it, and programs that look for the last end record find it there.
-    found.records.push({ start, end: read.end }, { start: stated.end, end: position + END_BYTES });
-    plain = !stated.zip64 && start === stated.offset && read.end === position && end === container.size;
-    plain &&= read.listed.length === entries;
-    if (read.listed.length < entries) found.damaged = true;
   }
   // One that leads nowhere is still what some programs, clamd for one, go by.
   return { ...found, byTheBook: ends === 1 && strays === 1 && plain };
@@ -100,10 +113,11 @@ function isInMember(listed: readonly Listed[], position: number): boolean {
 /** Where the archive begins that an end record speaks of; nothing if there is no directory. */
 export function startOfArchive(container: Blob, position: number): number | undefined {
   const record = container.bytes(position, END_BYTES);
-  const stated = record.length === END_BYTES ? statedDirectory(container, record, position) : undefined;
-  if (!stated) return undefined;
-  const directory = entriesAt(container, stated, position);
-  return directory === undefined ? undefined : Math.max(0, directory - stated.offset);
+  for (const stated of record.length === END_BYTES ? statedDirectories(container, record, position) : []) {
+    const [directory] = startsOf(container, stated, position);
+    if (directory !== undefined) return Math.max(0, directory - stated.offset);
+  }
+  return undefined;
 }
 
 /** The end records that programs find which look for them from the back, as far as a comment may be long. */
@@ -120,8 +134,9 @@ export function endsAtBack(container: Blob): number[] {
 
 const ENDS_AT_BACK = 16;
 
-function entriesAt(container: Blob, { end, size, offset }: Stated, position: number): number | undefined {
-  return [end - size, offset].find((at) => at >= 0 && at < position && u32(container, at) === ENTRY);
+/** Where a directory begins: some programs count its size back from its end, others go by its offset. */
+function startsOf(container: Blob, { end, size, offset }: Stated, position: number): number[] {
+  return [...new Set([end - size, offset])].filter((at) => at >= 0 && at < position && u32(container, at) === ENTRY);
 }
 
 interface Stated {
@@ -131,31 +146,32 @@ interface Stated {
   /** Where the directory should end. */
   end: number;
   entries: number;
-  zip64: boolean;
 }
 
-function statedDirectory(container: Blob, record: Buffer, position: number): Stated | undefined {
+/** The directory of an end record, and that of zip64: some programs prefer this one wherever there is one. */
+function statedDirectories(container: Blob, record: Buffer, position: number): Stated[] {
   const [entries, size, offset] = [record.readUInt16LE(10), record.readUInt32LE(12), record.readUInt32LE(16)];
-  if (size !== UNKNOWN32 && offset !== UNKNOWN32 && entries !== UNKNOWN16) {
-    return { size, offset, end: position, entries, zip64: false };
-  }
-  // As many as can be said here, or more.
-  const plain = { size, offset, end: position, entries: Math.min(entries, UNKNOWN16 - 1), zip64: false };
-  if (position < LOCATOR64_BYTES + END64_BYTES) return plain;
+  const ofZip64 = statedByZip64(container, position);
+  // More than can be said here is said by zip64, if that is there.
+  const most = ofZip64.length > 0 ? 0 : UNKNOWN16 - 1;
+  return [{ size, offset, end: position, entries: entries === UNKNOWN16 ? most : entries }, ...ofZip64];
+}
+
+function statedByZip64(container: Blob, position: number): Stated[] {
+  if (position < LOCATOR64_BYTES + END64_BYTES) return [];
   const locator = container.bytes(position - LOCATOR64_BYTES, LOCATOR64_BYTES);
-  if (locator.readUInt32LE(0) !== LOCATOR64) return plain;
-  for (const at of [position - LOCATOR64_BYTES - END64_BYTES, Number(locator.readBigUInt64LE(8))]) {
-    if (at < 0 || at + END64_BYTES > container.size || u32(container, at) !== END64) continue;
+  if (locator.readUInt32LE(0) !== LOCATOR64) return [];
+  const places = new Set([position - LOCATOR64_BYTES - END64_BYTES, Number(locator.readBigUInt64LE(8))]);
+  return [...places].flatMap((at) => {
+    if (at < 0 || at + END64_BYTES > container.size || u32(container, at) !== END64) return [];
     const end64 = container.bytes(at, END64_BYTES);
     return {
       size: Number(end64.readBigUInt64LE(40)),
       offset: Number(end64.readBigUInt64LE(48)),
       end: at,
       entries: Number(end64.readBigUInt64LE(32)),
-      zip64: true,
     };
-  }
-  return plain;
+  });
 }
 
 function readEntries(
@@ -183,6 +199,8 @@ function readEntries(
       packedBytes: sizes.packedBytes,
       unpackedBytes: sizes.unpackedBytes,
       name: bytes.toString("latin1", at + ENTRY_BYTES, Math.min(extraStart, at + ENTRY_BYTES + NAME_BYTES)),
+      nameBytes: nameBytes ?? 0,
+      extraBytes: extraBytes ?? 0,
     });
     at = extraStart + (extraBytes ?? 0) + (commentBytes ?? 0);
   }
@@ -234,6 +252,8 @@ export interface LocalHeader {
   zip64: boolean;
   /** As bytes, one character each; of a long one the beginning. */
   name: string;
+  nameBytes: number;
+  extraBytes: number;
   version: number;
 }
 
@@ -266,6 +286,8 @@ export function readLocalHeader(container: Blob, at: number): LocalHeader | unde
     unpackedBytes: sizes.unpackedBytes,
     zip64: sizes.zip64,
     name: name.toString("latin1"),
+    nameBytes,
+    extraBytes,
     version: fixed.readUInt16LE(4),
   };
 }

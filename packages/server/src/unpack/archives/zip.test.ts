@@ -90,7 +90,7 @@ describe("whatever the directory looks like", () => {
     const result = await opened(cut);
     assert.ok(holds(result, other));
     assert.ok(holds(result, payload.subarray(0, -5)));
-    assert.deepEqual(result.rest, []);
+    assert.equal(result.outcome, "unreadable");
   });
 
   test("it does not list a member that stands between others", async () => {
@@ -208,6 +208,96 @@ describe("what cannot be read is said to be so", () => {
     const [first] = members;
     assert.ok(first && first.content.length > 1000 && content.includes(first.content.subarray(0, 1000)));
   });
+});
+
+describe("an archive that is cut off is never taken for a whole one", () => {
+  const members = [deflated("a", payload), stored("b", other), withDescriptor(deflated("c", payload))];
+  const archives: Record<string, Buffer> = {
+    ordinary: zipFile(members),
+    "of the zip64 kind": zipFile(
+      members.map((member) => withZip64(member, "both")),
+      { zip64End: true },
+    ),
+    "of one stored member": zipFile([stored("a", payload)]),
+    "of one empty member": zipFile([stored("a", Buffer.alloc(0))]),
+  };
+  for (const [name, archive] of Object.entries(archives)) {
+    test(`${name}: wherever it is cut`, async () => {
+      assert.equal((await opened(archive)).outcome, "opened");
+      for (let size = 30; size < archive.length; size += 1) {
+        assert.equal((await opened(archive.subarray(0, size))).outcome, "unreadable", `${size} bytes of it`);
+      }
+    });
+  }
+});
+
+describe("a member whose checksum fits no reading is unreadable, whatever comes out", () => {
+  const packed = deflateRawSync(payload);
+  const members: Record<string, Member> = {
+    "stored bytes of another content": { ...stored("a", payload), crc: 1 },
+    "deflated bytes that are said to be stored": packedAs(0, { name: "a", packed, content: payload }),
+    "the same with one size": { ...packedAs(0, { name: "a", packed, content: payload }), unpackedBytes: packed.length },
+    "the same with a checksum of zero": { ...packedAs(0, { name: "a", packed, content: payload }), crc: 0 },
+    "stored bytes that are said to be deflated": packedAs(METHOD_DEFLATED, {
+      name: "a",
+      packed: payload,
+      content: payload,
+    }),
+    "deflated bytes that are said to be bzip2": packedAs(12, { name: "a", packed, content: payload }),
+  };
+  for (const [name, member] of Object.entries(members)) {
+    test(name, async () => {
+      const result = await opened(zipFile([stored("b", other), member]));
+      assert.equal(result.outcome, "unreadable");
+      assert.ok(holds(result, payload));
+    });
+  }
+  test("stored bytes that inflate come out both ways, though nothing is wrong about them", async () => {
+    const result = await opened(zipFile([stored("a", packed)]));
+    assert.equal(result.outcome, "opened");
+    assert.ok(holds(result, packed) && holds(result, payload));
+  });
+  test("one right checksum of two is enough", async () => {
+    const result = await opened(zipFile([{ ...stored("a", payload), local: { crc: 1 } }]));
+    assert.equal(result.outcome, "opened");
+  });
+});
+
+test("an empty member of any method is no reason for doubt, however it is packed", async () => {
+  const nothing = Buffer.alloc(0);
+  for (const packed of [nothing, Buffer.from("091405005d00000100", "hex"), Buffer.alloc(24, "x")]) {
+    const member = packedAs(14, { name: "a", packed, content: nothing });
+    assert.equal((await opened(zipFile([member, stored("b", other)]))).outcome, "opened");
+  }
+  const more = packedAs(14, { name: "a", packed: Buffer.alloc(40, "x"), content: nothing });
+  assert.equal((await opened(zipFile([more, stored("b", other)]))).outcome, "unreadable");
+});
+
+describe("a header that leads past the beginning of its member", () => {
+  for (const [name, at] of Object.entries({ "by the length of the name": 26, "by that of the extra field": 28 })) {
+    for (const member of [stored("a", payload), deflated("a", payload)]) {
+      test(`${name}, method ${member.method}: the member comes out by what the directory says`, async () => {
+        const file = zipFile([member, stored("b", other)]);
+        file.writeUInt16LE(7, at);
+        assert.ok(holds(await opened(file), payload));
+      });
+    }
+  }
+});
+
+test("a length that leads behind other members does not hide them", async () => {
+  const hidden = zipFile([deflated("hidden", payload)]);
+  const comment = hidden.subarray(0, hidden.indexOf("PK\x01\x02"));
+  const file = zipFile([deflated("b", other)], { comment });
+  file.writeUInt16LE(0x1a09, 26);
+  assert.ok(holds(await opened(file), payload));
+});
+
+test("a size that reaches over members that no directory lists does not hide them", async () => {
+  const body = zipFile([deflated("hidden", payload)]);
+  const beforeDirectory = body.subarray(0, body.indexOf("PK\x01\x02"));
+  const member = { ...stored("b", other), local: { packedBytes: 0x7fffffff } };
+  assert.ok(holds(await opened(zipFile([member], { beforeDirectory })), payload));
 });
 
 test("a signature in other data is no archive", async () => {

@@ -1,6 +1,12 @@
 import type { Blob, Range } from "../blob.ts";
 import { base64Decoder, base64Value, isUrlSafe, NO_LETTER } from "../encodings/base64.ts";
-import { decodeQuotedPrintable, decodeUu, findUu } from "../encodings/line-formats.ts";
+import {
+  decodeLegalQuotedPrintable,
+  decodeQuotedPrintable,
+  decodeUu,
+  findUu,
+  isOddQuotedPrintable,
+} from "../encodings/line-formats.ts";
 import {
   copyRange,
   isLineBreak,
@@ -16,10 +22,10 @@ import type { Encoding } from "./mail-headers.ts";
 export interface Body extends Range {
   name: string;
   encodings: ReadonlySet<Encoding>;
-  /** A line in it that looks as if the part ended here, though nobody said that parts end so. */
-  maybeEnd: number | undefined;
-  /** No boundary is in force: what looks like one is all there is. */
-  undeclared: boolean;
+  /** Further positions where the part ends for some programs. */
+  maybeEnds: readonly number[];
+  /** Boundaries that hold for a body that is not encoded, too. */
+  plainEnds: readonly number[];
   /** Everything else about the part is by the book. */
   tidy: boolean;
 }
@@ -35,8 +41,9 @@ interface Target {
 /** Writes the members that a body is, one for each way in which programs read it. */
 export function writeBody(body: Body, target: Target): void {
   const { text, writer } = target;
-  const maybeEnd = body.maybeEnd !== undefined && body.maybeEnd > body.start ? body.maybeEnd : body.end;
-  const ends = maybeEnd < body.end ? [body.end, maybeEnd] : [body.end];
+  const among = (ends: readonly number[]): number[] => [
+    ...new Set([body.end, ...ends.filter((end) => end > body.start && end < body.end)]),
+  ];
   const encodings = body.encodings.size === 0 ? NOT_ENCODED : body.encodings;
   function write(decode: (range: Range) => void, end: number): void {
     writer.begin(body.name);
@@ -44,12 +51,20 @@ export function writeBody(body: Body, target: Target): void {
     writer.end();
   }
   if (encodings.has("none") && body.end > body.start)
-    for (const end of body.undeclared ? ends : [body.end])
-      write((range) => copyRange(target.content, range, writer.bytes), end);
+    for (const end of among(body.plainEnds)) write((range) => copyRange(target.content, range, writer.bytes), end);
   if (encodings.has("base64")) writeBase64(body, target);
-  if (encodings.has("quoted-printable"))
-    for (const end of ends) write((range) => decodeQuotedPrintable(text, range, writer), end);
+  if (encodings.has("quoted-printable")) for (const end of among(body.maybeEnds)) writeQuotedPrintable(end);
   if (encodings.has("uu")) writeUu(body, target);
+
+  /** Readers disagree about what is not allowed: it is kept, left out, or takes its line with it. */
+  function writeQuotedPrintable(end: number): void {
+    write((range) => decodeQuotedPrintable(text, range, writer), end);
+    const feeds = text.byte(body.start - 1) === 10 && text.byte(body.start - 2) !== 13;
+    if (!isOddQuotedPrintable(text, { start: body.start, end }, feeds)) return;
+    write((range) => decodeQuotedPrintable(text, range, writer, true), end);
+    for (const pairs of [false, true])
+      write((range) => decodeLegalQuotedPrintable(text, range, { writer, pairs }), end);
+  }
 }
 
 const NOT_ENCODED: ReadonlySet<Encoding> = new Set<Encoding>(["none"]);
@@ -74,9 +89,13 @@ interface Seen {
   padEnd: number;
   /** Behind the first of too few pads that were followed by more letters. */
   shortPadEnd: number;
+  /** A pad in the first half of a group was followed by more letters. */
+  strayPad: boolean;
   /** The beginning of a line with signs of no alphabet, which was followed by letters or has some. */
   strangeLine: number;
   urlSafe: boolean;
+  /** A letter whose highest bit is set. */
+  highBit: boolean;
   /** Nothing but lines of up to 76 letters. */
   clean: boolean;
 }
@@ -86,9 +105,9 @@ interface Seen {
  * no base64, some stop and others go on. What all agree on comes out once.
  */
 function writeBase64(body: Body, { content, text, writer, decoded }: Target): void {
-  const whole = { start: body.start, end: body.end, urlSafe: false, anyPad: false, wholeLines: false };
+  const whole = { start: body.start, end: body.end, ...AS_WRITTEN } as const;
   const length = body.end - body.start;
-  if (length <= DECODED_AT_ONCE && body.maybeEnd === undefined && isByTheBook(content.bytes(body.start, length))) {
+  if (length <= DECODED_AT_ONCE && body.maybeEnds.length === 0 && isByTheBook(content.bytes(body.start, length))) {
     writer.begin(body.name, body.tidy ? "mail/base64" : undefined);
     writer.bytes(Buffer.from(content.bytes(body.start, length).toString("latin1"), "base64"));
     writer.end();
@@ -101,12 +120,15 @@ function writeBase64(body: Body, { content, text, writer, decoded }: Target): vo
     decode(text, reading, writer);
     writer.end();
   }
-  write(whole, body.tidy && seen.clean && body.maybeEnd === undefined ? "mail/base64" : undefined);
-  const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, body.maybeEnd ?? -1]);
+  write(whole, body.tidy && seen.clean && body.maybeEnds.length === 0 ? "mail/base64" : undefined);
+  const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, ...body.maybeEnds]);
   for (const end of stops) if (end > body.start && end < body.end) write({ ...whole, end });
-  if (seen.shortPadEnd >= 0) write({ ...whole, anyPad: true });
+  if (seen.shortPadEnd >= 0) write({ ...whole, pads: "any" });
+  if (seen.padEnd >= 0) write({ ...whole, pads: "none" });
+  if (seen.strayPad) write({ ...whole, pads: "letters" });
   if (seen.urlSafe) write({ ...whole, urlSafe: true });
   if (seen.urlSafe || seen.strangeLine >= 0) write({ ...whole, wholeLines: true });
+  if (seen.highBit) write({ ...whole, masked: true });
 }
 
 const LETTER = 1;
@@ -147,12 +169,18 @@ const DECODED_AT_ONCE = 4 * 1024 * 1024;
 interface Reading extends Range {
   /** Whether `-` and `_` are letters. */
   urlSafe: boolean;
-  /** Whether one pad is enough where there should be two. */
-  anyPad: boolean;
+  /**
+   * The end of a group: as many pads as there should be, one where there should be two, no pads at all, or four letters and
+   * pads together.
+   */
+  pads: "complete" | "any" | "none" | "letters";
   /** Whether a line with signs of no alphabet is passed over as a whole. */
   wholeLines: boolean;
+  /** Whether the highest bit of each byte is dropped, as Node does when it takes bytes for ASCII. */
+  masked: boolean;
 }
 
+const AS_WRITTEN = { urlSafe: false, pads: "complete", wholeLines: false, masked: false } as const;
 const PAD = 61;
 
 function decode(text: Text, reading: Reading, writer: MemberWriter): void {
@@ -161,18 +189,21 @@ function decode(text: Text, reading: Reading, writer: MemberWriter): void {
   let pads = 0;
   let at = reading.wholeLines ? regularLine(text, reading.start, reading.end) : reading.start;
   for (; at < reading.end; at += 1) {
-    const byte = text.byte(at);
+    const byte = reading.masked ? text.byte(at) & 127 : text.byte(at);
     const value = base64Value(byte);
     if (reading.wholeLines && isLineBreak(byte)) at = regularLine(text, at + 1, reading.end) - 1;
     else if (value < 64 && (reading.urlSafe || !isUrlSafe(byte))) {
       decoder.letter(value);
       letters = (letters + 1) % 4;
       pads = 0;
-    } else if (byte === PAD) {
+    } else if (byte === PAD && reading.pads !== "none") {
       pads += 1;
-      if (letters < 2 || (!reading.anyPad && letters + pads < 4)) continue;
-      decoder.pad();
+      const isEnd = letters + pads >= 4 || reading.pads === "any";
+      if (!isEnd || (letters < 2 && reading.pads !== "letters")) continue;
+      // A letter alone is no byte.
+      decoder.end();
       letters = 0;
+      pads = 0;
     }
   }
   decoder.end();
@@ -191,7 +222,15 @@ function regularLine(text: Text, from: number, end: number): number {
 }
 
 function passOver(text: Text, body: Body): Seen {
-  const seen: Seen = { padEnd: -1, shortPadEnd: -1, strangeLine: -1, urlSafe: false, clean: true };
+  const seen: Seen = {
+    padEnd: -1,
+    shortPadEnd: -1,
+    strayPad: false,
+    strangeLine: -1,
+    urlSafe: false,
+    highBit: false,
+    clean: true,
+  };
   let letters = 0;
   let pads = 0;
   let lineStart = body.start;
@@ -209,6 +248,7 @@ function passOver(text: Text, body: Body): Seen {
       }
       if (padded >= 0 && seen.padEnd < 0) seen.padEnd = padded;
       if (pads > 0 && letters >= 2 && seen.shortPadEnd < 0) seen.shortPadEnd = shortPadded;
+      if (pads > 0 && letters < 2) seen.strayPad = true;
       if (strange >= 0 && seen.strangeLine < 0) seen.strangeLine = strange;
       letters = (letters + 1) % 4;
       pads = 0;
@@ -219,17 +259,18 @@ function passOver(text: Text, body: Body): Seen {
       // A pad on a line of its own does not tell which letter stands before it.
       if (pads === 1 && base64Value(last) === NO_LETTER) seen.clean = false;
       if (letters < 2 || (pads === 1 && hasBitsLeft(last, 4 - letters))) seen.clean = false;
-      else if (letters + pads >= 4) {
+      if (letters >= 2 && letters + pads >= 4) {
         if (padded < 0) padded = at + 1;
         letters = 0;
         pads = 0;
-      } else if (shortPadded < 0) shortPadded = at + 1;
+      } else if (letters >= 2 && shortPadded < 0) shortPadded = at + 1;
     } else if (isLineBreak(byte)) {
       // Returns alone end no line for clamd.
       if (byte === 13 && text.byte(at + 1) !== 10) seen.clean = false;
       lineStart = at + 1;
     } else {
       seen.clean = false;
+      if (byte >= 128 && base64Value(byte & 127) < NO_LETTER) seen.highBit = true;
       if (!isSpace(byte) && strange < 0) strange = lineStart;
     }
   }

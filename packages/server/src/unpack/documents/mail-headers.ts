@@ -49,18 +49,24 @@ export function readHeaders(
     fields: 0,
   };
   let typed = false;
+  let lastBlank: number | undefined;
   let at = range.start;
   while (at < range.end) {
     const end = lineEnd(text, at, range.end);
     const behind = nextLine(text, end, range.end);
-    if (end === at || ends(at, end)) {
-      headers.bodyStart = end === at ? behind : at;
+    if (end === at) {
+      headers.bodyStart = behind;
+      return headers;
+    }
+    if (ends(at, end)) {
+      headers.bodyStart = lastBlank ?? at;
       return headers;
     }
     const nameEnd = fieldNameEnd(text, at, end);
     if (nameEnd < 0) {
       headers.brokenAt ??= at;
       headers.tidy = false;
+      if (text.skip(BLANK, at, end) === end) lastBlank = behind;
       at = behind;
       continue;
     }
@@ -71,11 +77,13 @@ export function readHeaders(
       readField({ name: [at, nameEnd], value: [nameEnd, valueEnd], folded: valueEnd > end });
     at = nextLine(text, valueEnd, range.end);
   }
+  if (lastBlank !== undefined) headers.bodyStart = lastBlank;
   return headers;
 
-  /** A line of blanks only continues the field, or ends them all. */
+  /** A line of blanks only continues the field, or ends them all: the first one may do that, or the last one. */
   function noteBreak(behind: number): void {
     headers.brokenAt ??= behind;
+    lastBlank = behind;
     headers.tidy = false;
   }
 

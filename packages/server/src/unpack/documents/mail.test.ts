@@ -36,6 +36,37 @@ async function assertHolds(file: string, content: Buffer = attachment): Promise<
   );
 }
 
+describe("a list of mails' fields", () => {
+  const blocks = Array.from({ length: 60 }, (_, index) => `Message-ID: <${index}@example.com>\r\n\r\n`).join("");
+
+  test("is no mail in a mail for each of them", async () => {
+    assert.deepEqual(await membersOf(`${blocks}That is all.`), [Buffer.from("That is all.")]);
+    const indented = Array.from(
+      { length: 60 },
+      (_, depth) => `${" ".repeat(depth)}Content-Type: multipart/mixed; boundary=b\n\n`,
+    );
+    assert.deepEqual(await membersOf(`${indented.join("")}That is all.`), [Buffer.from("That is all.")]);
+  });
+
+  test("hides nothing: behind them an attachment comes out as behind one", async () => {
+    await assertHolds(`${blocks}Content-Transfer-Encoding: quoted-printable\r\n\r\n${quoted(attachment)}`);
+    await assertHolds(`${blocks}${usual}`);
+    const mails = "Content-Type: message/rfc822\r\n\r\n".repeat(60);
+    await assertHolds(`${mails}${usual}`);
+  });
+});
+
+describe("quoted-printable by the book", () => {
+  test("has one reading, whatever its line ends are, and what is not has several", async () => {
+    const field = "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
+    const tidy = `${TOP}${field}a =3D b=\r\n c\r\n`;
+    for (const file of [tidy, tidy.replaceAll("\r\n", "\n")]) assert.equal((await membersOf(file)).length, 1, file);
+    await assertHolds(`${TOP}${field}a  \r\nb\t\r\n`, Buffer.from("a\r\nb\r\n"));
+    await assertHolds(`${TOP}${field}=4\n1=\x001=G=42`, Buffer.from("AGB"));
+    await assertHolds(`${TOP}${field}==41=\rjunk\nb`, Buffer.from("=41b"));
+  });
+});
+
 describe("the attachment of a mail", () => {
   test("comes out once, with the text as the other part", async () => {
     assert.deepEqual(await membersOf(usual), [Buffer.from("hello"), attachment]);

@@ -26,18 +26,20 @@ export const mail: Opener = { kind: "mail", find, open };
 const HEAD_BYTES = 64 * 1024;
 
 function find(content: Blob): readonly Place[] {
-  if (content.size < 16 || looksBinary(content.bytes(0, 512)) || !hasTextAbove(content, HEAD_BYTES)) return [];
+  if (content.size < 16) return [];
   const head = headOf(content).toString("latin1", 0, HEAD_BYTES);
-  const lower = head.toLowerCase();
-  const named = NAMES.some((name) => lower.includes(name));
-  const found = (named && (MAIL_ONLY.test(head) || PART.test(head))) || beginsWithFields(head);
+  const found = beginsWithFields(head) || (hasTextAbove(content, HEAD_BYTES) && hasFieldsOfMail(head));
   return found ? [{ start: 0, end: content.size, sure: true }] : [];
 }
 
-function looksBinary(head: Buffer): boolean {
-  let strange = 0;
-  for (const byte of head) if (byte === 0) strange += 1;
-  return strange * 8 > head.length;
+/** Whether a content is a mail by its first lines, whatever stands behind them: without a stretch of text in it. */
+export function beginsAsMail(content: Blob): boolean {
+  return content.size >= 16 && beginsWithFields(headOf(content).toString("latin1", 0, HEAD_BYTES));
+}
+
+function hasFieldsOfMail(head: string): boolean {
+  const lower = head.toLowerCase();
+  return NAMES.some((name) => lower.includes(name)) && (MAIL_ONLY.test(head) || PART.test(head));
 }
 
 /** Short ones, below which there is no stretch of text to speak of, may be mails too. */
@@ -88,7 +90,7 @@ function beginsWithFields(head: string): boolean {
 
 function open(container: Blob, { sink, budget }: Tools): Outcome {
   const decoded: Range[] = [];
-  const target = { content: container, text: textOf(container, budget), writer: memberWriter(sink), decoded };
+  const target = { content: container, text: textOf(container, budget), writer: memberWriter(sink), decoded, budget };
   const messages = writeMessages(target);
   writeParts(target, messages === 0);
   return { kind: "opened", covered: whole(container), decoded };
@@ -99,6 +101,7 @@ interface Target {
   text: Text;
   writer: MemberWriter;
   decoded: Range[];
+  budget: Tools["budget"];
 }
 
 const FROM = Buffer.from("\nFrom ");
@@ -143,6 +146,8 @@ interface Part {
   level: number;
   /** The first line in it that looks like a boundary and is none that was declared. */
   maybeEnd: number | undefined;
+  /** The first line in it that begins as a declared boundary does: RFC 2046 compares no more than that. */
+  prefixEnd: number | undefined;
 }
 
 const DASHES = Buffer.from("--");
@@ -180,7 +185,7 @@ function writeParts(target: Target, guess: boolean): void {
   let depth = 0;
   let count = 0;
   let topTidy = true;
-  const first = firstField(text);
+  const first = behindSummaries(text, firstField(text));
   let main = first < 0 ? undefined : beginPart(first, { tidy: first === 0 && isKnownMail(target), declares: true });
   topTidy = main?.tidy ?? false;
   /** The outermost part that some read as one and others as several. */
@@ -192,10 +197,10 @@ function writeParts(target: Target, guess: boolean): void {
   while (line < size) {
     const end = lineEnd(text, line, size);
     const behind = nextLine(text, end, size);
-    const name = end - line < BOUNDARY_LINE_BYTES ? text.string(line + 2, end).trimEnd() : "";
-    const level = levelOf(name);
+    const name = end - line < BOUNDARY_LINE_BYTES ? text.string(line + 2, end).trimEnd() : undefined;
+    const level = name === undefined ? undefined : levelOf(name);
     let from = behind;
-    if (brief && (level !== undefined || name !== "")) {
+    if (brief && name !== undefined) {
       endPart(brief, line);
       brief = undefined;
     }
@@ -205,12 +210,13 @@ function writeParts(target: Target, guess: boolean): void {
     }
     if (level !== undefined) {
       endMain(line, level);
-      const closes = !declared.has(name);
+      const closes = !declared.has(name ?? "");
       forgetBelow(level);
       if (!closes || isField(text, behind)) main = beginPart(behind, { tidy: !closes, declares: true });
       if (main) from = scanFrom(main);
-    } else if (name !== "") {
-      if (main) main.maybeEnd ??= line;
+    } else if (name !== undefined) {
+      if (main && name !== "") main.maybeEnd ??= line;
+      if (main && beginsAsDeclared(name)) main.prefixEnd ??= beforeLineBreak(text, line);
       if (guess && isField(text, behind)) {
         const part = beginPart(behind, { tidy: false, declares: false });
         if (guessed) brief = part;
@@ -237,6 +243,12 @@ function writeParts(target: Target, guess: boolean): void {
 
   function levelOf(name: string): number | undefined {
     return declared.get(name) ?? (name.endsWith("--") ? declared.get(name.slice(0, -2).trimEnd()) : undefined);
+  }
+
+  function beginsAsDeclared(name: string): boolean {
+    target.budget.addWork(declared.size);
+    for (const boundary of declared.keys()) if (boundary !== "" && name.startsWith(boundary)) return true;
+    return false;
   }
 
   function forgetBelow(level: number): void {
@@ -269,7 +281,7 @@ function writeParts(target: Target, guess: boolean): void {
     const wellFormed = tidy && topTidy && headers.tidy && headers.fields > 0 && short && !oddParts;
     // Whoever reads one part otherwise may read all behind it otherwise.
     topTidy = wellFormed;
-    return { headers, start: headers.bodyStart, tidy: wellFormed, level, maybeEnd: undefined };
+    return { headers, start: headers.bodyStart, tidy: wellFormed, level, maybeEnd: undefined, prefixEnd: undefined };
   }
 
   function endMain(at: number, level: number): void {
@@ -301,19 +313,41 @@ function writeParts(target: Target, guess: boolean): void {
     const { encodings, brokenAt } = part.headers;
     const end = at >= size ? size : beforeLineBreak(text, at);
     count += 1;
-    let { maybeEnd } = part;
-    let undeclared = declared.size === 0;
-    // Nobody knows whether the last line break was the one before a boundary that is missing.
-    if (at >= size && !undeclared && !encodings.has("base64")) {
-      maybeEnd = beforeLineBreak(text, size);
-      undeclared = true;
-    }
-    const body = { name: `part ${count}`, encodings, maybeEnd, undeclared, end };
+    const { maybeEnd, prefixEnd } = part;
+    const undeclared = declared.size === 0;
+    // The last line break may be the one before a boundary that is missing.
+    const lastBreak = at >= size && !undeclared && !encodings.has("base64") ? beforeLineBreak(text, size) : undefined;
+    const present = (ends: readonly (number | undefined)[]): number[] => ends.filter((each) => each !== undefined);
+    const maybeEnds = present([maybeEnd, prefixEnd, lastBreak]);
+    const plainEnds = present([undeclared ? maybeEnd : undefined, prefixEnd, lastBreak]);
+    const body = { name: `part ${count}`, encodings, maybeEnds, plainEnds, end };
     if (end >= part.start) writeBody({ ...body, start: part.start, tidy: part.tidy }, target);
-    if (part.headers.message) writeMessageBody({ ...body, start: part.start, maybeEnd: undefined }, MESSAGES_AT_MOST);
+    if (part.headers.message)
+      writeMessageBody({ ...body, start: part.start, maybeEnds: [], plainEnds: [] }, MESSAGES_AT_MOST);
     if (brokenAt !== undefined && brokenAt < end) writeBody({ ...body, start: brokenAt, tidy: false }, target);
   }
 }
+
+/**
+ * Where the last block of fields begins that stands directly behind so many others that nobody wrote a mail: each would be one
+ * more mail in a mail. A block counts that says nothing about how its body is to be read. Gives `first` for all else.
+ */
+function behindSummaries(text: Text, first: number): number {
+  const hasDashes =
+    first >= 0 && ["\n--", "\r--"].some((dashes) => text.find(Buffer.from(dashes), first, text.size) >= 0);
+  let start = first;
+  for (let blocks = 0; start >= 0; blocks += 1) {
+    const { encodings, boundaries, bodyStart } = readHeaders(text, { start, end: text.size }, () => false);
+    const next = text.skip(BLANK, bodyStart, text.size);
+    const isPlain = [...encodings].every((encoding) => encoding === "none") && (boundaries.size === 0 || !hasDashes);
+    if (!isPlain || next >= text.size || !isField(text, next)) return blocks > SUMMARIES_LEAST ? start : first;
+    start = next;
+  }
+  return first;
+}
+
+/** No mail has so many mails in it, one directly in the other. */
+const SUMMARIES_LEAST = 8;
 
 /** The line break before a boundary belongs to the boundary. */
 function beforeLineBreak(text: Text, line: number): number {

@@ -34,6 +34,13 @@ describe("an encryption that readers find and that is easily missed", () => {
     }
   });
 
+  test("in a dictionary that follows no word, which is no encryption without one", () => {
+    assert.equal(found(document.replace("trailer", "traimer")), "found, opened");
+    const locked = encryptedPdf(SCRIPT, { handler: RC4, place: "attachment", user: "the user" }).toString("latin1");
+    assert.equal(found(locked.replace("trailer", "")), "not found, encrypted");
+    assert.equal(found(document.replace("trailer", "").replace("9 0 obj", "8 1 obj")), "not found, opened");
+  });
+
   test("in one of very many trailers", () => {
     const others = "trailer\n<< /Size 1 >>\n".repeat(1200);
     const start = `startxref\n${body.length + others.length}\n%%EOF\n`;

@@ -241,6 +241,12 @@ export function parseObject(at: (position: number) => number, start: number, opt
       else if (byte === LESS) skipHexString();
     }
   }
+  const unclosed = frames[1];
+  if (!dictionary && unclosed?.entries) {
+    // poppler takes a dictionary without its end for one.
+    finish(unclosed);
+    dictionary = unclosed.entries;
+  }
   const value: Value | undefined = dictionary ? { kind: "dictionary", entries: dictionary } : frames[0]?.values[0];
   return { streams, end: position, plain, ...(value ? { value } : {}) };
 }

@@ -32,6 +32,17 @@ const SNIFFED_BYTES = 16;
 /** Takes one stream out by one reading of its dictionary. Ends in `seen` have come out already. */
 export function takeStream(document: PdfDocument, stream: PdfStream, chain: Filter[], seen: Set<number>): void {
   const start = dataStart(document.at, stream.at);
+  // Without a line end some read on behind the blanks, and others right behind the word.
+  const behind = start === stream.at + WORD ? behindBlanks(document.at, start) : start;
+  if (behind > start) takeFrom(document, stream, { start: behind, chain, seen: new Set() });
+  takeFrom(document, stream, { start, chain, seen });
+}
+
+function takeFrom(
+  document: PdfDocument,
+  stream: PdfStream,
+  { start, chain, seen }: { start: number; chain: Filter[]; seen: Set<number> },
+): void {
   const { ends, likelyEnd } = endsOf(document, stream, start);
   const [first, ...rest] = chain;
   if (first && isFlate(first)) {
@@ -86,11 +97,20 @@ const WORD = "stream".length;
 
 /** Behind the word stands a line end, if the writer kept to the rules; some write blanks before it, or nothing at all. */
 export function dataStart(at: PdfDocument["at"], word: number): number {
-  let position = word + WORD;
-  while (position < word + WORD + 64 && (at(position) === 0x20 || at(position) === 0x09)) position += 1;
+  const position = behindBlanks(at, word + WORD);
   if (at(position) === 0x0d) return position + (at(position + 1) === 0x0a ? 2 : 1);
   return at(position) === 0x0a ? position + 1 : word + WORD;
 }
+
+function behindBlanks(at: PdfDocument["at"], start: number): number {
+  let position = start;
+  while (position < start + BLANKS_AT_MOST && BLANKS.has(at(position))) position += 1;
+  return position;
+}
+
+const BLANKS_AT_MOST = 64;
+/** Zero, tab, vertical tab, form feed and space: qpdf passes over all of them. */
+const BLANKS = new Set([0x00, 0x09, 0x0b, 0x0c, 0x20]);
 
 /** The stated length, if it is in the document, and the next `endstream`: both are right for some reader. */
 export function endsOf(

@@ -38,9 +38,9 @@ const TEXT_BYTES = 4096;
 /** Checking a password takes as long as reading so many bytes, about. */
 const CHECK_WORK = 64 * 1024;
 
-/** Whether the name is in the document at all, written as it usually is: if not, nothing is encrypted or somebody hides it. */
+/** Tells whether the name is in the document at all: if not, nothing is encrypted, or a compressed object hides it. */
 export function mentionsEncryption(content: Blob, budget: Budget): boolean {
-  return wordFinder(content, "Encrypt", budget)(0) < content.size;
+  return wordFinder(content, "Encrypt", budget)(0) < content.size || !escapedNames(content, budget).next().done;
 }
 
 /**
@@ -56,10 +56,7 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
     budget.addWork((parsed.end - start) * PARSING);
     return parsed;
   };
-  const { encrypting, others, tooMany, places, open, tableStreams } = survey(content, { at, parse, budget });
-  if (encrypting.length === 0) return NOT_ENCRYPTED;
-  const trailers = [...others, ...encrypting];
-
+  const { encrypting: named, others, tooMany, places, open, tableStreams } = survey(content, { at, parse, budget });
   const objects = (object: number): Value[] =>
     (places.get(object) ?? []).flatMap((place) => {
       const { value } = parse(place);
@@ -67,6 +64,15 @@ export function encryptionOf(content: Blob, budget: Budget): Encryption {
     });
   const resolve = (value: Value | undefined): Value[] =>
     value?.kind === "reference" ? objects(value.object) : value ? [value] : [];
+  const isEncryption = (value: Value): boolean => value.kind === "dictionary" && value.entries.has("Filter");
+  const encrypting =
+    named.length > 0
+      ? named
+      : wordlessTrailers(content, { at, parse, budget }).filter(({ entries }) =>
+          namedBy(entries).flatMap(resolve).some(isEncryption),
+        );
+  if (encrypting.length === 0) return NOT_ENCRYPTED;
+  const trailers = [...others, ...encrypting];
   markInside(encrypting, open, ({ start, object }) => {
     const ends = objects(object).map((length) => (length.kind === "number" ? start + length.value : 0));
     return Math.max(0, ...ends.filter((end) => end <= content.size && isAtEnd(content, end)));
@@ -161,6 +167,50 @@ function survey(content: Blob, { at, parse, budget }: Reading): Survey {
   }
   return { encrypting, others, tooMany, places, open, tableStreams };
 }
+
+/** Finds dictionaries that name an encryption and follow no word: mutool takes any of them for the trailer. */
+function wordlessTrailers(content: Blob, { parse, budget }: Reading): Trailer[] {
+  const found: Trailer[] = [];
+  for (const at of namesOfEncryption(content, budget)) {
+    if (found.length >= TRAILERS_AT_MOST) break;
+    const from = Math.max(0, at - TEXT_BYTES);
+    const before = content.bytes(from, at - from).toString("latin1");
+    const starts = [...before.matchAll(/<</g)].slice(-OPEN_AT_MOST).map(({ index }) => from + index);
+    for (const start of starts.toReversed()) {
+      const { value } = parse(start);
+      if (value?.kind !== "dictionary" || namedBy(value.entries).length === 0) continue;
+      found.push({ at: start, entries: value.entries, inside: false });
+      break;
+    }
+  }
+  return found;
+}
+
+function* namesOfEncryption(content: Blob, budget: Budget): Generator<number> {
+  const next = wordFinder(content, "/Encrypt", budget);
+  for (let at = next(0); at < content.size; at = next(at + 1)) yield at;
+  yield* escapedNames(content, budget);
+}
+
+/** Finds the name /Encrypt with letters written as #45. */
+function* escapedNames(content: Blob, budget: Budget): Generator<number> {
+  const nextEscape = wordFinder(content, "#", budget);
+  for (let at = nextEscape(0); at < content.size; at = nextEscape(at + 1)) {
+    const from = Math.max(0, at - "/Encryp".length);
+    const around = content.bytes(from, at - from + ESCAPED_NAME_BYTES).toString("latin1");
+    const [name] = around.match(/\/[A-Za-z]*#[0-9A-Fa-f]{2}[A-Za-z0-9#]*/) ?? [];
+    const plain = name?.replaceAll(/#([0-9A-Fa-f]{2})/g, (_, digits) =>
+      String.fromCharCode(Number.parseInt(digits, 16)),
+    );
+    if (plain === "/Encrypt") yield from + around.indexOf("/");
+  }
+}
+
+/** Each letter of /Encrypt may take three bytes. */
+const ESCAPED_NAME_BYTES = 3 * "/Encrypt".length;
+
+/** Dictionaries that begin before the name and may have ended before it, too. */
+const OPEN_AT_MOST = 4;
 
 function addPlace(places: Survey["places"], number: number, place: number): void {
   const all = places.get(number);

@@ -6,6 +6,7 @@ import { emit, type Opener, type Outcome, type Tools } from "../opener.ts";
 /** `winmail.dat`: how Outlook sends attachments to those who it believes to use Outlook too. */
 export const tnef: Opener = {
   kind: "tnef",
+  archive: true,
   knownBy: [byteAt(0, "78")],
   find(content) {
     const head = content.bytes(0, 4);

@@ -16,6 +16,8 @@ const CONCATENATION = marking("+&.\\");
 /** Line breaks in words have letters of their own: a long row of them would be read anew from each. */
 const ESCAPES_AT_MOST = 16;
 const ESCAPING = marking("%\\&");
+const AMPERSAND = 38;
+const NAMED_BLANKS: readonly string[] = ["&Tab;", "&NewLine;"];
 const LETTER_N = 110;
 const LETTER_R = 114;
 const LETTER_T = 116;
@@ -39,7 +41,8 @@ function isStringPrefix(text: Text, at: number): boolean {
 
 const PREFIXES = marking("bBrRuULf@$");
 
-export function gapReader(text: Text, end: number): GapReader {
+/** `blanks`: words with nothing but blanks between them are one run, as in the data of a URL. */
+export function gapReader(text: Text, end: number, blanks = false): GapReader {
   const escaped: Escape = { value: 0, length: 0 };
   let cut = false;
   let same = false;
@@ -106,7 +109,7 @@ export function gapReader(text: Text, end: number): GapReader {
       const byte = text.byte(at);
       if (base64Value(byte) < NO_LETTER) {
         if (lines > 1) cut = true;
-        return lines > 0 || text.byte(at - 1) === PAD ? at : -1;
+        return blanks || lines > 0 || text.byte(at - 1) === PAD ? at : -1;
       }
       if (byte === 10 || (byte === 13 && text.byte(at + 1) !== 10)) {
         lines += 1;
@@ -123,8 +126,10 @@ export function gapReader(text: Text, end: number): GapReader {
           return at;
         }
         if (escaped.value === 10) lines += 1;
-        else if (escaped.value !== 13 && escaped.value !== PAD) return -1;
+        else if (escaped.value !== 13 && escaped.value !== PAD && !(blanks && isSpace(escaped.value))) return -1;
         if (escaped.value === PAD) cut = true;
+      } else if (blanks && byte === AMPERSAND && namedBlank(at) > 0) {
+        at += namedBlank(at);
       } else if (byte === 92) {
         const sign = text.byte(at + 1);
         escapes += 1;
@@ -140,6 +145,10 @@ export function gapReader(text: Text, end: number): GapReader {
     }
     return -1;
   }
+  function namedBlank(at: number): number {
+    return NAMED_BLANKS.find((name) => text.string(at, at + name.length) === name)?.length ?? 0;
+  }
+
   return { next, cuts: () => cut, continues: () => same, letter: () => letter };
 }
 

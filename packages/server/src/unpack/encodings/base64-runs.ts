@@ -10,16 +10,31 @@ const BASE64_LETTERS = 72;
 const WORDS = wordKinds(ALL_LETTERS, { two: "", any: "=\r\n\"'`\\%&" });
 /** Without the two of the other alphabet. */
 const LETTERS = ALL_LETTERS.map((letter, byte) => (isUrlSafe(byte) ? 0 : letter));
+const SLASH = marking("/");
+/** Nor the sign between folders. */
+const NO_PATH = LETTERS.map((letter, byte) => (SLASH[byte] === 1 ? 0 : letter));
+/** Matches the text before the path of an address: `https://example.com/a/b`, `GET /a/b`. */
+const PATH_BEGINS = marking(" :.");
 
 /**
  * Finds runs of base64 in a text: on one line or many, in quotes, in strings that a script joins, behind a comment sign.
  * Calls `found` with each reading that is long enough and looks like base64 rather than like words.
  */
 export function findBase64(text: Text, range: Range, found: (reading: Reading) => void): void {
+  /** Behind the signs that may end a name or a folder in front of the data. */
+  let behindNames: number[] = [];
+  let run = range.start;
   const blocks = lineBlocks((reading) => {
-    if (reading.letters >= BASE64_LETTERS && isMixed(text, reading) && !isSymbol(text, reading)) found(reading);
+    if (reading.letters < BASE64_LETTERS || !isMixed(text, reading) || isSymbol(text, reading)) return;
+    found(reading);
+    if (reading.start !== run) return;
+    for (const start of behindNames) {
+      const letters = reading.letters - (start - run);
+      if (letters >= BASE64_LETTERS) found({ start, end: reading.end, letters });
+    }
   });
-  const gaps = gapReader(text, range.end);
+  const gapsOfText = gapReader(text, range.end);
+  const gapsOfUrl = gapReader(text, range.end, true);
   const escaped: Escape = { value: 0, length: 0 };
   for (let at = text.skipWords(WORDS, range.start, range.end); at < range.end; ) {
     at = text.skipWords(WORDS, readRun(isEscaped(at) ? at - 1 : at), range.end);
@@ -34,25 +49,25 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
 
   /** From the first letter of a run to behind its last. */
   function readRun(first: number): number {
+    const gaps = isDataUrl(text, first) ? gapsOfUrl : gapsOfText;
     let start = first;
     let at = first;
     let letters = 0;
+    run = first;
+    behindNames = [];
+    const isPath = PATH_BEGINS[text.byte(first - 1)] === 1;
     for (;;) {
       if (at > first && at === start && isDashes(text, at)) return at + DASHES;
-      const end = text.skip(at - first < NAME_LETTERS ? LETTERS : ALL_LETTERS, at, range.end);
+      const end = text.skip(at - first < NAME_LETTERS ? (isPath ? NO_PATH : LETTERS) : ALL_LETTERS, at, range.end);
       letters += end - at;
       const byte = end < range.end ? text.byte(end) : -1;
-      if (isUrlSafe(byte)) {
-        // A letter of the other alphabet, or the sign between a name and what it names: both readings.
-        const behind = text.skip(URL_SAFE, end, range.end);
+      if (base64Value(byte) < NO_LETTER) {
+        // A letter, or the sign between a name and what it names: both readings.
+        const behind = text.skip(isUrlSafe(byte) ? URL_SAFE : SLASH, end, range.end);
         if (isDashes(text, end) || isDigestName(text, first, behind)) return behind;
-        if (letters > 0) blocks.line(start, end, letters);
-        blocks.cut();
-        blocks.line(end, behind, behind - end);
-        blocks.cut();
-        start = behind;
+        if (behindNames.length < NAMES_AT_MOST) behindNames.push(behind);
+        letters += behind - end;
         at = behind;
-        letters = 0;
         continue;
       }
       // `name=`: what it names begins behind the sign.
@@ -85,11 +100,17 @@ export function findBase64(text: Text, range: Range, found: (reading: Reading) =
 
 /** A name that data is joined to by a hyphen or an underscore is not longer. */
 const NAME_LETTERS = 64;
+/** Each is one more reading of all that follows. */
+const NAMES_AT_MOST = 8;
 const URL_SAFE = marking("-_");
 
 /** What stands around a certificate: `-----END`. */
 const DASHES = 5;
 const isDashes = (text: Text, at: number): boolean => text.byte(at) === 45 && text.string(at, at + DASHES) === "-----";
+
+/** Whether a run is the data of a URL, in which browsers pass over blanks and line breaks. */
+const isDataUrl = (text: Text, start: number): boolean =>
+  text.byte(start - 1) === 44 && text.string(start - 7, start).toLowerCase() === "base64,";
 
 /** Names of functions in programs, as C++ and Rust compilers write them, are as mixed as base64, and there are thousands. */
 function isSymbol(text: Text, { start, end, letters }: Reading): boolean {
@@ -111,7 +132,7 @@ function isDigestName(text: Text, start: number, end: number): boolean {
 /** Decodes a reading that was found, in the same steps. */
 export function decodeBase64(text: Text, range: Range, writer: MemberWriter): void {
   const decoder = base64Decoder(writer.byte);
-  const gaps = gapReader(text, range.end);
+  const gaps = gapReader(text, range.end, isDataUrl(text, range.start));
   let position = range.start;
   let start = position;
   let letters = 0;

@@ -155,6 +155,36 @@ describe("a file in letters", () => {
     }
   });
 
+  test("is a guess where the text cuts it off, and a part where a longer reading begins as it does", async () => {
+    const letters = base64(randomBytes(300));
+    const cut = [
+      `\`${letters}...\``,
+      `${letters.slice(0, 200)} \u2026`,
+      `a = "${letters}" + b;`,
+      `\`${letters.slice(0, 99)}\${b}\``,
+    ];
+    for (const text of cut) {
+      const opened = await openContainer(encodedRuns, Buffer.from(text));
+      assert.ok(opened?.members.length && opened.members.every(({ leftover }) => leftover), text);
+    }
+    const whole = [letters, `a = "${letters}";`, `<a>${letters}</a>`, `a: ${letters}, b`, `${letters}\n\nRegards`];
+    for (const text of whole) {
+      const opened = await openContainer(encodedRuns, Buffer.from(text));
+      assert.ok(opened?.members.length && opened.members.some(({ leftover }) => !leftover), text);
+    }
+    const uneven = `${wrapped(letters.slice(0, 180), 70)}\n${wrapped(letters.slice(180), 70)}\n`;
+    const opened = await openContainer(encodedRuns, Buffer.from(uneven));
+    const [part] = opened?.members ?? [];
+    assert.equal(part?.isPart, true);
+    assert.deepEqual(
+      opened?.members
+        .filter(({ isPart }) => !isPart)
+        .map(({ name }) => name)
+        .sort(),
+      ["base64 at 0", "base64 at 183"],
+    );
+  });
+
   test("is found in a file on disk that is larger than what is read at once", () => {
     using folder = temporaryFolder();
     const path = join(folder.path, "text");
@@ -182,6 +212,29 @@ describe("a file in letters", () => {
   });
 });
 
+describe("a string of a script", () => {
+  test("means what its short escapes mean, and nothing else", async () => {
+    const rest = "\\x80".repeat(60);
+    const means: [string, string][] = [
+      [String.raw`x\x9c\t\n\r\\\'\"\/`, "x\x9c\t\n\r\\'\"/"],
+      [String.raw`\x01\b\f\v\a`, "\x01\b\f\v\x07"],
+      [String.raw`\x01\0\1a\12\0019`, "\x01\0\x01a\n\x019"],
+      [String.raw`\x01%41&#65;`, "\x01%41&#65;"],
+      ["\\x01\\\nb", "\x01b"],
+    ];
+    for (const [written, meant] of means) {
+      const opened = await openContainer(encodedRuns, latin1(`a = \`${written}${rest}\``));
+      const decoded = opened?.members.find(({ name }) => name.startsWith("escaped"));
+      assert.equal(decoded?.content.toString("latin1"), meant + "\x80".repeat(60), written);
+    }
+  });
+
+  test("is as literal as before where the escapes are those of an address", async () => {
+    const opened = await openContainer(encodedRuns, latin1(`unescape("${"%41".repeat(60)}\\n%42")`));
+    assert.equal(opened?.members[0]?.content.toString("latin1"), `${"A".repeat(60)}\\nB`);
+  });
+});
+
 describe("a text without files", () => {
   test("holds no run", () => {
     const texts = [
@@ -204,6 +257,28 @@ describe("a text without files", () => {
       opened?.members.map(({ name }) => name),
       ["digests"],
     );
+  });
+
+  test("short values that CryptoJS encrypted are one member, and not by themselves", async () => {
+    const value = (length: number): Buffer => Buffer.concat([latin1("Salted__"), randomBytes(length)]);
+    const page = `{"a": "${base64(value(88))}", "b": "${base64(value(3000))}"}`;
+    const [values, ...others] = (await openContainer(encodedRuns, latin1(page)))?.members ?? [];
+    assert.deepEqual(others, []);
+    assert.match(values?.content.toString("latin1") ?? "", /^\nSalted__.*\nSalted__/s);
+  });
+
+  test("a long one, and one that is all of a file, are members as they are", async () => {
+    const [long, short] = [randomBytes(5000), randomBytes(200)].map((bytes) =>
+      Buffer.concat([latin1("Salted__"), bytes]),
+    );
+    assert.ok(long && short);
+    for (const [text, content] of [
+      [`{"a": "${base64(long)}"}`, long],
+      [`${wrapped(base64(short), 64)}\n`, short],
+    ] as const) {
+      const members = (await openContainer(encodedRuns, latin1(text)))?.members ?? [];
+      assert.ok(members.some((member) => member.content.equals(content)));
+    }
   });
 
   test("names of functions in a program are no runs", () => {

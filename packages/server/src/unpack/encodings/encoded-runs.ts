@@ -1,3 +1,4 @@
+import { constants, inflateRawSync, type ZlibOptions } from "node:zlib";
 import type { Blob, Range } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { emit, type Opener, type Outcome, type Place, type Tools, whole } from "../opener.ts";
@@ -69,8 +70,9 @@ function forEachRun(content: Blob, budget: Budget | undefined, found: (run: Run)
   const scan = (encoding: string, decode: Run["decode"]): ((range: Range) => void) => {
     return ({ start, end }) => found({ encoding, decode, start, end });
   };
-  function foundUu({ alphabet, ...lines }: UuLines): void {
-    const decode: Run["decode"] = (text, range, writer) => decodeUu(text, { ...range, alphabet }, writer);
+  function foundUu({ alphabet, prefix, masked, ...lines }: UuLines): void {
+    const decode: Run["decode"] = (text, range, writer) =>
+      decodeUu(text, { ...range, alphabet, prefix, masked }, writer);
     found({ encoding: "uu", decode, ...lines });
   }
   // Each search of a file has a text of its own, which goes on where it was in the last region: none loads a piece twice.
@@ -110,18 +112,23 @@ function open(container: Blob, { sink, budget, decoded = [] }: Tools, place?: Pl
   }
   const digests = digestCollector(sink);
   const isDone = insideOf(decoded);
+  const runs = place && remembered.get(place);
+  const isPart = partsAmong(runs ?? []);
   function give(run: Run): void {
     if (isDone(run)) return;
-    if (isDigest(text, run) && digests.take(text, run)) return;
-    writer.begin(`${run.encoding} at ${run.start}`);
+    if ((isDigest(text, run) || isEncryptedValue(text, run)) && digests.take(text, run)) return;
+    writer.begin(`${run.encoding} at ${run.start}`, undefined, {
+      isPart: isPart(run),
+      leftover: isCutByText(text, run),
+    });
     run.decode(text, run, writer);
     writer.end();
+    if (run.encoding === "base64") giveInflated(text, run, { sink, budget });
     if (run.encoding !== "yenc" || !hasDoubledDots(text, run)) return;
     writer.begin(`yenc at ${run.start}, dots undone`);
     decodeYenc(text, run, { writer, stuffed: true });
     writer.end();
   }
-  const runs = place && remembered.get(place);
   if (runs) {
     budget.addWork(SEARCHES * container.size);
     for (const run of runs) give(run);
@@ -129,6 +136,26 @@ function open(container: Blob, { sink, budget, decoded = [] }: Tools, place?: Pl
   digests.end();
   return { kind: "opened", covered: whole(container) };
 }
+
+/** Whether a longer reading begins where a run does: an archive that is cut off in one is whole in the other. */
+function partsAmong(runs: readonly Run[]): (run: Run) => boolean {
+  const ends = new Map<string, number>();
+  const key = ({ encoding, start }: Run): string => `${encoding} ${start}`;
+  for (const run of runs) ends.set(key(run), Math.max(run.end, ends.get(key(run)) ?? 0));
+  return (run) => run.end < (ends.get(key(run)) ?? 0);
+}
+
+/**
+ * Whether the data of a run goes on where nobody can follow, or was left out: `H4sIAAAA...`, `"H4sI" + rest`. An archive in it is
+ * a guess.
+ */
+function isCutByText(text: Text, { encoding, end }: Run): boolean {
+  if (encoding !== "base64" && encoding !== "hex") return false;
+  return CUT.test(text.string(end, end + BEHIND_RUN_BYTES));
+}
+
+const BEHIND_RUN_BYTES = 16;
+const CUT = /^(?:[\w.~:?!@(${^\x80-\xff/-]|[ \t]*(?:\.\.\.|\u00e2\u0080\u00a6|\[)|["'`][ \t]*(?:[+&]|\.[ \t$]))/;
 
 /**
  * Whether a run is a stretch that has been decoded from base64, but for less of it than makes a run. One that begins elsewhere
@@ -161,6 +188,43 @@ function insideOf(decoded: readonly Range[]): (run: Run) => boolean {
 /** What may stand between the fields of a part and its first letter. */
 const LINE_BREAKS = 4;
 
+/**
+ * Gives what a run is when it is a bare deflate stream, as PowerShell and draw.io write it. Nothing tells such a stream but that
+ * it inflates to its end.
+ */
+function giveInflated(text: Text, run: Run, { sink, budget }: Pick<Tools, "sink" | "budget">): void {
+  const beginning = { start: run.start, end: Math.min(run.end, run.start + TRIED_LETTERS) };
+  if (!inflated(decodedBytes(text, run, beginning), { finishFlush: constants.Z_SYNC_FLUSH })) return;
+  budget.addWork(run.end - run.start);
+  const packed = decodedBytes(text, run, run);
+  const content = inflated(packed, { maxOutputLength: budget.limits.memberInMemoryBytes });
+  if (content && content.length >= CONTENT_BYTES) emit(sink, { name: `inflated at ${run.start}`, content });
+}
+
+const TRIED_LETTERS = 2048;
+/** Bytes that may stand behind a stream: bytes of letters that were cut off, or of a word that follows. */
+const BEHIND_STREAM_BYTES = 8;
+
+function decodedBytes(text: Text, run: Run, range: Range): Buffer {
+  const pieces: Uint8Array[] = [];
+  const writer = memberWriter({ folder() {}, begin() {}, write: (piece) => void pieces.push(piece), end() {} });
+  writer.begin("");
+  run.decode(text, range, writer);
+  writer.end();
+  return Buffer.concat(pieces);
+}
+
+/** The content of a stream that is all of the bytes, or that goes on behind them; nothing if it is none. */
+function inflated(packed: Buffer, options: ZlibOptions): Buffer | undefined {
+  try {
+    const answer: unknown = inflateRawSync(packed, { ...options, info: true });
+    const { buffer, engine } = answer as { buffer: Buffer; engine: { bytesWritten: number } };
+    return engine.bytesWritten >= packed.length - BEHIND_STREAM_BYTES ? buffer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** How often the searches pass over a byte, about. */
 const SEARCHES = 8;
 
@@ -172,24 +236,40 @@ function isDigest(text: Text, run: Run): boolean {
   );
 }
 
+/**
+ * Tells whether a run is a short value that CryptoJS or OpenSSL has encrypted, as pages and scripts hold them. What is long, or all of
+ * the content, is somebody's file.
+ */
+function isEncryptedValue(text: Text, run: Run): boolean {
+  const length = run.end - run.start;
+  if (length > VALUE_LETTERS || text.size - length <= LINE_BREAKS) return false;
+  if (run.encoding !== "base64") return false;
+  return decodedBytes(text, run, { ...run, end: run.start + 4 * SALTED.length }).indexOf(SALTED) === 0;
+}
+
+const SALTED = "Salted__";
+/** The letters of 4 KB in base64. */
+const VALUE_LETTERS = 5464;
+
 interface DigestCollector {
   /** Whether it was taken: what reads as text is no digest. */
   take(text: Text, run: Run): boolean;
   end(): void;
 }
 
-/** SHA-512 in letters: a lock file has thousands, which become one member with a line each. */
+/**
+ * SHA-512 and short encrypted values in letters: a file may have thousands, which become one member with a line each. It begins
+ * with an empty line, as no file does that is known by its first bytes.
+ */
 function digestCollector(sink: Tools["sink"]): DigestCollector {
   let lines: Uint8Array[] = [];
   function end(): void {
-    if (lines.length > 0) emit(sink, { name: "digests", content: Buffer.concat(lines) });
+    if (lines.length > 0) emit(sink, { name: "digests", content: Buffer.concat([Buffer.from("\n"), ...lines]) });
     lines = [];
   }
   return {
     take(text, run) {
-      const bytes: number[] = [];
-      const byte = (value: number): void => void bytes.push(value);
-      run.decode(text, run, { begin() {}, byte, bytes() {}, end() {} });
+      const bytes = decodedBytes(text, run, run);
       if (bytes.every((value) => value < 128)) return false;
       lines.push(Uint8Array.from([...bytes, 10]));
       if (lines.length >= DIGESTS_AT_ONCE) end();

@@ -16,6 +16,9 @@ const JOINING_AT_MOST = 96;
 const LONG_STRING = 32;
 const SINGLE_DIGITS = 16;
 
+const BLANK = marking(" \t");
+const BLANK_OR_BREAK = marking(" \t\r\n");
+
 const isH = (byte: number): boolean => byte === 72 || byte === 104;
 const isX = (byte: number): boolean => byte === 120 || byte === 88;
 
@@ -165,10 +168,24 @@ function hexWords(
     return -1;
   }
 
+  /** From a number that has a line of its own to the digits of the next line, or -1: a DXF writes 310 in front of each line. */
+  function behindLabel(start: number, behind: number): number {
+    const isAlone = isLineBreak(text.byte(text.skip(BLANK, behind, end))) && isBehindBreak(start);
+    const next = isAlone ? text.skip(BLANK_OR_BREAK, behind, end) : end;
+    return next < end && DIGITS[text.byte(next)] === 1 ? next : -1;
+  }
+
+  function isBehindBreak(at: number): boolean {
+    let before = at - 1;
+    while (isSpace(text.byte(before))) before -= 1;
+    return isLineBreak(text.byte(before));
+  }
+
   return (first) => {
     cutBefore = false;
     prefixed = isX(text.byte(first - 1));
     joined = false;
+    let lastLength = 0;
     for (let at = first; ; ) {
       if (text.byte(at) === 48 && isX(text.byte(at + 1)) && DIGITS[text.byte(at + 2)] === 1) {
         at += 2;
@@ -178,7 +195,14 @@ function hexWords(
       // A byte of an assembler begins with a digit: `0FFh`.
       if (behind - at === 3 && text.byte(at) === 48 && isH(text.byte(behind))) at += 1;
       const length = behind - at;
-      if (length % 2 === 1 && length < ODD_WORD && !joined && !(length === 1 && prefixed)) return behind;
+      if (length % 2 === 1 && length < ODD_WORD && !joined && !(length === 1 && prefixed)) {
+        const next = lastLength >= LONG_STRING ? behindLabel(at, behind) : -1;
+        if (next < 0) return behind;
+        at = next;
+        lastLength = 0;
+        continue;
+      }
+      lastLength = length;
       const next = gap(behind, length);
       if (at > first || next >= 0 || length >= HEX_DIGITS) word(at, behind, cutBefore);
       cutBefore = cut;

@@ -11,9 +11,14 @@ const UU_FULL_LINE = "M".charCodeAt(0);
 
 export interface UuLines extends Range {
   alphabet: Uint8Array;
+  /** The prefix of each line: nothing, or one sign, as shar puts it there. */
+  prefix: 0 | 1;
+  /** Whether a line of exactly the claimed length counts in which letters are not of the alphabet. */
+  masked: boolean;
 }
 
-const UU_STARTS = ["\nM", "\rM", "\nbegin", "\rbegin"].map((start) => Buffer.from(start));
+const UU_STARTS = ["\nM", "\rM", "\nbegin", "\rbegin", "\nXbegin"].map((start) => Buffer.from(start));
+const SHAR_PREFIX = 88;
 const UU_PROBE = 8;
 
 /** Whether any line begins as one of UU does. It has no small letters, so that hardly a line of a text looks like it. */
@@ -27,6 +32,7 @@ export function mayBeUu(text: Text, range: Range): boolean {
 }
 
 function isUuStart(text: Text, at: number): boolean {
+  if (text.byte(at) === SHAR_PREFIX) return text.string(at + 1, at + 6) === "begin";
   if (text.byte(at) !== UU_FULL_LINE) return text.byte(at) === 98 && text.string(at, at + 5) === "begin";
   for (let next = at + 1; next < at + UU_PROBE; next += 1) if (UU[text.byte(next)] === 64) return false;
   return true;
@@ -41,32 +47,40 @@ export function findUu(text: Text, range: Range, found: (lines: UuLines) => void
   while (at < range.end) {
     const end = lineEnd(text, at, range.end);
     const next = nextLine(text, end, range.end);
+    const prefix = text.byte(at) === SHAR_PREFIX ? 1 : 0;
     const begins =
-      text.byte(at) === 98 && /^begin(-\w+)? [0-7]{3,5}[ \t]/.test(text.string(at, Math.min(end, at + 30)));
-    if (!begins && !(text.byte(at) === UU_FULL_LINE && lineBytes(text, { start: at, end, alphabet: UU }) === 45)) {
+      text.byte(at + prefix) === 98 &&
+      /^begin(-\w+)? [0-7]{3,5}[ \t]/.test(text.string(at + prefix, Math.min(end, at + 31)));
+    if (
+      !begins &&
+      !(text.byte(at) === UU_FULL_LINE && lineBytes(text, { start: at, end, alphabet: UU, masked: false }) === 45)
+    ) {
       at = next;
       continue;
     }
     const start = begins ? next : at;
     let behind = next;
     for (const alphabet of begins ? [UU, XX] : [UU]) {
-      const lines = dataLines(text, { start, end: range.end, alphabet });
+      const masked = begins && alphabet === UU;
+      const lines = dataLines(text, { start, end: range.end, alphabet, prefix, masked });
       if (lines.count < (begins ? 1 : 2)) continue;
-      found({ start, end: lines.end, alphabet });
+      found({ start, end: lines.end, alphabet, prefix, masked });
       behind = Math.max(behind, lines.end);
     }
     at = behind;
   }
 }
 
-/** How many bytes a line holds, or -1 if it is none of such data. Spaces at its end may have been lost, signs added. */
-function lineBytes(text: Text, { start, end, alphabet }: UuLines): number {
+/** Returns how many bytes a line holds, or -1 if it is no such data. Spaces at its end may be lost, any signs added. */
+function lineBytes(text: Text, { start, end, alphabet, masked }: Omit<UuLines, "prefix">): number {
   const length = end - start;
   const bytes = alphabet[text.byte(start)] ?? 64;
   if (length < 1 || length > 90 || bytes === 64) return -1;
   const letters = Math.ceil(bytes / 3) * 4;
   if (length - 1 > letters + 2) return -1;
-  for (let at = start + 1; at < end; at += 1) if (alphabet[text.byte(at)] === 64) return -1;
+  if (masked && length - 1 === letters) return bytes;
+  const behind = Math.min(end, start + 1 + letters);
+  for (let at = start + 1; at < behind; at += 1) if (alphabet[text.byte(at)] === 64) return -1;
   // Whatever is short of a line must have been spaces; a line that is half missing was none.
   return length - 1 >= letters / 2 ? bytes : -1;
 }
@@ -79,8 +93,9 @@ function dataLines(text: Text, range: UuLines): { end: number; count: number } {
   let count = 0;
   while (at < range.end && strange < 8) {
     const end = lineEnd(text, at, range.end);
-    if (isEndLine(text, at, end)) return { end: at, count };
-    const bytes = lineBytes(text, { ...range, start: at, end });
+    const start = Math.min(at + range.prefix, end);
+    if (isEndLine(text, start, end)) return { end: at, count };
+    const bytes = lineBytes(text, { ...range, start, end });
     if (bytes >= 0) {
       strange = 0;
       last = end;
@@ -95,18 +110,23 @@ function isEndLine(text: Text, start: number, end: number): boolean {
   return end - start >= 3 && end - start < 16 && text.string(start, end).trimEnd() === "end";
 }
 
-/** Lines that are none of such data are passed over. */
+/** Passes over lines that are no such data. Decodes letters outside the alphabet by their low bits, as uudecode does. */
 export function decodeUu(
   text: Text,
-  { start, end, alphabet = UU }: Range & Partial<UuLines>,
+  { start, end, alphabet = UU, prefix = 0, masked = alphabet === UU }: Range & Partial<UuLines>,
   writer: MemberWriter,
 ): void {
   let at = start;
   while (at < end) {
     const stop = lineEnd(text, at, end);
+    at = Math.min(at + prefix, stop);
     if (isEndLine(text, at, stop)) return;
-    const bytes = lineBytes(text, { start: at, end: stop, alphabet });
-    const value = (offset: number): number => (at + offset < stop ? (alphabet[text.byte(at + offset)] as number) : 0);
+    const bytes = lineBytes(text, { start: at, end: stop, alphabet, masked });
+    const value = (offset: number): number => {
+      if (at + offset >= stop) return 0;
+      const known = alphabet[text.byte(at + offset)] as number;
+      return known === 64 ? (text.byte(at + offset) - 32) & 63 : known;
+    };
     for (let byte = 0; byte < bytes; byte += 3) {
       const letter = 1 + (byte / 3) * 4;
       const bits = (value(letter) << 18) | (value(letter + 1) << 12) | (value(letter + 2) << 6) | value(letter + 3);
@@ -216,8 +236,11 @@ export function isQuotedPrintable(text: Text, range: Range): boolean {
   return quoted >= QUOTED_LEAST && (quoted + soft) * 2 >= all && (adjacent >= 4 || soft > 0 || equals > 0);
 }
 
-/** A `=` that means nothing stays as it is. */
-export function decodeQuotedPrintable(text: Text, range: Range, writer: MemberWriter): void {
+/**
+ * Decodes with what is not allowed kept: a `=` that means nothing stays as it is. `python`: as Python reads it, where a `=`
+ * and CR take all up to the next LF with them, and two `=` are one.
+ */
+export function decodeQuotedPrintable(text: Text, range: Range, writer: MemberWriter, python = false): void {
   let at = range.start;
   while (at < range.end) {
     const byte = text.byte(at);
@@ -232,11 +255,98 @@ export function decodeQuotedPrintable(text: Text, range: Range, writer: MemberWr
     if (high < 16 && low < 16) {
       writer.byte(high * 16 + low);
       at += 3;
-    } else if (behind >= 0) at = behind;
+    } else if (python && text.byte(at + 1) === 13) at = nextLine(text, text.skip(NO_FEED, at, range.end), range.end);
+    else if (behind >= 0) at = behind;
     else {
       writer.byte(byte);
+      at += python && text.byte(at + 1) === EQUALS ? 2 : 1;
+    }
+  }
+}
+
+const NO_FEED = marking("\n", true);
+const SPACES = marking(" \t");
+
+/** Printable ASCII, blanks and line breaks. */
+const LEGAL = new Uint8Array(256).fill(1, 32, 127);
+for (const byte of Buffer.from("\t\r\n")) LEGAL[byte] = 1;
+/** All that needs no look at what stands beside it. */
+const QUOTED_PLAIN = LEGAL.map((legal, byte) => ("= \t\r\n".includes(String.fromCharCode(byte)) ? 0 : legal));
+
+/** Whether anything in it is not allowed, so that readers disagree. `feeds`: lines end with LF alone. */
+export function isOddQuotedPrintable(text: Text, range: Range, feeds: boolean): boolean {
+  for (let at = text.skip(QUOTED_PLAIN, range.start, range.end); at < range.end; ) {
+    const byte = text.byte(at);
+    let behind = at + 1;
+    if (byte === EQUALS) {
+      const isEscape = hexValue(text.byte(at + 1)) < 16 && hexValue(text.byte(at + 2)) < 16;
+      behind = isEscape ? at + 3 : softBreak(text, at, range.end);
+      if (behind < 0 || (!isEscape && !isWholeBreak(text, behind - 1, feeds))) return true;
+    } else if (isSpace(byte)) {
+      behind = text.skip(SPACES, at, range.end);
+      if (behind < range.end && isLineBreak(text.byte(behind))) return true;
+    } else if (!isLineBreak(byte)) return true;
+    else {
+      behind = nextLine(text, at, range.end);
+      if (!isWholeBreak(text, behind - 1, feeds)) return true;
+    }
+    at = text.skip(QUOTED_PLAIN, behind, range.end);
+  }
+  return false;
+}
+
+/** Whether a line break is CR LF, or LF where all are, by its last byte. */
+const isWholeBreak = (text: Text, last: number, feeds: boolean): boolean =>
+  text.byte(last) === 10 && (feeds || text.byte(last - 1) === 13);
+
+/**
+ * Decodes as readers do that leave out what is not allowed: control characters, bytes above 126, half an escape, blanks at the
+ * end of a line. `pairs`: nothing but CR LF is a line break, so that a CR or LF alone is left out, too.
+ */
+export function decodeLegalQuotedPrintable(
+  text: Text,
+  range: Range,
+  { writer, pairs }: { writer: MemberWriter; pairs: boolean },
+): void {
+  for (let at = nextLegal(range.start); at < range.end; at = nextLegal(at)) {
+    const byte = text.byte(at);
+    if (byte !== EQUALS) {
+      const behind = isSpace(byte) ? behindBlanks(at) : at;
+      if (behind > at && (behind === range.end || isLineBreak(text.byte(behind)))) at = behind;
+      else {
+        writer.byte(byte);
+        at += 1;
+      }
+      continue;
+    }
+    const first = nextLegal(at + 1);
+    const behind = behindBlanks(first);
+    const high = first < range.end ? hexValue(text.byte(first)) : 16;
+    if (high === 16) {
+      at = behind < range.end && isLineBreak(text.byte(behind)) ? nextLine(text, behind, range.end) : first;
+      continue;
+    }
+    const second = nextLegal(first + 1);
+    const low = second < range.end ? hexValue(text.byte(second)) : 16;
+    if (low < 16) writer.byte(high * 16 + low);
+    at = low < 16 ? second + 1 : second;
+  }
+
+  function nextLegal(from: number): number {
+    let at = from;
+    while (at < range.end) {
+      const byte = text.byte(at);
+      const isBare = pairs && ((byte === 13 && text.byte(at + 1) !== 10) || (byte === 10 && text.byte(at - 1) !== 13));
+      if (LEGAL[byte] === 1 && !isBare) break;
       at += 1;
     }
+    return Math.min(at, range.end);
+  }
+
+  function behindBlanks(from: number): number {
+    let at = from;
+    while (at < range.end && isSpace(text.byte(at))) at = nextLegal(at + 1);
+    return at;
   }
 }
 

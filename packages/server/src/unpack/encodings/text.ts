@@ -1,6 +1,6 @@
 import { type Blob, type Range, readInto } from "../blob.ts";
 import type { Budget } from "../budget.ts";
-import type { MemberSink } from "../opener.ts";
+import type { MemberOptions, MemberSink } from "../opener.ts";
 
 /** A content of any size as one long row of bytes, of which a piece at a time is in memory. */
 export interface Text {
@@ -138,7 +138,7 @@ export function textOf(content: Blob, budget?: Budget): Text {
 
 /** Collects the bytes of a member, one by one, and hands them on in pieces. One at a time. */
 export interface MemberWriter {
-  begin(name: string, way?: string): void;
+  begin(name: string, way?: string, options?: MemberOptions): void;
   byte(value: number): void;
   bytes(content: Uint8Array): void;
   end(): void;
@@ -162,9 +162,9 @@ export function memberWriter(sink: MemberSink): MemberWriter {
     room = larger;
   }
   return {
-    begin(name, way) {
+    begin(name, way, options) {
       used = 0;
-      sink.begin(name, way);
+      sink.begin(name, way, options);
     },
     byte(value) {
       if (used === room.length) makeRoom();
