@@ -7,8 +7,9 @@ import type { Container } from "../packages/server/test/fixtures/corpus/containe
 import { type CorpusFile, corpus } from "../packages/server/test/fixtures/corpus/corpus.ts";
 import { byHash } from "../packages/server/test/fixtures/corpus/payloads.ts";
 import { type Answer, ask, madeOr, startSetUps } from "../packages/server/test/fixtures/corpus/set-ups.ts";
+import { isInstalled } from "./programs.ts";
 import { tally } from "./table.ts";
-import { isInstalled, type Truth, truthOf } from "./truth.ts";
+import { type Truth, truthOf } from "./truth.ts";
 
 const AT_ONCE = 4;
 

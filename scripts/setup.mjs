@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statfsSync,
   statSync,
@@ -65,12 +66,47 @@ export function installPackages(asked) {
   const stamp = existsSync(stampPath) ? JSON.parse(readFileSync(stampPath, "utf8")) : {};
   if (stamp.lock === lock && (stamp.scope === "all" || stamp.scope === scope) && existsSync(ownNode)) return;
 
+  refuseUnderOthers();
   say(`installing npm packages (${scope === "all" ? "everything" : "what the server needs"})…`);
   if (!npmCi(root, scope === "run" ? ["--omit=dev"] : []))
     fail("npm ci failed", "check that this machine reaches the npm registry, then run the command again");
   if (!existsSync(ownNode))
     fail("npm installed no Node of our own", "allow install scripts: npm config set ignore-scripts false");
   writeFileSync(stampPath, JSON.stringify({ lock, scope }));
+}
+
+/** Ends where something else runs from this clone: `npm ci` begins by removing what it would load next. Known on Linux only. */
+function refuseUnderOthers() {
+  const running = runningPrograms().filter(({ program }) => program === ownNode);
+  const own = ancestors();
+  const other = running.find(({ pid }) => !own.includes(pid));
+  if (!other) return;
+  fail(
+    `npm packages have to be installed, and process ${other.pid} runs from this clone: ${other.command}`,
+    `stop it (kill ${other.pid}), then run this again: npm would remove its packages while it runs`,
+  );
+}
+
+/** Processes of this user; as root, of all. */
+function runningPrograms() {
+  const pids = existsSync("/proc/self/exe") ? readdirSync("/proc").filter((name) => /^\d+$/.test(name)) : [];
+  return pids.flatMap((pid) => {
+    try {
+      const program = readlinkSync(`/proc/${pid}/exe`).replace(/ \(deleted\)$/, "");
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
+      return [{ pid: Number(pid), program, command }];
+    } catch {
+      // Another user's, or it has just ended.
+      return [];
+    }
+  });
+}
+
+/** This process and those above it. npm may run by our own Node. */
+function ancestors(pid = process.pid) {
+  const status = `/proc/${pid}/status`;
+  const [, above = "0"] = (existsSync(status) && /^PPid:\s*(\d+)$/m.exec(readFileSync(status, "utf8"))) || [];
+  return [pid, ...(above === "0" ? [] : ancestors(Number(above)))];
 }
 
 /** Installs the packages of a folder that is no workspace, unless they are there already. */
@@ -142,13 +178,15 @@ function npmCi(path, more) {
 /**
  * Installs Debian packages whose programs or files are missing, when we may; otherwise says how to get them.
  * @param {Record<string, string[]>} wanted package → programs or absolute paths, one of which shows that it is there
+ * @param {{ optional?: boolean }} [options] optional: those that cannot be installed are named and left out
  */
-export function installDebianPackages(wanted) {
+export function installDebianPackages(wanted, { optional = false } = {}) {
   const missing = Object.keys(wanted).filter((name) => !wanted[name]?.some(isThere));
   if (missing.length === 0) return;
   const install = `apt-get install -y --no-install-recommends ${missing.join(" ")}`;
   const prefix = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
   const may = isThere("apt-get") && (prefix.length === 0 || spawnSync("sudo", ["-n", "true"]).status === 0);
+  if (!may && optional) return say(`left out, as they are not installed: ${missing.join(", ")}`);
   if (!may) fail(`missing on this machine: ${missing.join(", ")}`, `install them: sudo ${install}`);
 
   say(`installing Debian packages: ${missing.join(", ")}…`);
@@ -156,9 +194,12 @@ export function installDebianPackages(wanted) {
   for (const command of ["apt-get update", `${NOT_STARTED}\n${install}`]) {
     const [program = "", ...args] = [...prefix, "sh", "-c", command];
     const { status, stdout, stderr } = spawnSync(program, args, { env, encoding: "utf8", maxBuffer: 2 ** 26 });
-    if (status !== 0 && command.endsWith(install)) {
+    if (status === 0 || !command.endsWith(install)) continue;
+    if (!optional)
       fail(`could not install ${missing.join(", ")}`, `run it yourself: sudo ${install}\n${stdout}${stderr}`.trim());
-    }
+    if (missing.length === 1) return say(`left out, as it cannot be installed: ${missing[0]}`);
+    // One that this Debian does not have must not keep the others away.
+    for (const name of missing) installDebianPackages({ [name]: wanted[name] ?? [] }, { optional });
   }
 }
 

@@ -21,7 +21,14 @@ const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
 const files =
   args.length > 0
     ? args
-    : ["packages/**/*.test.ts", "bench/*.test.ts", "release/*.test.ts", "site/*.test.ts", "deploy/cdk/test/*.test.ts"];
+    : [
+        "packages/**/*.test.ts",
+        "bench/*.test.ts",
+        "panel/*.test.ts",
+        "release/*.test.ts",
+        "site/*.test.ts",
+        "deploy/cdk/test/*.test.ts",
+      ];
 
 installPackages("all");
 installPackagesOf("deploy/cdk");
@@ -55,7 +62,7 @@ rmSync(compiled, { recursive: true, force: true });
 // node_modules/.bin first, so that every program started by a test finds our Node.
 const path = `${join(root, "node_modules/.bin")}:${process.env.PATH}`;
 /** @type {NodeJS.ProcessEnv} */
-const env = { ...process.env, PATH: path, NODE_COMPILE_CACHE: compiled };
+const env = { ...process.env, PATH: path, NODE_COMPILE_CACHE: compiled, NODE_COMPILE_CACHE_PORTABLE: "1" };
 for (const name of Object.keys(env)) if (name.startsWith("LAZARET_")) delete env[name];
 // Tests write and remove hundreds of thousands of small files, a good part of them by clamd: a disk takes longer for that, and syncs.
 const memory = only === "checks" ? undefined : folderInMemory();

@@ -18,7 +18,10 @@ const MAY_BE_NO = [
   /zip: methods\/(zstd by its old number|reduce)/,
   /lrzip|zpaq/,
   /a zip that looks like a tar|the flag of (strong encryption|hidden headers)/,
+  /lzma\/announced to have/,
+  /behind a program, (its first checksum is wrong|cut off by its sizes|the place of its files is wrong)/,
   /tar: ends and gaps\/(a wrong checksum of its own|cut in the last member)/,
+  /cpio and rpm\/(crc, a bit of a number turned|spaces for zeros)/,
 ];
 
 const folder = temporaryFolder();
