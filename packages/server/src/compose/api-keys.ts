@@ -4,6 +4,7 @@ import { followAccess, type KnownKeys, knownKeys, noteUsed, together } from "../
 import type { Repeated } from "../flow/repeated.ts";
 import { saidLately } from "../flow/said-lately.ts";
 import type { Log } from "../log.ts";
+import { QueueUnavailable } from "../model/faults.ts";
 import { ACCESS_EVERY_MS, ENDED_EVERY_MS, KEYS_EVERY_MS, SHORTEST_KEY, USED_EVERY_MS } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { type BearerAuth, bearerAuth, reloadedAuth } from "../receive/bearer-auth.ts";
@@ -119,6 +120,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
     onFailure: (error) => log.error("api_keys", { error: error.message }),
   }).catch((error: Error) => {
     secret.close();
+    if (error instanceof QueueUnavailable) throw error;
     throw new CannotStart(error.message, "put the API keys into the secret, comma-separated");
   });
   return {

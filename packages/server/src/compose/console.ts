@@ -1,14 +1,14 @@
-import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { SYNC_MAX_FILE_BYTES } from "@lazaret/contract";
 import type { KnownKeys } from "../access/known-keys.ts";
 import type { Log } from "../log.ts";
+import { QueueUnavailable } from "../model/faults.ts";
 import { SHORTEST_KEY } from "../pipeline/limits.ts";
 import type { Platform } from "../platforms/platform.ts";
 import { consoleFiles } from "../receive/console/console-files.ts";
 import { consoleKeys, type SetKeys } from "../receive/console/console-keys.ts";
 import { type Entrance, entrance } from "../receive/console/entrance.ts";
-import { sessionSecret, sessions } from "../receive/console/sessions.ts";
+import { type Sessions, sessions } from "../receive/console/sessions.ts";
 import type { ApiRequest } from "../receive/request-answer.ts";
 import type { Handle } from "../receive/route.ts";
 import type { Settings } from "../settings.ts";
@@ -20,13 +20,11 @@ const BUILT = fileURLToPath(new URL("../../../console/dist", import.meta.url));
 
 export interface ConsoleOptions {
   made: KnownKeys;
-  platform: Pick<Platform, "audit">;
+  platform: Pick<Platform, "audit" | "consoleSecret">;
   log: Log;
   now: () => number;
   /** For trying it out. */
   allowShortKeys?: boolean | undefined;
-  /** The same for all processes of a service. */
-  sessionSecret?: string | undefined;
   useLink?: ((token: string) => Promise<boolean>) | undefined;
   /** Where clients of the API reach it, if that is not where the console is. */
   apiUrl?: (() => string) | undefined;
@@ -43,19 +41,16 @@ export interface Console {
 export type KeysOfSettings = SetKeys & Pick<Settings, "apiKeys">;
 
 /** The entrance and the page. Undefined where there is to be none: on workers, and where it is off. */
-export function startConsole(settings: Settings, options: ConsoleOptions): Console | undefined {
+export async function startConsole(settings: Settings, options: ConsoleOptions): Promise<Console | undefined> {
   if (settings.console === "off" || settings.role === "worker") return undefined;
   const { made, platform, log, now } = options;
   const keys = consoleKeys(settings, made);
-  const spare = options.sessionSecret ?? randomBytes(32).toString("hex");
-  const sealedWith = ({ adminKeys, viewerKeys }: SetKeys): Uint8Array =>
-    adminKeys.length + viewerKeys.length > 0 ? sessionSecret([...adminKeys, ...viewerKeys]) : Buffer.from(spare);
-  let current = sessions(sealedWith(settings), now);
+  const sealed = await sealedSessions(settings, options);
   const { publicUrl, trustedProxies } = settings;
   return {
     entrance: entrance({
       keys,
-      sessions: () => current,
+      sessions: sealed.current,
       audit: platform.audit,
       facts: (request) => ({
         installation: {
@@ -79,7 +74,49 @@ export function startConsole(settings: Settings, options: ConsoleOptions): Conso
     change(given) {
       checkConsoleKeys(given, options.allowShortKeys);
       keys.change(given);
-      current = sessions(sealedWith(given), now);
+      sealed.change(given);
+    },
+  };
+}
+
+/** Sessions sealed with the secret of the installation. While its store cannot give that, keys alone open the console. */
+async function sealedSessions(
+  settings: SetKeys,
+  { platform, log, now }: ConsoleOptions,
+): Promise<{ current(): Sessions; change(keys: SetKeys): void }> {
+  let keys = settings;
+  let secret: Uint8Array | undefined;
+  let current: Sessions | undefined;
+  let loading: Promise<void> | undefined;
+
+  function load(): Promise<void> {
+    loading ??= platform
+      .consoleSecret()
+      .then(
+        (loaded) => {
+          secret = loaded;
+        },
+        (error: Error) => log.error("console", { error: error.message }),
+      )
+      .finally(() => {
+        loading = undefined;
+      });
+    return loading;
+  }
+
+  await load();
+  return {
+    current() {
+      if (!secret) {
+        void load();
+        throw new QueueUnavailable("the secret of the console's sessions could not be read yet");
+      }
+      current ??= sessions(secret, [...keys.adminKeys, ...keys.viewerKeys], now);
+      return current;
+    },
+    change(given) {
+      keys = given;
+      current = undefined;
     },
   };
 }

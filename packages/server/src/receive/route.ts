@@ -73,6 +73,8 @@ export function largestFile({ limits, tenant }: Pick<KeyHolder, "limits" | "tena
 
 /** Who asks by the console, or by a script with a key of the console. */
 export interface ConsoleCaller {
+  /** The key itself: several may have one name. */
+  ref: string;
   /** The name of the key. */
   who: string;
   role: AdminRole;

@@ -21,6 +21,23 @@ test("asking only for the headers of the stream of events takes nobody's place",
   await until("it is heard", () => heard.text !== "");
 });
 
+test("a viewer who opens all streams of events there are keeps no administrator out", async () => {
+  await using admin = await adminService();
+  const left = new AbortController();
+  const asViewer = (): Promise<Response> =>
+    admin.raw("events", { signal: left.signal, headers: { Authorization: `Bearer ${viewerKey}` } });
+  const answers = await Promise.all(Array.from({ length: 50 }, asViewer));
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.equal(answers.filter(({ status }) => status === 200).length, 10);
+  assert.equal(refused.length, 40);
+  const [first] = refused;
+  assert.match(first?.headers.get("retry-after") ?? "", /^\d+$/);
+  assert.match((await first?.text()) ?? "", /"code":"too_many_streams".*"hint":"close a page/);
+  await using heard = await listen(admin);
+  await until("the administrator hears", () => heard.text !== "");
+  left.abort();
+});
+
 test("no made key is called as those of the settings are: the audit log tells people apart by name", async () => {
   await using admin = await adminService();
   for (const name of ["admin-1", "viewer-12", "key-1"]) await admin.post("keys", { name, scopes: ["viewer"] }, 400);

@@ -9,11 +9,14 @@ import type {
   AdminJobDetail,
   AdminTask,
 } from "@lazaret/contract/admin";
+import { newSecret } from "../../src/access/api-key.ts";
 import { adminService } from "../support/admin.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { visit } from "../support/console.ts";
 import { eicar } from "../support/eicar.ts";
 import { fileServer } from "../support/file-server.ts";
 import { newSchema, testPostgres } from "../support/postgres.ts";
+import { testService } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
 test("on PostgreSQL every API lists the jobs, findings and dead letters of the whole fleet", async () => {
@@ -70,4 +73,25 @@ test("on PostgreSQL every API lists the jobs, findings and dead letters of the w
   const task = await other.post<AdminTask>("dead-letters/delete", { all: true }, 202);
   await until("it is deleted", async () => (await other.get<AdminTask>(`tasks/${task.id}`)).done === 1);
   await other.get("jobs/dead", 404);
+});
+
+test("on PostgreSQL a session that one API began is known to every other, whatever keys open the console", async () => {
+  await using server = await testPostgres();
+  const fleet = {
+    platform: "postgres",
+    postgresUrl: server.url,
+    postgresSchema: newSchema(),
+    secretKey: randomBytes(32).toString("hex"),
+    role: "api",
+    adminKeys: [],
+    viewerKeys: [],
+  } as const;
+  const { id, secret, digest } = newSecret();
+  const stored = { id, digest, name: "ops", tenant: "default", scopes: ["admin"], madeAt: 0, limits: {} } as const;
+  await using one = await testService(fleet, {}, { tenantKeys: [{ secret, stored }] });
+  await using other = await testService(fleet);
+  const { cookie, session } = await visit(one.url, secret);
+  const seen = await fetch(`${other.url}/admin/v1/session`, { headers: { Cookie: cookie } });
+  assert.equal(seen.status, 200);
+  assert.equal(((await seen.json()) as { csrf: string }).csrf, session.csrf);
 });

@@ -7,7 +7,7 @@ import {
 } from "@aws-sdk/client-secrets-manager";
 import { QueueUnavailable } from "../../model/faults.ts";
 import { type Sealer, sealer } from "../shared/sealed.ts";
-import { awsFailure } from "./aws-unavailable.ts";
+import { AwsUnavailable, awsFailure, awsUnavailable } from "./aws-unavailable.ts";
 import { type AwsOptions, accountConfig } from "./clients.ts";
 
 export interface SealingKey {
@@ -61,7 +61,9 @@ export function apiKeysSecret({ secretName, ...options }: AwsOptions & { secretN
         const { SecretString = "" } = await client.send(new GetSecretValueCommand({ SecretId: secretName }));
         return SecretString;
       } catch (error) {
-        throw awsFailure(`read the API keys from the secret ${secretName}`, error);
+        const attempt = `read the API keys from the secret ${secretName}`;
+        const failure = awsUnavailable(error, attempt);
+        throw failure instanceof AwsUnavailable && failure.passes ? failure : awsFailure(attempt, error);
       }
     },
     close: () => client.destroy(),

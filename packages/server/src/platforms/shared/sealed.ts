@@ -22,6 +22,8 @@ export interface Sealer {
   prepare(): void;
   /** The same for two sealers with the same key. */
   readonly keyCheck: Uint8Array;
+  /** A secret of its own, from which nothing else that is derived from the key can be told. */
+  readonly consoleSecret: Uint8Array;
 }
 
 export type Label = readonly [
@@ -136,6 +138,7 @@ export function sealer(secretKey: Uint8Array): Sealer {
     // As UTF-16: two different lone surrogates would be the same in UTF-8.
     digest: (text, of) => derived(of === undefined ? "digest" : `digest of ${of}`, Buffer.from(text, "utf16le")),
     keyCheck: derived("check", Buffer.alloc(0)),
+    consoleSecret: derived("console sessions", Buffer.alloc(0)),
   };
 }
 

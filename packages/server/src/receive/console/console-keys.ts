@@ -11,6 +11,8 @@ import { Problem } from "../problem.ts";
 export interface ConsoleKey {
   /** What a session knows it by. */
   ref: string;
+  /** The digest of its secret. A session has it too, so that an id alone names no key. */
+  digest: string;
   /** Its name, for people. */
   who: string;
   role: AdminRole;
@@ -44,7 +46,7 @@ export function consoleKeys(keys: SetKeys, made: KnownKeys): ConsoleKeys {
   let set = numbered(keys);
 
   function madeKey(key: StoredKey): ConsoleKey {
-    const { id, name, tenant } = key;
+    const { id, name, tenant, digest } = key;
     const role = roleOf(key);
     if (!role) {
       throw new Problem(403, "missing_scope", {
@@ -58,7 +60,7 @@ export function consoleKeys(keys: SetKeys, made: KnownKeys): ConsoleKeys {
         hint: `only keys of the tenant ${DEFAULT_TENANT} open it`,
       });
     }
-    return { ref: `${MADE}${id}`, who: name, role };
+    return { ref: `${MADE}${id}`, digest, who: name, role };
   }
 
   return {
@@ -97,7 +99,8 @@ interface SetKey {
 function numbered({ adminKeys, viewerKeys }: SetKeys): SetKey[] {
   const named = (role: AdminRole) => (secret: string, index: number) => {
     const secretDigest = digest(secret);
-    return { key: { ref: secretDigest.toString("base64url"), who: `${role}-${index + 1}`, role }, secretDigest };
+    const text = secretDigest.toString("base64url");
+    return { key: { ref: text, digest: text, who: `${role}-${index + 1}`, role }, secretDigest };
   };
   return [...adminKeys.map(named("admin")), ...viewerKeys.map(named("viewer"))];
 }

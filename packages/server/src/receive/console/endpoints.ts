@@ -322,7 +322,7 @@ const inside = {
     summary: "What happens on this machine, as it happens",
     description: "Server-sent events; `Last-Event-ID` replays what was missed, or answers `reset`.",
     success: { status: 200, description: "Events.", contentType: "text/event-stream" },
-    errors: { 503: ["too_many_streams", "console_away"] },
+    errors: { 429: ["too_many_streams"] },
   }),
 } satisfies Record<string, Endpoint>;
 

@@ -19,7 +19,7 @@ type InstallationFacts = Omit<AdminSession, "who" | "role" | "expires_at" | "csr
 
 export interface EntranceOptions extends OriginOptions {
   keys: ConsoleKeys;
-  /** Others when the keys have changed that they are sealed with. */
+  /** Others when the keys that are set have changed. Throws `QueueUnavailable` while they cannot be opened. */
   sessions(): Sessions;
   audit: Pick<AuditLog, "add">;
   facts(request: ApiRequest): InstallationFacts;
@@ -66,7 +66,7 @@ export function entrance(options: EntranceOptions): Entrance {
     for (const cookie of cookiesOf(headers.cookie, cookieName)) {
       const session = open(cookie);
       const key = session && keys.byRef(session.ref);
-      if (key) return { key, session };
+      if (key && key.digest === session.digest) return { key, session };
     }
     return undefined;
   }
@@ -134,7 +134,7 @@ export function entrance(options: EntranceOptions): Entrance {
   return {
     enter(request, { console, act }) {
       const { key, session } = knownOf(request);
-      const { who, role } = key;
+      const { ref, who, role } = key;
       request.note({ tenant: DEFAULT_TENANT, key: who });
       if (console === "acts") {
         if (session) checkPage(request, session);
@@ -150,7 +150,7 @@ export function entrance(options: EntranceOptions): Entrance {
         recorded = true;
       };
       return {
-        caller: { who, role, byCookie: session !== undefined, record },
+        caller: { ref, who, role, byCookie: session !== undefined, record },
         recorded: () => recorded,
         stillIn() {
           try {
@@ -180,7 +180,7 @@ export function entrance(options: EntranceOptions): Entrance {
           }
           throw error;
         }
-        const { session, cookie } = sessions().begin(key.ref);
+        const { session, cookie } = sessions().begin(key);
         await note(request, key.who, "console.login", body.link === undefined ? key.role : `${key.role}, by link`);
         request.note({ tenant: DEFAULT_TENANT, key: key.who });
         const set = setCookie(sessions().cookieName, cookie, {

@@ -1,20 +1,31 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
+import type { ConsoleKey } from "./console-keys.ts";
 
 /** Who has shown a key of the console, until when. */
 export interface Session {
   id: string;
   /** The key's, as `ConsoleKeys` knows it. */
   ref: string;
+  /** The digest of the key's secret. */
+  digest: string;
   /** Milliseconds since 1970. */
   expiresAt: number;
 }
 
 /** Sessions are cookies: sealed here, and known to nobody else. Every process with the same secret opens them. */
 export interface Sessions {
-  /** Of its own for each secret, as browsers share cookies between the ports of a machine. */
+  /** Different for each installation, as browsers share cookies between the ports of a machine. */
   readonly cookieName: string;
-  begin(ref: string): { session: Session; cookie: string };
-  /** Undefined for one that was not made here, was changed, has expired or was ended. */
+  begin(key: Pick<ConsoleKey, "ref" | "digest">): { session: Session; cookie: string };
+  /** Undefined for one that was not made here, was changed, has expired, was ended, or would last longer than any that is made. */
   open(cookie: string): Session | undefined;
   /** What a page must send to change something with this session. */
   csrfOf(session: Session): string;
@@ -25,21 +36,24 @@ export interface Sessions {
 
 /** 12 hours. */
 export const SESSION_MS: number = 12 * 3_600_000;
+/** The clock of the machine that began a session may be ahead by this much. */
+const CLOCKS_DIFFER_MS = 5 * 60_000;
 /** Ended ones that are remembered. */
 const MOST_ENDED = 10_000;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const LONGEST_COOKIE = 1024;
 
-/** One secret of several keys, so that who knows it all along can open what others sealed. */
-export function sessionSecret(keys: readonly string[]): Buffer {
-  return Buffer.from([...keys].sort().join("\n"));
-}
-
-export function sessions(secret: Uint8Array, now: () => number): Sessions {
-  const derived = Buffer.from(hkdfSync("sha256", secret, "", "lazaret console session", 64));
+/**
+ * Seals with the secret of the installation, which no holder of a key knows. The keys that are set go into it only so that all
+ * sessions end when these change.
+ */
+export function sessions(secret: Uint8Array, setKeys: readonly string[], now: () => number): Sessions {
+  const salt = hash("sha256", JSON.stringify([...setKeys].sort()), "buffer");
+  const derived = Buffer.from(hkdfSync("sha256", secret, salt, "lazaret console session", 64));
   const [sealKey, macKey] = [derived.subarray(0, 32), derived.subarray(32)];
   const mac = (text: string): Buffer => createHmac("sha256", macKey).update(text).digest();
+  const csrf = ({ id, ref, digest }: Session): Buffer => mac(`csrf ${JSON.stringify([id, ref, digest])}`);
   const ended = new Map<string, number>();
 
   function seal(session: Session): string {
@@ -67,20 +81,22 @@ export function sessions(secret: Uint8Array, now: () => number): Sessions {
   return {
     cookieName: `lazaret_${mac("cookie").toString("hex").slice(0, 8)}`,
 
-    begin(ref) {
-      const session = { id: randomBytes(16).toString("base64url"), ref, expiresAt: now() + SESSION_MS };
+    begin({ ref, digest }) {
+      const session = { id: randomBytes(16).toString("base64url"), ref, digest, expiresAt: now() + SESSION_MS };
       return { session, cookie: seal(session) };
     },
 
     open(cookie) {
       const session = unseal(cookie);
-      return session && session.expiresAt > now() && !ended.has(session.id) ? session : undefined;
+      if (!session || ended.has(session.id)) return undefined;
+      const leftMs = session.expiresAt - now();
+      return leftMs > 0 && leftMs <= SESSION_MS + CLOCKS_DIFFER_MS ? session : undefined;
     },
 
-    csrfOf: ({ id }) => mac(`csrf ${id}`).toString("base64url"),
-    isCsrfOf: ({ id }, offered) => {
+    csrfOf: (session) => csrf(session).toString("base64url"),
+    isCsrfOf: (session, offered) => {
       const given = Buffer.from(offered, "base64url");
-      const expected = mac(`csrf ${id}`);
+      const expected = csrf(session);
       return given.length === expected.length && timingSafeEqual(given, expected);
     },
 
