@@ -26,11 +26,7 @@ export async function prepareDataFolder(dataDir: string): Promise<DataFolder> {
     return { databasePath, secretKey: await keyFor(databasePath, keyPath) };
   } catch (error) {
     if (error instanceof DatabaseUnavailable) throw error;
-    throw new DatabaseUnavailable(
-      `cannot use the data folder ${dataDir}: ${error instanceof Error ? error.message : error}`,
-      "LAZARET_DATA_DIR must name a folder that the user who runs lazaret can write to",
-      { cause: error },
-    );
+    throw unusable(error, `use the data folder ${dataDir}`, "LAZARET_DATA_DIR must name a folder that");
   }
 }
 
@@ -82,14 +78,18 @@ export async function roomFor(bytes: number, dataDir: string): Promise<void> {
     await unlink(path);
     await file.writeFile(Buffer.alloc(bytes, "room"));
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const full = code === "ENOSPC" || code === "EDQUOT";
-    throw new DatabaseUnavailable(
-      `cannot write to the data folder ${dataDir}: ${full ? "the disk is full" : message}`,
-      full ? "free some space; jobs accepted so far are kept" : "the user who runs lazaret must be able to write to it",
-      { cause: error },
-    );
+    throw unusable(error, `write to the data folder ${dataDir}`, "it must be a folder that");
   }
+}
+
+function unusable(cause: unknown, attempt: string, folder: string): DatabaseUnavailable {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const full = code === "ENOSPC" || code === "EDQUOT";
+  return new DatabaseUnavailable(
+    `cannot ${attempt}: ${full ? "the disk is full" : message}`,
+    full ? "free some space; jobs accepted so far are kept" : `${folder} the user who runs lazaret can write to`,
+    { cause, passes: full },
+  );
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

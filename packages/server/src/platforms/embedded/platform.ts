@@ -1,18 +1,22 @@
 import { messageId } from "../../deliver/event-bus.ts";
+import type { Log } from "../../log.ts";
 import type { Platform } from "../platform.ts";
 import { type FanOutOptions, startFanOut } from "../shared/messages/fan-out.ts";
 import type { Retention } from "../shared/retention.ts";
+import { sealer } from "../shared/sealed.ts";
 import { embeddedBookmarks } from "./bookmarks.ts";
 import { prepareDataFolder, roomFor } from "./data-folder.ts";
 import { sqliteBus } from "./event-bus.ts";
 import { sqliteTopic } from "./findings-topic.ts";
 import { openJobStore } from "./job-store.ts";
 import { keyFiles } from "./signing-keys.ts";
+import { damagedLogNotice, damagedLogs } from "./sqlite/damaged-log.ts";
 
 export interface EmbeddedOptions {
   dataDir: string;
   stackName: string;
   now: () => number;
+  log: Log;
   /** False where another process of the same service keeps the database small. */
   upkeep?: boolean;
   /** How long finished jobs and findings are kept, and how many. */
@@ -29,9 +33,10 @@ const LARGEST_JOB_BYTES = 512 * 1024;
 
 /** Everything in one data folder: SQLite and key files. */
 export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
-  const { dataDir, stackName, now, upkeep = true, kept } = options;
+  const { dataDir, stackName, now, log, upkeep = true, kept } = options;
   const store = await openJobStore(dataDir, { now, upkeep, kept });
-  const { secretKey } = await prepareDataFolder(dataDir);
+  const { databasePath, secretKey } = await prepareDataFolder(dataDir);
+  for (const copy of damagedLogs(databasePath)) log.error("database", damagedLogNotice(copy));
   const { subscriptions, targets, sending } = options.fanOut;
   const fanOut = startFanOut({ outbox: store.outbox, stackName, subscriptions, targets, sending });
   return {
@@ -41,6 +46,7 @@ export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platfo
     topic: sqliteTopic(store, { stackName, subscriptions, now }),
     eventBus: sqliteBus(store, targets),
     receiverCounts: fanOut.counts,
+    consoleSecret: async () => sealer(secretKey).consoleSecret,
     tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
     account: "000000000000",
     region: "local",

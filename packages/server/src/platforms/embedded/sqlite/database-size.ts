@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { keepDamagedLog } from "./damaged-log.ts";
 import { DatabaseUnavailable, failureOf, unavailable } from "./database-unavailable.ts";
 
 /** What `PRAGMA auto_vacuum` says of a database that can give free pages back while it is in use. */
@@ -109,6 +110,7 @@ function pragma(db: DatabaseSync, name: string): number {
 
 function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result): Result {
   try {
+    keepDamagedLog(path);
     using db = new DatabaseSync(path, { timeout: 1000 });
     return work(db);
   } catch (error) {

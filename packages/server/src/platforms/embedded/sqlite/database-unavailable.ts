@@ -4,7 +4,7 @@ import { QueueUnavailable } from "../../../model/faults.ts";
 export class DatabaseUnavailable extends QueueUnavailable {
   readonly hint: string;
 
-  constructor(message: string, hint: string, options?: ErrorOptions) {
+  constructor(message: string, hint: string, options: ErrorOptions & { passes?: boolean } = {}) {
     super(message, options);
     this.name = "DatabaseUnavailable";
     this.hint = hint;
@@ -18,6 +18,8 @@ export interface Failure {
   cause?: string;
   /** Something in it; the rest may be whole. */
   damaged?: true;
+  /** It may end by itself. */
+  passes?: boolean;
 }
 
 /** By SQLite's primary result code: what it means in words, and what helps. */
@@ -41,6 +43,8 @@ const meanings: Readonly<Record<number, readonly [words: string, hint: string]>>
 };
 
 const DAMAGED: readonly number[] = [11, 26];
+/** A lock, no memory, a disk that is full or away. A file that cannot be opened may be one for which there is no free space. */
+const PASSING: readonly number[] = [5, 6, 7, 10, 13, 14];
 
 /** Whether the storage failed in a way that it may recover from: a disk that is full, a lock. */
 export function mayPass(error: unknown): boolean {
@@ -50,16 +54,23 @@ export function mayPass(error: unknown): boolean {
 
 /** Undefined when the error is not the storage's fault but a mistake of ours. */
 export function failureOf(error: unknown, path: string): Failure | undefined {
-  if (error instanceof DatabaseUnavailable) return { message: error.message, hint: error.hint };
+  if (error instanceof DatabaseUnavailable) return { message: error.message, hint: error.hint, passes: error.passes };
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
-  const meaning = meanings[Number(error.errcode) & 0xff];
+  const code = Number(error.errcode) & 0xff;
+  const meaning = meanings[code];
   if (!meaning) return undefined;
   const [words, hint] = meaning;
-  const damaged = DAMAGED.includes(Number(error.errcode) & 0xff) && ({ damaged: true } as const);
+  const damaged = DAMAGED.includes(code) && ({ damaged: true } as const);
   const cause = `${error.message} (SQLite ${error.errcode})`;
-  return { message: `cannot use the job database at ${path}: ${words}`, hint, cause, ...damaged };
+  return {
+    message: `cannot use the job database at ${path}: ${words}`,
+    hint,
+    cause,
+    passes: PASSING.includes(code),
+    ...damaged,
+  };
 }
 
-export function unavailable({ message, hint, cause }: Failure): DatabaseUnavailable {
-  return new DatabaseUnavailable(message, hint, cause === undefined ? {} : { cause: new Error(cause) });
+export function unavailable({ message, hint, cause, passes = false }: Failure): DatabaseUnavailable {
+  return new DatabaseUnavailable(message, hint, { passes, ...(cause !== undefined && { cause: new Error(cause) }) });
 }

@@ -1,6 +1,7 @@
-import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import { type BigIntStats, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type Sealer, sealer } from "../../shared/sealed.ts";
+import { keepDamagedLog, logOf } from "./damaged-log.ts";
 import { rewriteIfSmall } from "./database-size.ts";
 import { DatabaseUnavailable } from "./database-unavailable.ts";
 import { migrate } from "./schema.ts";
@@ -34,6 +35,7 @@ const WAL_BYTES = 16 * 1024 * 1024;
 
 /** Opens and, if need be, makes and migrates it. Throws `DatabaseUnavailable` or SQLite's errors. */
 export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions): OpenDatabase {
+  const damaged = keepDamagedLog(path);
   const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
     // Of a database without content, before anything else; of others it stays as it is.
@@ -43,6 +45,8 @@ export function openDatabase({ path, secretKey, busyTimeoutMs }: DatabaseOptions
     rewriteIfSmall(db);
     const open = { db, path, sealer: sealer(secretKey), inPlace: inPlace(path) };
     checkKey(open);
+    // Begins the log anew, so that what is behind the damage is not found again.
+    if (damaged) db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     return open;
   } catch (error) {
     db.close();
@@ -94,11 +98,6 @@ function inPlace(path: string): InPlace {
   };
   check();
   return check;
-}
-
-/** SQLite keeps it beside the file that a link leads to. */
-function logOf(path: string): string {
-  return `${lstatSync(path).isSymbolicLink() ? realpathSync(path) : path}-wal`;
 }
 
 /** Undefined when there is none. A file that cannot be seen may be another one by now. */
