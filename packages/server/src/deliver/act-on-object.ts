@@ -27,24 +27,25 @@ export interface ActOptions {
   policy: ActionPolicy;
   /** The scan was a while ago: what a later one found stands. */
   stale: boolean;
+  signal?: AbortSignal;
 }
 
 /**
  * Deletes or tags the version that was scanned, and answers what was done. An object that could not be opened, or is
  * another by now, is left alone. Throws when the store cannot be reached or forbids it.
  */
-export async function actOnObject(report: Report, { actions, policy, stale }: ActOptions): Promise<Acted> {
+export async function actOnObject(report: Report, { actions, policy, stale, signal }: ActOptions): Promise<Acted> {
   const planned = plannedAction(report.verdict, policy);
   if (!report.object || planned === "no") return { action: "no", changed: false };
   const value = statusOf(report.verdict);
   const outcome =
     planned === "delete"
-      ? await actions.delete(report.object)
-      : await actions.tag(report.object, {
-          key: policy.tagKey,
-          value,
-          ...(stale && value === "clean" && { over: value }),
-        });
+      ? await actions.delete(report.object, signal)
+      : await actions.tag(
+          report.object,
+          { key: policy.tagKey, value, ...(stale && value === "clean" && { over: value }) },
+          signal,
+        );
   return { action: outcome === "done" ? planned : "no", changed: outcome === "changed" };
 }
 

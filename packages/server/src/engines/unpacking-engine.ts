@@ -106,7 +106,8 @@ export function unpackingEngine(parts: EngineParts): Engine {
         shown = true;
         return clamd.show(members, until);
       });
-    const outcome = await threads.run(file, { signal, other: show && { gets: "file", opens, show } });
+    const { share } = recall;
+    const outcome = await threads.run(file, { signal, share, other: show && { gets: "file", opens, show } });
     if (outcome.kind !== "crowded") {
       if (opened !== lastOpened) lastOpened = opened;
       if (clamd && outcome.kind === "clean" && !shown && !outcome.decrypted) recall.cleanIfOpened = lastOpened;
@@ -116,12 +117,16 @@ export function unpackingEngine(parts: EngineParts): Engine {
     }
     // Too much for clamd at once: it gets every member by itself, and the file as a whole only if that is no trap.
     ready.reject(new Withheld());
-    return { verdict: await showApart(file, "contents", signal) };
+    return { verdict: await showApart(file, { gets: "contents", share }, signal) };
   }
 
   /** Looks at a file with nothing in it being left to clamd's own unpacker. */
-  async function showApart(file: Spooled, gets: "contents" | "members", signal: AbortSignal): Promise<Verdict> {
-    const outcome = await threads.run(file, { signal, other: clamd && { gets, opens: [], show: clamd.show } });
+  async function showApart(
+    file: Spooled,
+    { gets, share }: { gets: "contents" | "members"; share: string | undefined },
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const outcome = await threads.run(file, { signal, share, other: clamd && { gets, opens: [], show: clamd.show } });
     if (outcome.kind === "crowded") throw new Error("a file was too crowded although nothing was left to clamd");
     return outcome.kind === "clean" ? CLEAN : outcome;
   }
@@ -142,7 +147,7 @@ export function unpackingEngine(parts: EngineParts): Engine {
     const tellFinding = ({ kind }: Verdict): void => {
       if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256Of(bytes, content));
     };
-    const recall: Recall = { began: content && editionFor(content) };
+    const recall: Recall = { began: content && editionFor(content), share: asked?.share };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
     if (seen) {
       tellFinding(seen);
@@ -164,8 +169,9 @@ export function unpackingEngine(parts: EngineParts): Engine {
     // It holds nothing, and no rule can match it.
     if (plain && !threads.mayMatch(file.bytes)) {
       const said = clamd ? await clamd.scan(whole, signal).catch(ifExchanged) : CLEAN;
-      if (said === "exchanged") return showApart(file, "contents", signal);
-      return isBeyondLimits(said) ? showApart(file, "members", signal) : said;
+      const { share } = recall;
+      if (said === "exchanged") return showApart(file, { gets: "contents", share }, signal);
+      return isBeyondLimits(said) ? showApart(file, { gets: "members", share }, signal) : said;
     }
     // clamd has to be asked; our part may be known all the same.
     if (content && recall.began && !recall.content) lookUp(recall, content, recall.began);
@@ -180,7 +186,7 @@ export function unpackingEngine(parts: EngineParts): Engine {
     signal: AbortSignal,
     asked?: AskedDigest,
   ): Promise<Verdict> {
-    const recall: Recall = { began: editionNow() };
+    const recall: Recall = { began: editionNow(), share: asked?.share };
     const digest = recall.began || asked ? createHash("sha256") : undefined;
     const sample = fileType && sampler();
     const passing = digest || sample ? seenBy(bytes, digest, sample) : bytes;
@@ -239,7 +245,7 @@ export function unpackingEngine(parts: EngineParts): Engine {
         const apart = said && shownApart(said, decrypted);
         if (!apart) return verdict;
         overruled = true;
-        return await showApart(file, apart, signal);
+        return await showApart(file, { gets: apart, share: recall.share }, signal);
       } finally {
         release(file);
       }
@@ -304,6 +310,8 @@ const NO_OTHER = {};
 interface Recall {
   /** By what the scan began. */
   began: Edition | undefined;
+  /** The tenant that waits for a thread. */
+  share?: string | undefined;
   content?: Content;
   cleanIfOpened?: string;
 }

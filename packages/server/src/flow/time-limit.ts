@@ -87,6 +87,16 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
   });
 }
 
+/** Gives the work so much time, and then goes on without it, whether it heeds the signal or not. */
+export async function within<T>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  using limit = timeLimit(ms, signal);
+  return await unlessAborted(work(limit.signal), limit.signal);
+}
+
 function timedOut(): Error {
   const error = new Error("The operation was aborted due to timeout");
   return Object.assign(error, { name: "TimeoutError", code: "ETIMEDOUT" });

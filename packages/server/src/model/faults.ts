@@ -24,9 +24,13 @@ export class Busy extends Error {
 
 /** The store of jobs, results and messages cannot be asked or written to: disk full, database gone. Nobody is to rely on it. */
 export class QueueUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Whether it may end with nothing changed in the settings, so that another start is worth trying. */
+  readonly passes: boolean;
+
+  constructor(message: string, { passes = false, ...options }: ErrorOptions & { passes?: boolean | undefined } = {}) {
     super(message, options);
     this.name = "QueueUnavailable";
+    this.passes = passes;
   }
 }
 

@@ -30,7 +30,13 @@ const clean: Report = { ...infected, verdict: { kind: "clean" } };
 const never = new AbortController().signal;
 
 /** A store and a topic that say what was done to them, in order. */
-function tried(replaced: { objects?: Partial<ObjectStepsOptions["objects"]>; announce?: () => Promise<void> } = {}) {
+function tried(
+  replaced: {
+    objects?: Partial<ObjectStepsOptions["objects"]>;
+    announce?: () => Promise<void>;
+    timeoutMs?: number;
+  } = {},
+) {
   const done: string[] = [];
   const announced: ObjectScan[] = [];
   /** …and after how many of these it was kept. */
@@ -60,6 +66,10 @@ function tried(replaced: { objects?: Partial<ObjectStepsOptions["objects"]>; ann
     },
     policy: { deleteInfectedFiles: true, tagFiles: true, tagKey: "scan" },
     log: log({ level: "error", format: "json", write: () => {} }),
+    ...(replaced.timeoutMs !== undefined && {
+      actTimeoutMs: replaced.timeoutMs,
+      announceTimeoutMs: replaced.timeoutMs,
+    }),
   });
   const keep: NowManner["keep"] = async ({ report, action }) =>
     void kept.push(`${report.verdict.kind} ${action}: ${done.length}`);
@@ -185,6 +195,7 @@ describe("an object of a job", () => {
   function finished(report: Report, tries: ReturnType<typeof tried>, { stale = false } = {}) {
     return finishJobObject({ ...job, report }, tries.steps, {
       stale,
+      signal: never,
       onFailedAction: () => void tries.done.push("noted"),
       beforeAnnouncing: async ({ action }: FinishedScan) => void tries.done.push(`keep ${action}`),
     });
@@ -204,6 +215,7 @@ describe("an object of a job", () => {
     const tries = tried();
     const keeping = finishJobObject({ ...job, report: clean }, tries.steps, {
       stale: false,
+      signal: never,
       onFailedAction: () => {},
       beforeAnnouncing: () => Promise.reject(new Error("the disk is full")),
     });
@@ -221,6 +233,7 @@ describe("an object of a job", () => {
     const last = tried({ objects: { delete: () => failing(last.done, "delete")() } });
     await finishJobObject({ ...job, report: infected, failedActions: 3 }, last.steps, {
       stale: true,
+      signal: never,
       onFailedAction: () => {},
       beforeAnnouncing: async () => {},
     });
@@ -231,6 +244,40 @@ describe("an object of a job", () => {
     const tries = tried();
     await finished(clean, tries, { stale: true });
     assert.deepEqual(tries.done, ["tag clean over clean", "keep tag", "announce clean tag"]);
+  });
+});
+
+describe("what never ends", () => {
+  const silent = (): Promise<never> => new Promise(() => {});
+  const source = { kind: "object", ...object } as const;
+  const job = { ...sampleJob({ source }), source };
+  const finishing = (tries: ReturnType<typeof tried>, signal: AbortSignal = never) =>
+    finishJobObject({ ...job, report: clean }, tries.steps, {
+      stale: false,
+      signal,
+      onFailedAction: () => void tries.done.push("noted"),
+      beforeAnnouncing: async () => void tries.done.push("keep"),
+    });
+
+  test("a store that heeds no signal: the job is put off when the time for one try is over", async () => {
+    const tries = tried({ objects: { tag: silent }, timeoutMs: 20 });
+    assert.equal((await finishing(tries)).kind, "again");
+    assert.deepEqual(tries.done, ["noted"]);
+  });
+
+  test("a topic: the job fails when its time is over, and is not taken for announced", async () => {
+    const tries = tried({ announce: silent, timeoutMs: 20 });
+    await assert.rejects(finishing(tries), /timeout/);
+    assert.deepEqual(tries.done, ["tag clean", "keep"]);
+  });
+
+  test("ends with its job, and is not counted as a failed try", async () => {
+    const stop = new AbortController();
+    const tries = tried({ objects: { tag: silent } });
+    const ended = finishing(tries, stop.signal);
+    stop.abort(new Error("the worker is stopping"));
+    await assert.rejects(ended, /the worker is stopping/);
+    assert.deepEqual(tries.done, []);
   });
 });
 

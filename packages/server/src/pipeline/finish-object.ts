@@ -12,14 +12,14 @@ import type { Announcer } from "../deliver/announce.ts";
 import type { ObjectActions } from "../deliver/object-actions.ts";
 import type { ObjectScan } from "../deliver/render.ts";
 import type { ObjectReader } from "../fetch/object-reader.ts";
-import { timeLimit } from "../flow/time-limit.ts";
+import { within } from "../flow/time-limit.ts";
 import type { Log } from "../log.ts";
 import { QueueUnavailable } from "../model/faults.ts";
 import type { ObjectAction, ScannedJob } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import { type ObjectRef, type ObjectSource, SourceFailed } from "../model/source.ts";
 import type { Account } from "../model/tenant.ts";
-import { OPEN_TIMEOUT_MS } from "./limits.ts";
+import { ACT_TIMEOUT_MS, ANNOUNCE_TIMEOUT_MS } from "./limits.ts";
 import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } from "./retry-policy.ts";
 
 /**
@@ -33,6 +33,8 @@ import { type Again, afterFailedAction, afterFailedActionNow, QUEUE_RETRY_MS } f
  * which changes nothing, and announces. A scan that is no job leaves nothing behind when it dies, and an object that was
  * deleted cannot be scanned again: so a delete is kept and announced before it is done. Whatever else is done is announced after it,
  * as only then it is known what was done, and to which object.
+ *
+ * Each try to act and each message has a time limit around the whole of it.
  */
 async function finishObject<Later extends { kind: "again" }>(
   scan: Omit<ObjectScan, "action">,
@@ -42,7 +44,7 @@ async function finishObject<Later extends { kind: "again" }>(
   const deletes = !manner.reportSaved && steps.planned(scan.report) === "delete";
   if (deletes) await manner.beforeAnnouncing?.({ kind: "finished", report: scan.report, action: "delete" });
   const early = deletes && scan.report.object !== undefined;
-  if (early) await steps.announce({ ...scan, action: "delete" });
+  if (early) await steps.announce({ ...scan, action: "delete" }, manner.signal);
 
   const acted = await act(scan, steps, manner);
   if (acted.kind === "again") return acted;
@@ -52,7 +54,7 @@ async function finishObject<Later extends { kind: "again" }>(
   const foreseen = action === "delete";
   if (!(deletes && foreseen)) await manner.beforeAnnouncing?.(finished);
   const id = early ? `${scan.id} corrected` : scan.id;
-  if (!(early && foreseen)) await steps.announce({ ...scan, id, report: finished.report, action });
+  if (!(early && foreseen)) await steps.announce({ ...scan, id, report: finished.report, action }, manner.signal);
   return finished;
 }
 
@@ -69,6 +71,8 @@ interface Manner<Later> {
   reportSaved: boolean;
   /** The report may be old: what was found since then stands. */
   stale: boolean;
+  /** Ends it, and throws its reason. */
+  signal?: AbortSignal;
   /** What follows when the object could not be tagged or deleted. */
   afterFailedAction(tries: number, error: unknown): { kind: "wait"; ms: number } | { kind: "given up" } | Later;
   /** Keeps what was found; once more when a delete that was to be done was not. */
@@ -79,16 +83,17 @@ interface Manner<Later> {
 async function act<Later extends { kind: "again" }>(
   { object, report }: Pick<ObjectScan, "object" | "report">,
   steps: ObjectSteps,
-  { stale, afterFailedAction }: Manner<Later>,
+  { stale, signal, afterFailedAction }: Manner<Later>,
 ): Promise<({ kind: "acted" } & Acted) | Later> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return { kind: "acted", ...(await steps.act(object, report, { stale })) };
+      return { kind: "acted", ...(await steps.act(object, report, { stale, ...(signal && { signal }) })) };
     } catch (error) {
+      signal?.throwIfAborted();
       const next = afterFailedAction(tries, error);
       if (next.kind === "again") return next;
       if (next.kind === "given up") {
-        return { kind: "acted", action: await steps.actInstead(object, report), changed: false };
+        return { kind: "acted", action: await steps.actInstead(object, report, signal), changed: false };
       }
       await pause(next.ms);
     }
@@ -98,6 +103,7 @@ async function act<Later extends { kind: "again" }>(
 export interface JobManner {
   /** The report was not made by this run. */
   stale: boolean;
+  signal: AbortSignal;
   onFailedAction(error: unknown): void;
   /** Keeps the result. */
   beforeAnnouncing(finished: FinishedScan): Promise<void>;
@@ -107,7 +113,7 @@ export interface JobManner {
 export function finishJobObject(
   job: ScannedJob & { source: ObjectSource },
   steps: ObjectSteps,
-  { stale, onFailedAction, beforeAnnouncing }: JobManner,
+  { stale, signal, onFailedAction, beforeAnnouncing }: JobManner,
 ): Promise<FinishedScan | Again> {
   const { id, tenant, traceId, customData, source, report } = job;
   const own = onAccountOf(job, steps);
@@ -115,6 +121,7 @@ export function finishJobObject(
   return finishObject({ id, tenant, ...echoed, object: source, report }, own, {
     reportSaved: true,
     stale,
+    signal,
     beforeAnnouncing,
     afterFailedAction(_, error) {
       onFailedAction(error);
@@ -167,11 +174,17 @@ export async function finishGuardedObject(
 export interface ObjectSteps {
   planned(report: Report): ObjectAction;
   /** Tags or deletes it. Throws, and logs it, when that cannot be done now. */
-  act(object: ObjectRef, report: Report, options: { stale: boolean; account?: Account }): Promise<Acted>;
+  act(object: ObjectRef, report: Report, options: ActOptions): Promise<Acted>;
   /** What is left to do with an object that could not be deleted: it must not carry `clean`. Never throws. */
-  actInstead(object: ObjectRef, report: Report): Promise<ObjectAction>;
+  actInstead(object: ObjectRef, report: Report, signal?: AbortSignal): Promise<ObjectAction>;
   /** To topic and event bus. Durable when it resolves; may announce the same again after a crash. */
-  announce(scan: ObjectScan): Promise<void>;
+  announce(scan: ObjectScan, signal?: AbortSignal): Promise<void>;
+}
+
+interface ActOptions {
+  stale: boolean;
+  account?: Account;
+  signal?: AbortSignal;
 }
 
 /** The same, and the log says whose it was. */
@@ -185,23 +198,31 @@ export interface ObjectStepsOptions {
   announcer: Pick<Announcer, "objectScan">;
   policy: ActionPolicy;
   log: Log;
+  /** For one try to act. */
+  actTimeoutMs?: number;
+  announceTimeoutMs?: number;
 }
 
 /** With these there is nothing to act on. */
 const NOT_THERE: readonly string[] = [findings.objectNotFound, findings.objectAccessDenied];
 
-export function objectSteps({ objects, announcer, policy, log }: ObjectStepsOptions): ObjectSteps {
+export function objectSteps(options: ObjectStepsOptions): ObjectSteps {
+  const { objects, announcer, policy, log } = options;
+  const { actTimeoutMs = ACT_TIMEOUT_MS, announceTimeoutMs = ANNOUNCE_TIMEOUT_MS } = options;
   const planned = ({ verdict }: Report): ObjectAction => plannedAction(verdict, policy);
 
   /** A scan that was given up knows no version; what is not clean may be said of the one that is there now. */
-  async function withVersion(object: ObjectRef & Pick<ObjectSource, "closed">, report: Report): Promise<Report> {
+  async function withVersion(
+    object: ObjectRef & Pick<ObjectSource, "closed">,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Report> {
     const { verdict } = report;
     if (report.object || verdict.kind === "clean" || NOT_THERE.includes(verdict.finding)) return report;
     // What the store said was about another name: its own must not even be asked for.
     if (object.closed) return report;
-    using limit = timeLimit(OPEN_TIMEOUT_MS);
     try {
-      const { object: seen, bytes } = await objects.open(object, limit.signal);
+      const { object: seen, bytes } = await objects.open(object, signal);
       await bytes[Symbol.asyncIterator]().return?.();
       return { ...report, object: seen };
     } catch (error) {
@@ -212,23 +233,26 @@ export function objectSteps({ objects, announcer, policy, log }: ObjectStepsOpti
 
   return {
     planned,
-    announce: announcer.objectScan,
-    async act(object, report, { stale, account }) {
+    announce: (scan, signal) => within(announceTimeoutMs, () => announcer.objectScan(scan), signal),
+    async act(object, report, { stale, account, signal }) {
+      const tryToAct = async (signal: AbortSignal): Promise<Acted> =>
+        actOnObject(await withVersion(object, report, signal), { actions: objects, policy, stale, signal });
       try {
-        return await actOnObject(await withVersion(object, report), { actions: objects, policy, stale });
+        return await within(actTimeoutMs, tryToAct, signal);
       } catch (error) {
+        signal?.throwIfAborted();
         const { message, cause } = error instanceof Error ? error : new Error(String(error));
         const why = cause instanceof Error ? `: ${cause.message}` : "";
         log.error("object_action", { bucket: object.bucket, ...account, error: `${message}${why}` });
         throw error;
       }
     },
-    async actInstead(object, report) {
+    async actInstead(object, report, signal) {
       if (planned(report) !== "delete" || !policy.tagFiles) return "no";
       const tagging = { actions: objects, policy: { ...policy, deleteInfectedFiles: false }, stale: false };
-      const acted = await withVersion(object, report)
-        .then((seen) => actOnObject(seen, tagging))
-        .catch(() => undefined);
+      const tryToTag = async (signal: AbortSignal): Promise<Acted> =>
+        actOnObject(await withVersion(object, report, signal), { ...tagging, signal });
+      const acted = await within(actTimeoutMs, tryToTag, signal).catch(() => undefined);
       return acted?.action ?? "no";
     },
   };

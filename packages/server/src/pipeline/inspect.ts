@@ -113,6 +113,7 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     spans?.scanning();
     const verdict = await stages.engine.scan(shown.bytes, signal, {
       of: options.digestOf ?? "all",
+      share: options.account?.tenant,
       tell(digest) {
         sha256 = digest;
       },

@@ -21,12 +21,13 @@ export function jobLimits(settings: { jobMaxMib: number; jobTimeoutSeconds: numb
   return { maxBytes: settings.jobMaxMib * MIB, maxSeconds: settings.jobTimeoutSeconds };
 }
 
-/** Places for jobs of other shares, besides those that one share may hold. */
+/** Places for jobs and slots for synchronous scans of other shares, besides those that one share may hold. */
 const SPARE = 1 / 4;
 
-/** Files that are scanned at once: for the synchronous API, for the jobs of one share, and for those of the others besides. */
+/** Files that are scanned at once: for the synchronous API and for the jobs of one share, and for those of the others besides. */
 export interface ScansAtOnce {
   concurrency: number;
+  spareScans: number;
   jobsAtOnce: number;
   spareJobs: number;
 }
@@ -39,7 +40,16 @@ export function concurrencyOf(variant: "P" | "Q", vcpus: number = availableParal
 export function scansAtOnce(settings: { concurrency: number; workers: number }, byEngine: number): ScansAtOnce {
   const concurrency = settings.concurrency || byEngine;
   const jobsAtOnce = settings.workers || concurrency;
-  return { concurrency, jobsAtOnce, spareJobs: Math.ceil(jobsAtOnce * SPARE) };
+  const [spareScans, spareJobs] = [concurrency, jobsAtOnce].map((atOnce) => Math.ceil(atOnce * SPARE)) as [
+    number,
+    number,
+  ];
+  return { concurrency, spareScans, jobsAtOnce, spareJobs };
+}
+
+/** As many as there can be at the same moment. */
+export function allScans({ concurrency, spareScans, jobsAtOnce, spareJobs }: ScansAtOnce): number {
+  return concurrency + spareScans + jobsAtOnce + spareJobs;
 }
 
 /** Of deploy/clamd.conf. */
@@ -52,7 +62,7 @@ const FURTHER_CONNECTIONS = 64;
 
 /** The lines of clamd.conf that go with so many scans at once: none waits in clamd, and each may have two connections. */
 export function clamdLines(atOnce: ScansAtOnce, vcpus: number = availableParallelism()): Record<string, string> {
-  const scans = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
+  const scans = allScans(atOnce);
   const threads = Math.min(scans, Math.max(RECOMMENDED_CLAMD_THREADS, CLAMD_THREADS_PER_VCPU * vcpus));
   return {
     MaxThreads: String(threads),
@@ -63,6 +73,9 @@ export function clamdLines(atOnce: ScansAtOnce, vcpus: number = availableParalle
 /** Deliveries cost a socket and a timer each; far more of them than scans can be under way. */
 export const DELIVERIES_AT_ONCE = 750;
 export const DELIVERIES_PER_SHARE = 500;
+/** Jobs whose object is tagged or deleted have a socket each, and their report: a store that is silent holds them for long. */
+export const FINISHES_AT_ONCE = 256;
+export const FINISHES_PER_SHARE = 64;
 /** Jobs that wait for a slow source have a socket and up to 256 KiB each. */
 export const SLOW_AT_ONCE = 128;
 export const SLOW_PER_SHARE = 64;
@@ -86,8 +99,10 @@ export function longestLine(settings: { waitingLine: number }, concurrency: numb
   return settings.waitingLine || concurrency * WAITING_PER_SLOT;
 }
 
-/** An object whose version is not known is opened for it. */
-export const OPEN_TIMEOUT_MS = 15_000;
+/** One try to tag or delete an object, with all its requests. A store that drips its answer gets no longer. */
+export const ACT_TIMEOUT_MS = 15_000;
+/** A message for topic and event bus, until it is kept. */
+export const ANNOUNCE_TIMEOUT_MS = 30_000;
 
 /** An engine that does not answer is not ready. */
 export const HEALTH_TIMEOUT_MS = 5_000;
@@ -123,5 +138,7 @@ export const COUNTS_SHARED_EVERY_MS = 2000;
 /** Counted files are written down this often. */
 export const USAGE_EVERY_MS = 2000;
 
-/** Between SIGTERM and the end. */
+/** Between SIGTERM and the end, whatever hangs. */
 export const GRACE_MS = 25_000;
+/** The last part of it, for what is cut off then to be put back and for everything to be closed. */
+export const CLOSING_MS = 3_000;

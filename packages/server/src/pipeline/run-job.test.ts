@@ -122,7 +122,7 @@ function tried({ objects, ...parts }: Partial<Omit<JobStages, "objects">> & { ob
         steps.push("begin trial");
       },
       place: { leave: () => {}, retake: async () => {} },
-      scanned: () => steps.push("leave place"),
+      scanned: () => steps.push("leave place") > 0,
       delivering: () => steps.push("deliver"),
       record: ({ what, detail }) => void lived.push(detail === undefined ? what : `${what}: ${detail}`),
       note: () => {},

@@ -3,6 +3,8 @@ import type { CallbackSender } from "../deliver/callback.ts";
 import type { CallbackFailures } from "../deliver/callback-failures.ts";
 import { failedCallback } from "../deliver/render.ts";
 import type { ResultStore } from "../deliver/result-store.ts";
+import { within } from "../flow/time-limit.ts";
+import { Busy } from "../model/faults.ts";
 import { type JobSource, type ScannedJob, traceOf } from "../model/job.ts";
 import { noteOf, type Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
@@ -13,6 +15,7 @@ import { inSpan } from "../traces/spans.ts";
 import { finishJobObject, type ObjectSteps } from "./finish-object.ts";
 import { type InspectOptions, inspect, type Stages, tryToInspect } from "./inspect.ts";
 import type { KeepFinding } from "./keep-finding.ts";
+import { ANNOUNCE_TIMEOUT_MS } from "./limits.ts";
 import { afterFailedCallback } from "./retry-policy.ts";
 import { admitAlone, type TrialParts } from "./trial.ts";
 
@@ -30,7 +33,7 @@ import { admitAlone, type TrialParts } from "./trial.ts";
 export async function runJob(run: JobRun, stages: JobStages, signal: AbortSignal): Promise<Settlement> {
   const scanned = await scan(run, stages);
   if (scanned.kind === "settled") return scanned.settlement;
-  const finished = await inSpan(run.span?.child("finish"), () => finish(run, scanned.job, stages));
+  const finished = await inSpan(run.span?.child("finish"), () => finish(run, scanned.job, stages, signal));
   if (finished.kind === "settled") return finished.settlement;
   const { job } = finished;
   if (!job.callback) return { kind: "done", job };
@@ -114,14 +117,16 @@ function withoutSecrets(source: JobSource): JobSource {
 }
 
 /** Acts on an object, keeps the result and announces it; then saves that this is done, if more is to come. */
-async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Promise<Step> {
+async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages, signal: AbortSignal): Promise<Step> {
   if (scanned.told) return { kind: "go on", job: scanned };
-  run.scanned();
   const { source } = scanned;
+  // Its report is saved: it may be put back, and leave its place to others while a store of its tenant is slow.
+  if (!run.scanned() && source.kind === "object") throw new Busy("too many objects are tagged or deleted already");
   const announced: ScannedJob = { ...scanned, told: true };
   if (source.kind === "object") {
     const finished = await finishJobObject({ ...scanned, source }, stages.objects, {
       stale: run.job.report !== undefined,
+      signal,
       onFailedAction(error) {
         run.note({ error: error instanceof Error ? error.message : String(error) });
         run.record({ what: "acted", detail: "failed" });
@@ -137,7 +142,7 @@ async function finish(run: JobRun, scanned: ScannedJob, stages: JobStages): Prom
     announced.report = finished.report;
   } else {
     await keep(run, scanned, stages);
-    await stages.announcer.downloadScan(announced);
+    await within(ANNOUNCE_TIMEOUT_MS, () => stages.announcer.downloadScan(announced), signal);
   }
   run.record({ what: "told" });
   // Not together with announcing: should that fail and saving not, nobody would ever hear of it. Who wants no callback is done,

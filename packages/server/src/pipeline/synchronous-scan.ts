@@ -53,7 +53,8 @@ export function synchronousScan(options: SynchronousScanOptions): SynchronousSca
           await keepFinding({ id: newJobId(), account, source, report, requestId });
         return report;
       }
-      const announce: ObjectSteps["announce"] = (scan) => objects.announce({ ...scan, tenant: account.tenant });
+      const announce: ObjectSteps["announce"] = (scan, signal) =>
+        objects.announce({ ...scan, tenant: account.tenant }, signal);
       const id = newJobId();
       const finished = await finishScanNow(source, report, {
         steps: onAccountOf(account, { ...objects, announce }),

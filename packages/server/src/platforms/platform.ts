@@ -30,6 +30,11 @@ export interface Platform {
   bookmarks: Bookmarks;
   /** That of the default tenant: the same as long as the installation is. */
   tenantId: string;
+  /**
+   * Seals sessions of the console: random, the same for all processes as long as the installation is, and not to be told from any key.
+   * Throws `QueueUnavailable`.
+   */
+  consoleSecret(): Promise<Uint8Array>;
   topic: FindingsTopic;
   eventBus: EventBus;
   /** What waits for the receivers of topic and bus; undefined where sending is a service's business. */

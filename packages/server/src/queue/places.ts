@@ -6,6 +6,9 @@ export interface PlacesOptions {
   jobsAtOnce: number;
   /** Further places for those, which one share alone cannot take. */
   spareJobs?: number;
+  /** Jobs that are scanned and tag, delete or write at once, on top. As many as may scan by default. */
+  finishesAtOnce?: number;
+  finishesPerShare?: number;
   /** Jobs that deliver at once, on top. */
   deliveriesAtOnce: number;
   deliveriesPerShare?: number;
@@ -39,8 +42,8 @@ interface HeldPlace {
   toWait(): void;
   /** Waits until there is a place again to scan, or to try. Throws `signal.reason`. */
   back(suspect: boolean, signal: AbortSignal): Promise<void>;
-  /** Where as many finish already as may scan, it stays where it is: no more is scanned than can be written. */
-  toFinish(): void;
+  /** False when too many finish already, of all or of its share: it stays where it is. */
+  toFinish(): boolean;
   /** Throws `Busy` when too many deliver already, of all or of its share. */
   toDeliver(): void;
   leave(): void;
@@ -50,10 +53,11 @@ export function places(options: PlacesOptions, weightOf: WeightOf): Places {
   const { jobsAtOnce, spareJobs = 0, deliveriesAtOnce, slowAtOnce = jobsAtOnce, suspectsAtOnce = 1 } = options;
   const { deliveriesPerShare = deliveriesAtOnce, slowPerShare = slowAtOnce } = options;
   const { suspectsPerShare = suspectsAtOnce } = options;
+  const { finishesAtOnce = jobsAtOnce + spareJobs, finishesPerShare = jobsAtOnce } = options;
   const toScan = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce, weightOf });
   const toWait = gate({ slots: slowAtOnce, perKey: slowPerShare });
   const toTry = gate({ slots: suspectsAtOnce, perKey: suspectsPerShare, weightOf });
-  const toFinish = gate({ slots: jobsAtOnce + spareJobs, perKey: jobsAtOnce });
+  const toFinish = gate({ slots: finishesAtOnce, perKey: finishesPerShare });
   const toDeliver = gate({ slots: deliveriesAtOnce, perKey: deliveriesPerShare });
 
   return {
@@ -78,7 +82,7 @@ export function places(options: PlacesOptions, weightOf: WeightOf): Places {
           if (!tryMove(toWait)) throw new Busy("too many jobs wait for slow sources already");
         },
         back: async (suspect, signal) => moveTo(await (suspect ? toTry : toScan).enter(signal, share)),
-        toFinish: () => void tryMove(toFinish),
+        toFinish: () => tryMove(toFinish),
         toDeliver() {
           if (!tryMove(toDeliver)) throw new Busy("too many jobs deliver already");
         },

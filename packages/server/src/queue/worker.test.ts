@@ -115,6 +115,40 @@ test("of the places to finish one share cannot take those that are spare, either
   await worker.stop(0);
 });
 
+test("jobs whose tags hang leave the places to scan to others, however many there are of two shares", async () => {
+  const { queue } = queueOf(0);
+  const waiting = [
+    ...Array.from({ length: 20 }, () => [sampleJob(), sampleJob({ tenant: "slow too" })]).flat(),
+    sampleJob({ tenant: "third" }),
+  ];
+  const choosing: JobQueue = {
+    ...queue,
+    async take(limit, shares) {
+      const isFull = (tenant: string): boolean => (shares?.held.get(tenant) ?? 0) >= (shares?.perShare ?? 0);
+      const next = waiting.findIndex(({ tenant }) => !isFull(tenant));
+      const [job] = next < 0 || limit === 0 ? [] : waiting.splice(next, 1);
+      if (!job) return [];
+      return [{ job, attempt: 1, extend: async () => true, save: async () => true, settle: async () => true }];
+    },
+  };
+  let [third, putBack] = [false, 0];
+  const { worker } = workerOn(
+    choosing,
+    async (run, signal) => {
+      const moved = run.scanned();
+      if (run.job.tenant === "third") third = true;
+      if (moved) return untilAborted(signal);
+      putBack += 1;
+      return done;
+    },
+    { jobsAtOnce: 2, spareJobs: 1, finishesAtOnce: 12, finishesPerShare: 5 },
+  );
+  await until("the third is scanned", () => third);
+  assert.equal(putBack, 30);
+  await worker.stop(0);
+  assert.equal(worker.running, 0);
+});
+
 test("beyond the limit of deliveries a job is told that it is too many, and scans go on", async () => {
   const { queue, settled } = queueOf(4);
   const finish: (() => void)[] = [];
@@ -268,6 +302,13 @@ test("on stop jobs that deliver finish within the grace time, and the rest are p
   finish[0]?.();
   await stopped;
   assert.deepEqual(settled.map(({ kind }) => kind).toSorted(), ["again", "done"]);
+});
+
+test("stops although a run hangs that heeds no signal", async () => {
+  const { queue } = queueOf(1);
+  const { worker } = workerOn(queue, () => new Promise(() => {}));
+  await until("it runs", () => worker.running === 1);
+  await worker.stop(0);
 });
 
 test("one share cannot take the spare places, and is told to the queue as full", async () => {

@@ -35,7 +35,7 @@ import { onTrial, settleTrial, suspicionOf } from "./suspect.ts";
 export interface Worker {
   /**
    * Takes no more jobs and puts those back that fetch or scan, so that others have them at once; lets those that deliver
-   * finish for at most `graceMs`, and puts back the rest.
+   * finish for at most `graceMs`, and puts back the rest. A run that hangs even then is left behind after a moment.
    */
   stop(graceMs: number): Promise<void>;
   readonly running: number;
@@ -57,10 +57,10 @@ export interface JobRun {
   /** The place to scan, which a job whose source is slow leaves to others while it waits. */
   readonly place: ScanPlace;
   /**
-   * From here on nothing is fetched or scanned, only written and told: it leaves its place to the next, and holds one to finish. Where as
-   * many finish already as may scan, it stays where it is: no more is scanned than can be written.
+   * Leaves the place to scan to the next job and holds one to finish, as nothing is fetched or scanned from here on. False when too many
+   * finish already, of all or of its share: then it stays where it is, and should not stay for long.
    */
-  scanned(): void;
+  scanned(): boolean;
   /**
    * From here on the job only waits for a receiver: it leaves its place to the next, so that a slow one holds up nobody.
    * Throws `Busy` when too many jobs deliver already, of all or of its share.
@@ -110,6 +110,8 @@ class Stopping extends Error {}
 const PAUSE_MS = 1000;
 /** When only those could be served who hold nothing, this often is enough to ask for them. */
 const ASK_FOR_OTHERS_MS = 25;
+/** For runs that are cut off to be put back. */
+const SETTLE_MS = 1000;
 /** How long a suspect is put back for when others are tried. */
 const SUSPECT_SECONDS = 2;
 
@@ -129,6 +131,7 @@ export function startWorker(options: WorkerOptions): Worker {
   const stopScanning = new AbortController();
   const stopRunning = new AbortController();
   const running: Promise<void>[] = [];
+  const beats = new Set<NodeJS.Timeout>();
   const whenFree: (() => void)[] = [];
   const said = saidLately();
   let askedForOthersAt = 0;
@@ -200,6 +203,7 @@ export function startWorker(options: WorkerOptions): Worker {
       endScan.abort(end.signal.reason);
     };
     const beat = setInterval(() => void heartbeat(lease, lose), (leaseSeconds * 1000) / 3);
+    beats.add(beat);
     const span = options.spans && runSpan(options.spans, lease, now());
     const { tenant, key } = job;
     const notes: Record<string, LogFields[string]> = { tenant, key: key || undefined, otel_trace_id: span?.traceId };
@@ -259,6 +263,7 @@ export function startWorker(options: WorkerOptions): Worker {
       )
       .catch((error: Error) => ({ settlement: "fault", error: error.message }));
     clearInterval(beat);
+    beats.delete(beat);
     place.leave();
     wake();
     span?.end({ ...outcome, ...notes });
@@ -291,9 +296,17 @@ export function startWorker(options: WorkerOptions): Worker {
       stopScanning.abort(new Stopping("the worker is stopping"));
       wake();
       await taking;
-      const cut = setTimeout(() => stopRunning.abort(new Stopping("the worker is stopping")), graceMs);
-      await Promise.allSettled(running);
-      clearTimeout(cut);
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(() => {
+          stopRunning.abort(new Stopping("the worker is stopping"));
+          timer = setTimeout(resolve, SETTLE_MS);
+        }, graceMs);
+      });
+      await Promise.race([Promise.allSettled(running), late]);
+      clearTimeout(timer);
+      // The lease of a run that hangs is not extended any more: another worker has the job when it runs out.
+      for (const beat of beats) clearInterval(beat);
     },
   };
 }

@@ -328,6 +328,14 @@ test("where those of the key that has most are all in slots, the next one gives 
   assert.deepEqual(reasons, [1]);
 });
 
+test("the spare slots are for another key than the one whose scans have all the others", async () => {
+  const { line } = setup({ slots: 2, spareSlots: 1, longestLine: 9 });
+  const crowd = [1, 2, 3].map(() => line.join("crowd", lost).admit(arrived("x"), never));
+  assert.deepEqual(await Promise.all(crowd.map(isAdmitted)), [true, true, false]);
+  assert.ok(await isAdmitted(line.join("other", lost).admit(arrived("x"), never)));
+  assert.deepEqual(line.counts(), { scanning: 3, waiting: 1 });
+});
+
 test("a place in a slot is not given up", async () => {
   const { line } = setup({ slots: 2, longestLine: 0 });
   const places: Place[] = [line.join("greedy", lost), line.join("greedy", lost)];

@@ -12,7 +12,7 @@ import { Busy, TooSlow } from "../model/faults.ts";
  *   join ─▶ receive ─▶ wait for a slot ─▶ scan ─▶ leave
  *   a place   until the bytes are here, or flow
  *
- * There are so many places, and fewer slots. A slot is for scanning: it is taken for bytes that are here, in memory or on
+ * There are so many places, and fewer slots, some of which one key alone cannot take: another finds a free one. A slot is for scanning: it is taken for bytes that are here, in memory or on
  * disk, or that come as fast as an engine takes them. A sender that trickles keeps its place and no slot; one that was fast
  * and stops loses its slot when somebody waits for one. When all places are taken, the key that has most of them for its weight gives
  * up its newest for a key that has fewer. Nobody gives up its only one, and who has none gets one, whatever the others weigh.
@@ -49,6 +49,8 @@ export interface HeldBytes {
 
 export interface AdmissionOptions {
   slots: number;
+  /** Further slots, which one key alone cannot take. */
+  spareSlots?: number;
   /** A file that is announced to be no larger is received as a whole before it takes a slot, if it flows; none by default. */
   wholeBytes?: number;
   /** Places beyond the slots. */
@@ -81,9 +83,16 @@ interface Joined {
 }
 
 export function admission(options: AdmissionOptions): Admission {
-  const { slots, longestLine, hold, now = () => performance.now(), checkEveryMs = CHECK_EVERY_MS } = options;
+  const {
+    slots,
+    spareSlots = 0,
+    longestLine,
+    hold,
+    now = () => performance.now(),
+    checkEveryMs = CHECK_EVERY_MS,
+  } = options;
   const { weightOf = () => 1, wholeBytes: mostWhole = 0 } = options;
-  const door = gate({ slots, weightOf });
+  const door = gate({ slots: slots + spareSlots, perKey: slots, weightOf });
   const places: Joined[] = [];
   /** Bytes of the rooms of files that are received, or here, as a whole. */
   let whole = 0;
@@ -216,7 +225,7 @@ export function admission(options: AdmissionOptions): Admission {
     },
 
     counts() {
-      const scanning = slots - door.free;
+      const scanning = door.inside;
       return { scanning, waiting: Math.max(0, places.length - scanning) };
     },
   };

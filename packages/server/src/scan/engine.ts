@@ -23,11 +23,13 @@ export interface Engine {
   cacheCounts?(): CacheCounts;
 }
 
-/** The SHA-256 of all bytes, in hex: told before the verdict by an engine that has read them all and knows it. */
+/** What a caller wants besides the verdict. The SHA-256 of all bytes, in hex, is told before it by an engine that has read them all and knows it. */
 export interface AskedDigest {
   /** Of which files it is wanted. For small files that are clean it is a good part of the work. */
   of: "all" | "findings";
   tell(sha256: string): void;
+  /** On whose account the file is scanned: where scans wait for the engine, those take turns. */
+  share?: string | undefined;
 }
 
 interface EngineHealth {

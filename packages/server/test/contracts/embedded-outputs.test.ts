@@ -33,7 +33,7 @@ function start({ dataDir, origin }: Place, sending?: SendingParts): ReturnType<t
   const subscriptions = parsed(parseSubscriptions(receivers("findings", { format: "envelope" })));
   const targets = parsed(parseEventTargets(receivers("events", {})));
   const fanOut = { subscriptions, targets, sending };
-  return embeddedPlatform({ dataDir, stackName, now: Date.now, kept: USUAL_RETENTION, fanOut });
+  return embeddedPlatform({ dataDir, stackName, now: Date.now, log, kept: USUAL_RETENTION, fanOut });
 }
 
 async function open(place: Place): Promise<Outputs> {

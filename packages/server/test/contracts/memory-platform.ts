@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { RESULT_RETENTION_HOURS } from "@lazaret/contract";
 import type { AccessStore, StoredKey, Tenant } from "../../src/access/access-store.ts";
@@ -41,6 +42,7 @@ export function memoryStorage(clock: { now: number }) {
     topicFindings: [] as ReceivedFinding[],
     events: [] as BusEvent[],
     parameters: new Map<string, string>(),
+    consoleSecret: randomBytes(32),
     privateKey: undefined as Promise<string> | undefined,
     bell: alarm(),
   };
@@ -68,6 +70,7 @@ export function memoryPlatform(parts: MemoryParts, stackName: string): Platform 
     bookmarks: memoryBookmarks(parts),
     signingKeys: memoryKeys(parts, stackName),
     ...memoryOutputs(parts),
+    consoleSecret: async () => parts.storage.consoleSecret,
     tenantId: "11111111-1111-8111-a111-111111111111",
     account: "000000000000",
     region: "memory",

@@ -8,6 +8,9 @@ export const FULL_LIMITS: UnpackLimits = {
   layers: 17,
   // The source code of a Java kit is 60,000 files. At 0.2 ms each for clamd they are through within the time limit.
   members: 100_000,
+  // A second of the processor for members of members in a file of some kilobytes.
+  membersFrom: 12_000,
+  bytesPerMember: 12,
   // What comes through in the time limit even when xz-compressed (60 MB/s) on a core that is shared with others.
   unpackedBytes: 1024 * MIB,
   // Text and databases shrink to a hundredth at most; runs of zeros, which is what bombs are made of, to a thousandth.
@@ -17,6 +20,9 @@ export const FULL_LIMITS: UnpackLimits = {
   // Recognising, finding and decoding pass over a byte about ten times.
   workRatio: 40,
   workFromBytes: 256 * MIB,
+  // Half a second of the processor, and what a file of many small archives needs beyond that.
+  unpackerStarts: 48,
+  bytesPerUnpackerStart: 4 * KIB,
   // 7-Zip's strongest setting wants a dictionary of 256 MiB.
   unpackerBytes: 320 * MIB,
   memberInMemoryBytes: 64 * MIB,
@@ -32,6 +38,8 @@ export const LIGHT_LIMITS: UnpackLimits = {
   members: 2000,
   unpackedBytes: 32 * MIB,
   workFromBytes: 32 * MIB,
+  unpackerStarts: 12,
+  bytesPerUnpackerStart: 64 * KIB,
   unpackerBytes: 64 * MIB,
   memberInMemoryBytes: 16 * MIB,
   milliseconds: 300,

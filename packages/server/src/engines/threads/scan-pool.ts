@@ -17,8 +17,9 @@ import type { Spooled } from "./spool.ts";
 import { type ScanTask, waitingLine } from "./waiting-line.ts";
 
 /**
- * Threads that look at files. As many as there are processors take files of any size, in the order they came; one more
- * takes small files only, so that these never wait behind large ones. Each file has a thread for itself.
+ * Threads that look at files. As many as there are processors take files of any size; one more takes small files only, so that
+ * these never wait behind large ones. Each file has a thread for itself. The next file is one of the share that has fewest threads, and
+ * of that share the one that came first.
  *
  * The first is there from the start, and shows that the rules compile; each of the others is started when a file waits for it, as it
  * takes memory, and time at the start, that a service with little to do never gets back.
@@ -32,7 +33,7 @@ export interface ScanPool {
    * Looks at a file and all that is in it; members that the other has not seen are shown to it. Throws `EngineUnavailable`
    * when no thread can be had, and what showing throws. The file must stay open until this settles.
    */
-  run(file: Spooled, options: { signal: AbortSignal; other?: MemberShow | undefined }): Promise<Outcome>;
+  run(file: Spooled, options: RunOptions): Promise<Outcome>;
   /** False if no rule matches these bytes, by the rules that a file gets that comes now. Members of them are not looked at. Of large contents nothing is said. */
   mayMatch(content: Uint8Array): boolean;
   /** From then on files are looked at with these rules. Throws `RulesRefused`, and keeps the old ones. */
@@ -41,6 +42,13 @@ export interface ScanPool {
   edition(): object | undefined;
   census(): Census;
   close(): Promise<void>;
+}
+
+interface RunOptions {
+  signal: AbortSignal;
+  /** On whose account: threads go to the share that has fewest of them. */
+  share?: string | undefined;
+  other?: MemberShow | undefined;
 }
 
 /** Threads that are there, of those that there may be. */
@@ -185,7 +193,9 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   /** Holds the slot for as long as the scan takes, and replaces its thread if that has become necessary. */
   async function occupy(slot: Slot, worker: ScanWorker, task: ScanTask): Promise<void> {
     slot.busy = true;
+    line.begun(task);
     await scan(slot, worker, task);
+    line.ended(task);
     slot.busy = false;
     if (slot.next) inBackground(change(slot));
     else if (!worker.usable || slot.edition !== edition) inBackground(startOver(slot));
@@ -223,7 +233,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
   return {
     mayMatch: (content) => content.length > SMALL_FILE_BYTES || filter.mayMatch(content),
 
-    async run(file, { signal, other }) {
+    async run(file, { signal, share = "", other }) {
       signal.throwIfAborted();
       if (closed) throw new EngineUnavailable("the rules engine is closed");
       return new Promise<Outcome>((resolve, reject) => {
@@ -233,7 +243,7 @@ export async function startScanPool(options: PoolOptions): Promise<ScanPool> {
             use(value);
           };
         };
-        const task = line.add({ file, signal, other, settle: done(resolve), fail: done(reject) });
+        const task = line.add({ file, signal, share, other, settle: done(resolve), fail: done(reject) });
         function giveUp(): void {
           const slot = slots.find(({ again }) => again === task);
           if (slot) slot.again = undefined;

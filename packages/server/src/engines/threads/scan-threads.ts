@@ -1,5 +1,6 @@
 import { availableParallelism, tmpdir } from "node:os";
 import type { EngineCheck } from "../../scan/engine.ts";
+import { CIPHERTEXT } from "../../unpack/archives/ciphertext.ts";
 import { sevenZipProgram } from "../../unpack/seven-zip.ts";
 import { checkRoom, privateFolder } from "../../unpack/temporary-files.ts";
 import { yaraProgram } from "../rules/compile-rules.ts";
@@ -25,6 +26,8 @@ export interface ScanThreadsOptions {
   temporaryFolder?: string;
   /** Programs packed by a packer that we know and cannot undo: `clean` looks at them as they are. */
   packedPrograms?: "no" | "clean";
+  /** Files encrypted by programs that we know: `clean` looks at them as they are. */
+  ciphertext?: "no" | "clean";
   onEvent?: (event: ThreadsEvent) => void;
 }
 
@@ -150,8 +153,8 @@ export async function ruleThreads(options: ScanThreadsOptions & RulesOptions = {
 }
 
 const WATCH_EVERY_MS = 2000;
-/** The openers' names for what `packedPrograms` is about. */
-const PACKED_PROGRAMS: readonly string[] = ["packed-program"];
+/** The openers' names for what the settings may excuse. */
+const EXCUSABLE = { packedPrograms: "packed-program", ciphertext: CIPHERTEXT } as const;
 
 function poolOptions(
   options: ScanThreadsOptions,
@@ -159,7 +162,8 @@ function poolOptions(
   rules?: NonNullable<PoolOptions["setup"]["rules"]>,
 ): PoolOptions {
   const { onEvent = () => {} } = options;
-  const ignored = options.packedPrograms === "clean" ? PACKED_PROGRAMS : [];
+  const excused = (["packedPrograms", "ciphertext"] as const).filter((name) => options[name] === "clean");
+  const ignored = excused.map((name) => EXCUSABLE[name]);
   return {
     setup: { sevenZip: sevenZipProgram(), folder, ignored, ...(rules && { rules }) },
     threads: options.threads ?? availableParallelism(),

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { SMALL_FILE_BYTES } from "./scan-limits.ts";
 import { type ScanTask, type WaitingLine, waitingLine } from "./waiting-line.ts";
 
-function arrive(line: WaitingLine, size: number): ScanTask {
+function arrive(line: WaitingLine, size: number, share = ""): ScanTask {
   const file = { kind: "memory", bytes: new Uint8Array(size) } as const;
-  return line.add({ file, signal: new AbortController().signal, other: undefined, settle() {}, fail() {} });
+  return line.add({ file, signal: new AbortController().signal, share, other: undefined, settle() {}, fail() {} });
 }
 
 test("files are taken in the order they came", () => {
@@ -28,6 +28,24 @@ test("a file that is put back goes first", () => {
   assert.equal(line.take("any"), first);
   line.putBack(first);
   assert.deepEqual([line.take("any"), line.take("any")], [first, second]);
+});
+
+test("a file of somebody who has no thread goes before those of somebody who has, and of the same one in order", () => {
+  const line = waitingLine();
+  const [first, second, third] = [arrive(line, 10, "crowd"), arrive(line, 10, "crowd"), arrive(line, 10, "crowd")];
+  line.begun(line.take("any") as ScanTask);
+  const other = arrive(line, 10, "other");
+  assert.equal(line.take("small"), other);
+  line.begun(other);
+  line.ended(first);
+  assert.deepEqual([line.take("any"), line.take("any")], [second, third]);
+});
+
+test("several that have as many threads take turns", () => {
+  const line = waitingLine();
+  const tasks = ["a", "a", "a", "b", "b", "c"].map((share) => arrive(line, 10, share));
+  const order = tasks.map(() => line.take("any")?.share);
+  assert.deepEqual(order, ["a", "b", "c", "a", "b", "a"]);
 });
 
 test("who gives up leaves the line", () => {

@@ -1,3 +1,4 @@
+import { turns } from "../../flow/turns.ts";
 import { SMALL_FILE_BYTES } from "./scan-limits.ts";
 import type { Outcome } from "./scan-protocol.ts";
 import type { MemberShow } from "./scan-worker.ts";
@@ -7,6 +8,8 @@ import type { Spooled } from "./spool.ts";
 export interface ScanTask {
   file: Spooled;
   signal: AbortSignal;
+  /** On whose account it is looked at. */
+  share: string;
   /** It may use the thread kept for small files. */
   small: boolean;
   /** A thread died while it had this file. */
@@ -19,10 +22,13 @@ export interface ScanTask {
   fail(error: unknown): void;
 }
 
-/** Tasks in the order they came, and which of them goes next. */
+/**
+ * Tasks, and which of them goes next: one of the share that has fewest threads, and of several such of the one that had fewest so far; of
+ * that share the one that came first. So nobody waits for more than one file of anybody else's who came before.
+ */
 export interface WaitingLine {
   /** At the end of the line. */
-  add(task: Pick<ScanTask, "file" | "signal" | "other" | "settle" | "fail">): ScanTask;
+  add(task: Pick<ScanTask, "file" | "signal" | "share" | "other" | "settle" | "fail">): ScanTask;
   /** Back to the front. */
   putBack(task: ScanTask): void;
   /** False if it is not in the line any more. */
@@ -32,10 +38,22 @@ export interface WaitingLine {
   /** How many there are that `take` would give. */
   count(which: "any" | "small"): number;
   empty(): ScanTask[];
+  /** A thread has it from now on. */
+  begun(task: ScanTask): void;
+  ended(task: ScanTask): void;
 }
 
 export function waitingLine(): WaitingLine {
   const line: ScanTask[] = [];
+  const given = turns();
+  /** How many threads each share has. */
+  const held = new Map<string, number>();
+
+  function isBefore(one: ScanTask, other: ScanTask): boolean {
+    if (one.share === other.share) return false;
+    const fewer = (held.get(one.share) ?? 0) - (held.get(other.share) ?? 0);
+    return fewer < 0 || (fewer === 0 && given.of(one.share) < given.of(other.share));
+  }
 
   function remove(task: ScanTask): boolean {
     const place = line.indexOf(task);
@@ -54,11 +72,21 @@ export function waitingLine(): WaitingLine {
     putBack: (task) => void line.unshift(task),
     remove,
     take(which) {
-      const next = line.find(({ small }) => small || which === "any");
-      if (next) remove(next);
+      const ready = which === "any" ? line : line.filter(({ small }) => small);
+      const [first, ...others] = ready;
+      if (!first) return undefined;
+      const next = others.reduce((best, task) => (isBefore(task, best) ? task : best), first);
+      given.served(new Map([[next.share, 1]]), () => 1);
+      remove(next);
       return next;
     },
     count: (which) => (which === "any" ? line : line.filter(({ small }) => small)).length,
     empty: () => line.splice(0),
+    begun: ({ share }) => void held.set(share, (held.get(share) ?? 0) + 1),
+    ended({ share }) {
+      const left = (held.get(share) ?? 0) - 1;
+      if (left > 0) held.set(share, left);
+      else held.delete(share);
+    },
   };
 }

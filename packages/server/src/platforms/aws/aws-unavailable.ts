@@ -6,8 +6,8 @@ export class AwsUnavailable extends QueueUnavailable {
   /** The service's name for it, or Node's. */
   readonly code: string;
 
-  constructor(message: string, { hint, code }: { hint: string; code: string }) {
-    super(`${message} (${code})`);
+  constructor(message: string, { hint, code, passes }: { hint: string; code: string; passes?: boolean }) {
+    super(`${message} (${code})`, { passes });
     this.name = "AwsUnavailable";
     this.hint = hint;
     this.code = code;
@@ -39,6 +39,8 @@ const noAnswer: Meaning = [
   "check the network: a private subnet needs a NAT gateway or endpoints for SQS and DynamoDB",
 ];
 const unreachable: Meaning = ["the service cannot be reached", noAnswer[1]];
+const closed: Meaning = ["the connection was closed by the other side", noAnswer[1]];
+const PASSING: readonly Meaning[] = [throttled, noAnswer, unreachable, closed];
 
 /** By the SDK's name for the error, or Node's code. */
 const meanings: Readonly<Record<string, Meaning>> = {
@@ -70,8 +72,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   TimeoutError: noAnswer,
   ETIMEDOUT: noAnswer,
   ECONNREFUSED: unreachable,
-  ECONNRESET: ["the connection was closed by the other side", noAnswer[1]],
-  EPIPE: ["the connection was closed by the other side", noAnswer[1]],
+  ECONNRESET: closed,
+  EPIPE: closed,
   ENOTFOUND: unreachable,
   EAI_AGAIN: unreachable,
 };
@@ -89,8 +91,10 @@ export function awsUnavailable(error: unknown, attempt: string): unknown {
   }
   if (status === undefined && code === undefined) return error;
   const name = code ?? error.name;
-  const [words, hint] = meanings[name] ?? byStatus(status, name);
-  return new AwsUnavailable(`cannot ${attempt}: ${words}`, { hint, code: name });
+  const meaning = meanings[name] ?? byStatus(status, name);
+  const [words, hint] = meaning;
+  const passes = PASSING.includes(meaning) || (status ?? 0) >= 500;
+  return new AwsUnavailable(`cannot ${attempt}: ${words}`, { hint, code: name, passes });
 }
 
 /** An error that stands for one entry of a batch. */

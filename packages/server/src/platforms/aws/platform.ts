@@ -85,6 +85,7 @@ export async function awsPlatform(options: AwsPlatformOptions): Promise<Platform
     signingKeys,
     topic,
     eventBus,
+    consoleSecret: async () => (await sealing.sealer()).consoleSecret,
     tenantId: messageId(queueUrl, "tenant"),
     account,
     region: regionOfTopic,

@@ -78,6 +78,7 @@ async function openPlatform(options: PostgresOptions): Promise<Platform> {
     topic: postgresTopic(store, { stackName, subscriptions: receivers.subscriptions, now }),
     eventBus: postgresBus(store, receivers.targets),
     receiverCounts: fanOut.counts,
+    consoleSecret: async () => store.sealer.consoleSecret,
     tenantId: messageId(Buffer.from(secretKey).toString("hex"), "tenant"),
     account: "000000000000",
     region: "local",

@@ -4,6 +4,7 @@ import type { Bucket } from "../../../../test/support/s3-server/bucket.ts";
 import type { S3Answer } from "../../../../test/support/s3-server/operations.ts";
 import type { S3ServerOptions } from "../../../../test/support/s3-server/s3-server.ts";
 import { type S3Store, s3Store } from "../../../../test/support/s3-server/s3-store.ts";
+import { until } from "../../../../test/support/until.ts";
 import type { SeenObject } from "../../../model/source.ts";
 import "../../../../test/support/leftovers.ts";
 
@@ -133,6 +134,25 @@ test("a store that forbids it or is in trouble is told with its code, and withou
   }
   assert.deepEqual(tagsOf(made.bucket), {});
 });
+
+for (const fault of [{ kind: "hang" }, { kind: "drip", everyMs: 5 }] as const) {
+  test(`a store whose answers ${fault.kind} is let go when the signal aborts, with the connection`, async () => {
+    await using made = await withObject();
+    for (const operation of ["PutObjectTagging", "DeleteObject"]) made.server.fail(fault, { operation });
+    for (const act of [
+      (signal: AbortSignal) => made.store.tag(made.seen, clean, signal),
+      (signal: AbortSignal) => made.store.delete(made.seen, signal),
+    ]) {
+      const stop = new AbortController();
+      const acting = act(stop.signal);
+      await until("the store is asked", () => made.server.underWay > 0);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      stop.abort(new Error("the time is up"));
+      await assert.rejects(acting, /the time is up/);
+      await until("the connection is closed", () => made.server.underWay === 0);
+    }
+  });
+}
 
 test("access that is denied to the state of an object is not taken for its absence", async () => {
   await using made = await withObject();

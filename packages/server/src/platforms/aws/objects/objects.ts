@@ -4,6 +4,7 @@ import { findings } from "@lazaret/contract";
 import type { ActionOutcome, ObjectActions } from "../../../deliver/object-actions.ts";
 import type { ListedObject, ObjectLister } from "../../../fetch/object-lister.ts";
 import type { ObjectReader } from "../../../fetch/object-reader.ts";
+import { firstOf } from "../../../flow/time-limit.ts";
 import { type S3Options, SILENCE_MS, s3Config } from "../clients.ts";
 import { deleteObject, tagObject } from "./act-on-object.ts";
 import { namedObject, problemWithBucket, problemWithNames } from "./object-identity.ts";
@@ -39,9 +40,16 @@ export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
       return getSignedUrl(client, command, { expiresIn: forSeconds }).catch(failedTo(LINK));
     },
     list: (bucket, range = {}) => listObjects(client, bucket, { ...range, signal: closing.signal }),
-    tag: (object, tag) =>
-      tagObject(client, object, { tag, signal: closing.signal }).catch(unlessGone("changed", "tag the object")),
-    delete: (object) => deleteObject(client, object, closing.signal).catch(unlessGone("done", "delete the object")),
+    async tag(object, tag, signal = closing.signal) {
+      using end = firstOf([signal, closing.signal]);
+      return await tagObject(client, object, { tag, signal: end.signal }).catch(
+        unlessGone("changed", "tag the object", end.signal),
+      );
+    },
+    async delete(object, signal = closing.signal) {
+      using end = firstOf([signal, closing.signal]);
+      return await deleteObject(client, object, end.signal).catch(unlessGone("done", "delete the object", end.signal));
+    },
     async close() {
       closing.abort(new Error("the object store is closed"));
       client.destroy();
@@ -49,8 +57,9 @@ export async function s3Objects(options: S3ObjectsOptions): Promise<S3Objects> {
   };
 }
 
-function unlessGone(outcome: ActionOutcome, attempt: string): (error: unknown) => ActionOutcome {
+function unlessGone(outcome: ActionOutcome, attempt: string, signal: AbortSignal): (error: unknown) => ActionOutcome {
   return (error) => {
+    if (signal.aborted) throw signal.reason;
     if (s3Failure(error, attempt)?.finding === findings.objectNotFound) return outcome;
     return failedTo(attempt)(error);
   };

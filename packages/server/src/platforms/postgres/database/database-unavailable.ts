@@ -16,16 +16,27 @@ export type FailureKind =
   | "partly"
   | "unavailable";
 
+const PASSING_KINDS: readonly FailureKind[] = ["lost", "late", "undone", "demoted", "silent"];
+/** Classes of SQLSTATE: lack of resources, a limit, a lock, an operator, the server's disk. */
+const PASSING_CODES = /^5[3-8]...$/;
+
+interface DatabaseUnavailableOptions extends ErrorOptions {
+  kind?: FailureKind | undefined;
+  /** By its kind, if not given. */
+  passes?: boolean;
+}
+
 /** The database cannot be reached, read or written, and what an operator can do about it. */
 export class DatabaseUnavailable extends QueueUnavailable {
   readonly hint: string;
   readonly kind: FailureKind;
 
-  constructor(message: string, hint: string, options: ErrorOptions & { kind?: FailureKind } = {}) {
-    super(message, options);
+  constructor(message: string, hint: string, options: DatabaseUnavailableOptions = {}) {
+    const { kind = "unavailable", passes = PASSING_KINDS.includes(kind), ...rest } = options;
+    super(message, { ...rest, passes });
     this.name = "DatabaseUnavailable";
     this.hint = hint;
-    this.kind = options.kind ?? "unavailable";
+    this.kind = kind;
   }
 }
 
@@ -96,7 +107,11 @@ export function unavailableFrom(error: unknown, where: string): DatabaseUnavaila
   const [words, hint] = meaning;
   // The cause is told without what was asked: parameters of a statement are none of the log's business.
   const cause = new Error(code === "" ? error.message : `${error.message} (${code})`);
-  return new DatabaseUnavailable(`cannot use the job database at ${where}: ${words}`, hint, { cause, kind });
+  return new DatabaseUnavailable(`cannot use the job database at ${where}: ${words}`, hint, {
+    cause,
+    kind,
+    passes: PASSING_KINDS.includes(kind) || PASSING_CODES.test(code),
+  });
 }
 
 function kindOf(code: string): FailureKind {
