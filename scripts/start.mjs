@@ -11,10 +11,19 @@ const child = spawn(ownNode, [...nodeFlags, program, "dev", ...process.argv.slic
   // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
   env: { MALLOC_ARENA_MAX: "2", ...process.env },
 });
+let stopping = false;
 for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"]))
-  process.on(signal, () => child.kill(signal));
+  process.on(signal, () => {
+    stopping ||= signal !== "SIGHUP";
+    child.kill(signal);
+  });
 child.on("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 
-// npm tells its shell to end but not us: when they are gone, so is the reason to run.
+// npm ends its shell but not this process: when they are gone, so is the reason to run. A second signal would cut requests off, so none is
+// sent where one was.
 const parent = process.ppid;
-setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 300).unref();
+const watching = setInterval(() => {
+  if (process.ppid === parent) return;
+  clearInterval(watching);
+  if (!stopping) child.kill("SIGTERM");
+}, 300).unref();

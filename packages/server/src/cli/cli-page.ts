@@ -26,7 +26,8 @@ this machine, with the key in its data folder.
 | 3 | the server, or a receiver, cannot be reached |
 | 4 | refused: by the server (4xx), by a receiver, or a signature that does not match |
 | 64 | wrong usage |
-| 78 | wrong settings |
+| 75 | what may pass by itself: the database is away or locked, a disk is full, a port is taken; starting again may help |
+| 78 | wrong settings, or something else that an operator has to mend |
 
 ${program.commands
   .flatMap((command) => [command, ...command.commands.filter((child) => isShown(child, command))])

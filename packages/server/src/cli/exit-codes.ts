@@ -13,6 +13,8 @@ export const exitCodes = {
   /** The server, or a receiver, said no. */
   refused: 4,
   usage: 64,
+  /** Something that may end by itself: a database that is away, a full disk, a port that is taken. Starting again may help. */
+  passing: 75,
   settings: 78,
 } as const;
 
@@ -43,7 +45,8 @@ export function wrongUsage(message: string, hint: string): CommandFailed {
 export function reported(error: unknown): number {
   if (!(error instanceof Error && "hint" in error)) throw error;
   say(`lazaret: ${error.message}\nhint: ${error.hint}\n`);
-  return error instanceof CommandFailed ? error.exitCode : exitCodes.settings;
+  if (error instanceof CommandFailed) return error.exitCode;
+  return "passes" in error && error.passes === true ? exitCodes.passing : exitCodes.settings;
 }
 
 /** The message of the error's cause, where there is one: fetch puts the reason there. */

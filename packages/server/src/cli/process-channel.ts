@@ -39,6 +39,7 @@ interface Thrown {
   code: string | undefined;
   syscall: string | undefined;
   hint: string | undefined;
+  passes: boolean | undefined;
 }
 
 /** The connection is undefined when it was closed on its way. */
@@ -59,8 +60,8 @@ export function channel(wire: Wire, answers: Answers): Channel {
     try {
       send({ id, content: await answers[kind]?.(content as never, socket) });
     } catch (error) {
-      const { message, stack, code, syscall, hint } = error as Thrown;
-      send({ id, error: { message, stack, code, syscall, hint } });
+      const { message, stack, code, syscall, hint, passes } = error as Thrown;
+      send({ id, error: { message, stack, code, syscall, hint, passes } });
     }
   }
 

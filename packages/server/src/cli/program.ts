@@ -67,7 +67,7 @@ export async function lazaret(args: readonly string[] = []): Promise<Command> {
     ],
     [
       "lazaret COMMAND --help tells more.",
-      "Exit codes: 0 clean or done, 1 infected, 2 something not scanned, 3 no server, 4 refused, 64 wrong usage, 78 wrong settings.",
+      "Exit codes: 0 clean or done, 1 infected, 2 something not scanned, 3 no server, 4 refused, 64 wrong usage, 75 try again later, 78 wrong settings.",
     ],
   );
 }

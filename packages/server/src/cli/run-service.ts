@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import type { RunningService } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import type { Log } from "../log.ts";
-import { KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
+import { GRACE_MS, KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
@@ -117,6 +117,8 @@ export async function runUntilSignal(service: RunningService, options: RunOption
   const drainSeconds = signal === "SIGTERM" ? options.drainSeconds : 0;
   log("stopping", { signal, drain_seconds: drainSeconds });
   manager?.stopping();
+  // Whatever hangs: all that was acknowledged is in the queue.
+  setTimeout(() => process.exit(1), GRACE_MS).unref();
   await service.stop(undefined, drainSeconds * 1000);
   await alsoStop?.();
   log("stopped");

@@ -6,6 +6,7 @@ import { afterwards } from "../flow/afterwards.ts";
 import { buffered, log, outputLines } from "../log.ts";
 import type { Counts } from "../metrics/add-up.ts";
 import { engineHealth } from "../pipeline/health.ts";
+import { GRACE_MS } from "../pipeline/limits.ts";
 import { ANSWER_MS, type OneOf, OTHERS_MS } from "../pipeline/processes.ts";
 import type { EngineCheck } from "../scan/engine.ts";
 import type { SettingsFacts } from "../settings/settings-facts.ts";
@@ -20,8 +21,6 @@ export interface StartOrder {
   allowShortKeys: boolean;
   /** Of the settings of all processes together. */
   facts: SettingsFacts;
-  /** What all processes seal sessions of the console with, where no keys are set for it. */
-  sessionSecret: string;
   /** On which the first answers for the console. */
   consoleSocket?: string;
 }
@@ -111,14 +110,11 @@ async function metricsOfOthers(own: Counts): Promise<readonly Counts[]> {
   return others;
 }
 
-/** More than all there is to wait for. */
-const LONGEST_STOP_MS = 60_000;
-
 /** In good order; the first who asks decides how long it goes on taking requests. */
 function stop(drain: number): Promise<void> {
   stopping ??= (async () => {
-    // Whatever else may hold it, nobody supervises this process any more, and nobody would end it.
-    setTimeout(() => process.exit(1), drain + LONGEST_STOP_MS).unref();
+    // Whatever hangs: all that was acknowledged is in the queue.
+    setTimeout(() => process.exit(1), GRACE_MS).unref();
     const service = await started.promise.catch(() => undefined);
     await service?.stop(undefined, drain);
     if (service) await supervisor.ask("last", await service.metrics(), OTHERS_MS).catch(() => {});

@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -72,10 +71,9 @@ export async function superviseProcesses(options: SuperviseOptions): Promise<voi
     signal = name;
   });
 
-  const sessionSecret = randomBytes(32).toString("hex");
   using doors = frontDoors();
   await using folder = await runFolder();
-  const same = { sessionSecret, ...socketIn(folder.path) };
+  const same = socketIn(folder.path);
   const parts = { ...options, keys: () => keys, doors, othersOf, ended, gaveUp: failed.reject, same };
   const members = Array.from({ length: processes }, (_, index) => member({ number: index + 1, of: processes }, parts));
 
@@ -174,7 +172,7 @@ interface Member {
 interface MemberOptions extends SuperviseOptions {
   keys(): KeysOfSettings;
   /** For all of them. */
-  same: Pick<StartOrder, "sessionSecret" | "consoleSocket">;
+  same: Pick<StartOrder, "consoleSocket">;
   doors: FrontDoors;
   othersOf(number: number): Promise<Counts[]>;
   /** With what it had counted. Answers whether it should be started again. */

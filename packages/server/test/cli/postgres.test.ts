@@ -9,8 +9,8 @@ import { answering, callbackReceiver } from "../support/callback-receiver.ts";
 import { anyEngineInEnvironment } from "../support/clamd.ts";
 import { eicar } from "../support/eicar.ts";
 import { temporaryFolder } from "../support/leftovers.ts";
-import { sharedPostgres } from "../support/postgres.ts";
-import { runCli } from "../support/run-cli.ts";
+import { sharedPostgres, testPostgres } from "../support/postgres.ts";
+import { type CliOutcome, cliOutcome, runCli } from "../support/run-cli.ts";
 
 const secretKey = "5e".repeat(32);
 
@@ -60,12 +60,45 @@ test("says what is missing, wrong or away, with a hint and without the password"
   assert.equal(keyless.code, 78);
   assert.match(keyless.err, /needs LAZARET_POSTGRES_URL and LAZARET_SECRET_KEY\nhint: .*openssl rand -hex 32/);
   const away = await lazaret(["migrate"], { LAZARET_POSTGRES_URL: "postgresql://me:hidden-password@127.0.0.1:1/x" });
-  assert.equal(away.code, 78);
+  assert.equal(away.code, 75);
   assert.match(away.err, /cannot be reached\nhint: start the server/);
   assert.doesNotMatch(away.err, /hidden-password/);
   const embedded = await lazaret(["migrate"], { LAZARET_PLATFORM: "embedded" });
   assert.match(embedded.err, /nothing to migrate on platform embedded/);
 });
+
+for (const processes of ["1", "2"]) {
+  test(`serve ends with 75 while its database is away, for a unit to start it again, and with 78 where it is refused, with ${processes} processes`, async () => {
+    using folder = temporaryFolder();
+    await using server = await testPostgres({ access: ["local all refusing reject"] });
+    await server.admin("CREATE ROLE refusing LOGIN");
+    const env = async (url: string): Promise<Record<string, string>> => ({
+      ...(await anyEngineInEnvironment()),
+      LAZARET_API_KEYS: "production-key-canary",
+      LAZARET_HOST: "127.0.0.1",
+      LAZARET_PORT: "0",
+      LAZARET_DRAIN_SECONDS: "0",
+      LAZARET_PROCESSES: processes,
+      LAZARET_PLATFORM: "postgres",
+      LAZARET_POSTGRES_URL: url,
+      LAZARET_SECRET_KEY: secretKey,
+    });
+    const serve = async (url: string): Promise<CliOutcome> =>
+      cliOutcome(["serve"], { cwd: folder.path, env: await env(url) });
+    const refused = await serve(server.url.replace("lazaret@", "refusing@"));
+    assert.deepEqual([refused.code, /access is refused\nhint: /.test(refused.err)], [78, true], refused.err);
+    const nowhere = await serve(server.url.replace("/lazaret?", "/another?"));
+    assert.deepEqual([nowhere.code, /no such database\nhint: /.test(nowhere.err)], [78, true], nowhere.err);
+
+    await server.stop("fast");
+    const away = await serve(server.url);
+    assert.deepEqual([away.code, /cannot be reached\nhint: /.test(away.err)], [75, true], away.err);
+    await server.start();
+    await using run = runCli(["serve"], { cwd: folder.path, env: await env(server.url) });
+    await run.says(/"event":"listening"/);
+    assert.equal(await run.stop(), 0);
+  });
+}
 
 test("every command that works on stored jobs and keys works on the database", async () => {
   using folder = temporaryFolder();

@@ -280,7 +280,7 @@ test("a taken port is said once, and dev has one process unless told otherwise",
   const [, port = ""] = await dev.says(/is ready at http:\/\/127\.0\.0\.1:(\d+)/);
   assert.deepEqual(childrenOf(dev.child.pid ?? 0), []);
   const taken = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: port }) });
-  assert.equal(taken.code, 78);
+  assert.equal(taken.code, 75);
   assert.match(taken.err, /^lazaret: cannot listen on .*: the port is taken\nhint: [^\n]*\n$/);
   assert.equal(await dev.stop("SIGINT"), 0);
 

@@ -237,6 +237,22 @@ test("SIGHUP makes serve read its keys and rules again, and never ends it", asyn
   assert.doesNotMatch(`${run.stdout}${run.stderr}`, /key-of-the-tests/);
 });
 
+test("what may pass by itself ends a start with 75, so that a unit tries again: a full disk, an address that is not there yet", async () => {
+  using folder = temporaryFolder();
+  const dataDir = join(folder.path, "data");
+  mkdirSync(dataDir);
+  // Too little for the folder's first files, then for the tables, then for what SQLite keeps beside them.
+  for (const bytes of [4096, 16 * 1024, 64 * 1024]) {
+    const disk = { path: dataDir, bytes };
+    const full = await cliOutcome(["serve"], { cwd: folder.path, disk, env: env({ LAZARET_DATA_DIR: dataDir }) });
+    assert.equal(full.code, 75, full.err);
+    assert.match(full.err, /^lazaret: cannot use the .*: the disk .*\nhint: /);
+  }
+  const elsewhere = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_HOST: "192.0.2.9" }) });
+  assert.equal(elsewhere.code, 75);
+  assert.match(elsewhere.err, /EADDRNOTAVAIL\nhint: /);
+});
+
 test("serve speaks TLS with a certificate and its key", async () => {
   using folder = temporaryFolder();
   const cert = join(folder.path, "cert.pem");
@@ -270,7 +286,7 @@ test("serve says what is wrong when its port is taken, its certificate is missin
   await using first = runCli(["serve"], { cwd: folder.path, env: env() });
   const [, port] = await first.says(listening);
   const taken = await cliOutcome(["serve"], { cwd: folder.path, env: env({ LAZARET_PORT: String(port) }) });
-  assert.equal(taken.code, 78);
+  assert.equal(taken.code, 75);
   assert.match(taken.err, /the port is taken\nhint: /);
 
   const nowhere = join(folder.path, "nowhere.pem");

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { damagedLogNotice, damagedLogs } from "../../platforms/embedded/sqlite/damaged-log.ts";
 import { type DatabaseSize, databaseSize } from "../../platforms/embedded/sqlite/database-size.ts";
 import { DatabaseUnavailable } from "../../platforms/embedded/sqlite/database-unavailable.ts";
 import { inBytes } from "../terminal/output.ts";
@@ -14,7 +15,11 @@ export function databaseChecks(dataDir: string): Check[] {
   const path = join(dataDir, "jobs.db");
   try {
     const size = databaseSize(path);
-    return size ? [sizeCheck(path, size)] : [];
+    const damaged = damagedLogs(path).map((copy) => {
+      const { error, hint } = damagedLogNotice(copy);
+      return fail("database", error, hint);
+    });
+    return size ? [sizeCheck(path, size), ...damaged] : damaged;
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return [fail("database", error.message, error.hint)];
     throw error;
