@@ -31,7 +31,7 @@ import {
 import { metrics } from "./metrics/metrics.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
-import { COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
+import { CLOSING_MS, COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
 import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
@@ -70,8 +70,6 @@ export interface ServiceOptions {
   metricsOfOthers?: (own: Counts) => Promise<readonly Counts[]>;
   /** The socket on which the first of several processes answers calls of the console that came to another. */
   consoleSocket?: string;
-  /** What sessions of the console are sealed with where no keys are set for it: the same for all processes. */
-  sessionSecret?: string;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
   useLink?: (token: string) => Promise<boolean>;
   /** Where connections come from when another process listens. */
@@ -210,7 +208,7 @@ export async function startService(
         now,
       }),
     );
-  const console = startConsole(settings, {
+  const console = await startConsole(settings, {
     ...options,
     made: keys.made,
     platform,
@@ -267,7 +265,7 @@ export async function startService(
       return count;
     },
     metrics: () => measured.families("own"),
-    async stop(graceMs = GRACE_MS, drainMs = 0) {
+    async stop(graceMs = GRACE_MS - CLOSING_MS, drainMs = 0) {
       stopping = true;
       servers.drain();
       const drained = pause(drainMs).then(() => servers.close(Math.max(0, graceMs - drainMs)));
@@ -282,9 +280,14 @@ function ownUrl(settings: Settings, port: number): string {
 }
 
 /** Of scans whose results somebody waits for. What comes slowly is held until it is here. */
-function lineOf(settings: Settings, { concurrency: slots, trials }: Scanning, weightOf: WeightOf): Admission {
+function lineOf(
+  settings: Settings,
+  { concurrency: slots, spareScans, trials }: Scanning,
+  weightOf: WeightOf,
+): Admission {
   return admission({
     slots,
+    spareSlots: spareScans,
     longestLine: longestLine(settings, slots),
     wholeBytes: SMALL_FILE_BYTES,
     hold: trials.hold,

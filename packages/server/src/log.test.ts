@@ -22,6 +22,20 @@ test("a line is one JSON object with time, level and event first", () => {
   assert.deepEqual(written, ['{"time":"2026-11-15T08:30:00.000Z","level":"info","event":"request","status":200}\n']);
 });
 
+test("a field that is too long is cut, and ends with an ellipsis", () => {
+  for (const format of ["json", "text"] as const) {
+    const { written, say } = lines("info", format);
+    say("request", { path: `/${"a".repeat(499)}`, error: "e".repeat(2100) });
+    assert.ok(!written[0]?.includes("…"));
+    say("request", { method: "GET", path: `/${"a".repeat(500)}`, error: "e".repeat(100_000), status: 404 });
+    const [, line = ""] = written;
+    assert.ok(line.length < 3000, `${line.length}`);
+    assert.match(line, /\/a{499}…"/);
+    assert.match(line, /[^e]e{2100}…"/);
+    assert.match(line, /404/);
+  }
+});
+
 test("on a terminal control characters are shown, not obeyed", () => {
   const { written, say } = lines("info", "text");
   say("request", { path: "/x\u001b[2J\nfake", status: 404 });

@@ -76,9 +76,24 @@ export function log(options: LogOptions): Log {
   const timeOf = timeText();
   const at = (severity: "debug" | "info" | "error"): Log["error"] => {
     if (logLevels.indexOf(severity) < logLevels.indexOf(level)) return () => {};
-    return (event, fields = {}) => after.add(() => write(line({ time: timeOf(now()), severity, event }, fields)));
+    return (event, fields = {}) => after.add(() => write(line({ time: timeOf(now()), severity, event }, cut(fields))));
   };
   return Object.assign(at("info"), { error: at("error"), debug: at("debug") });
+}
+
+/** Characters of a field: a URL has up to 2,048, and the key of an object 1,024. */
+const LONGEST_FIELD = 2100;
+/** Anybody chooses it, also without a key, and may send it often. */
+const LONGEST_PATH = 500;
+
+/** Cuts what is too long, so that nobody fills a disk with few requests. */
+function cut(fields: LogFields): LogFields {
+  let kept = fields;
+  for (const [name, value] of Object.entries(fields)) {
+    const longest = name === "path" ? LONGEST_PATH : LONGEST_FIELD;
+    if (typeof value === "string" && value.length > longest) kept = { ...kept, [name]: `${value.slice(0, longest)}…` };
+  }
+  return kept;
 }
 
 /** What every line begins with. */

@@ -101,7 +101,7 @@ export const settingsTable = {
     default: "on",
   }),
   secretKey: setting({
-    doc: "Key that seals what clients sent, with platform postgres: 64 hex digits (openssl rand -hex 32), the same for all processes. Without it their jobs cannot be read.",
+    doc: "Key that seals what clients sent and sessions of the console, with platform postgres: 64 hex digits (openssl rand -hex 32), the same for all processes. Without it their jobs cannot be read.",
     parse: (value) =>
       /^(?:[0-9a-f]{64})?$/i.test(value) ? { value } : { problem: "must be 64 hex digits: openssl rand -hex 32" },
     default: "",
@@ -171,6 +171,11 @@ export const settingsTable = {
   }),
   packedPrograms: setting({
     doc: "What engine P says about programs packed by a packer that it knows but cannot undo (UPX and the like) and in which it finds nothing else: `no`, or `clean` if you must accept them.",
+    parse: choice(["no", "clean"]),
+    default: "no",
+  }),
+  ciphertext: setting({
+    doc: "What is said about files that were encrypted by a program we know (age, OpenSSL, KeePass and others, docs/unpacking.md) and in which nothing else is found: `no`, or `clean` if you must store them.",
     parse: choice(["no", "clean"]),
     default: "no",
   }),
@@ -324,7 +329,7 @@ export const settingsTable = {
     default: "",
   }),
   drainSeconds: setting({
-    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; work in progress has 25 seconds from the signal.",
+    doc: "How long the service goes on taking requests after SIGTERM, with readiness at 503, so that load balancers take it out first. Then it stops listening; work in progress has 22 seconds from the signal.",
     parse: wholeNumber(0, 20),
     default: "5",
   }),

@@ -29,12 +29,12 @@ interface Heard {
   stop(): Promise<void>;
 }
 
-function heard(hub: EventHub, lastId?: string, who = "somebody"): Heard {
+function heard(hub: EventHub, lastId?: string, key = "somebody"): Heard {
   const stop = new AbortController();
   let text = "";
   let over = false;
   const reading = (async () => {
-    for await (const piece of hub.listen(lastId, stop.signal, who)) text += piece;
+    for await (const piece of hub.listen(lastId, stop.signal, key)) text += piece;
     over = true;
   })();
   return {
@@ -155,18 +155,44 @@ test("who does not read is dropped, a burst drops nobody, and the others go on",
   hub[Symbol.dispose]();
 });
 
-test("a hundred may listen, fifty with one key, and who leaves makes room", async () => {
+const tooMany = (hub: EventHub, key: string): void =>
+  assert.throws(() => hub.listen(undefined, new AbortController().signal, key), {
+    status: 429,
+    code: "too_many_streams",
+  });
+
+test("ten may listen with one key, a hundred in all, and one that ends makes way", async () => {
   const { hub } = made();
-  const tooMany = (who: string): void =>
-    assert.throws(() => hub.listen(undefined, new AbortController().signal, who), { code: "too_many_streams" });
-  const ofOne = Array.from({ length: 50 }, () => heard(hub, undefined, "one"));
-  tooMany("one");
-  const all = [...ofOne, ...Array.from({ length: 50 }, (_, number) => heard(hub, undefined, `other-${number}`))];
-  tooMany("another");
+  const ofOne = Array.from({ length: 10 }, () => heard(hub, undefined, "one"));
+  tooMany(hub, "one");
+  await ofOne.shift()?.stop();
+  const again = heard(hub, undefined, "one");
+  await until("it listens", () => again.lastId() !== "");
+  tooMany(hub, "one");
+  for (const each of [...ofOne, again]) await each.stop();
+  const all = Array.from({ length: 100 }, (_, number) => heard(hub, undefined, `key-${number}`));
+  tooMany(hub, "another");
   await all[0]?.stop();
   const next = heard(hub, undefined, "another");
   await until("it listens", () => next.lastId() !== "");
   for (const each of [...all.slice(1), next]) await each.stop();
+  hub[Symbol.dispose]();
+});
+
+test("where all streams are taken, a key with few of them takes the oldest of the key with the most", async () => {
+  const { hub } = made();
+  const taken = Array.from({ length: 100 }, (_, number) => heard(hub, undefined, `viewer-${number % 10}`));
+  const own = [heard(hub, undefined, "admin"), heard(hub, undefined, "admin")];
+  await until("both listen", () => own.every((each) => each.lastId() !== ""));
+  await until("two others have ended", () => taken.filter((each) => each.over()).length === 2);
+  assert.ok(taken[0]?.over() && taken[1]?.over(), "the oldest of two keys");
+  // The others are not displaced for more than a fair share.
+  const more = Array.from({ length: 7 }, () => heard(hub, undefined, "admin"));
+  await until("all listen", () => more.every((each) => each.lastId() !== ""));
+  tooMany(hub, "admin");
+  assert.equal(taken.filter((each) => each.over()).length, 9);
+  tooMany(hub, "viewer-0");
+  for (const each of [...taken, ...own, ...more]) await each.stop();
   hub[Symbol.dispose]();
 });
 

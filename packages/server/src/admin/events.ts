@@ -10,8 +10,11 @@ import { Problem } from "../receive/problem.ts";
  * nobody listens, and nobody has a moment ago, nothing is kept: who comes back later than that is told to read everything again.
  */
 export interface EventHub extends Disposable, Telling {
-  /** Until the signal, or until its reader is too slow. Throws the 503 problem when too many listen already, or too many of one key. */
-  listen(lastId: string | undefined, signal: AbortSignal, who?: string): AsyncIterable<string>;
+  /**
+   * Ends with the signal, when its reader is too slow, or when another key that has far fewer streams needs one. Throws the 429
+   * problem when the key has too many already, or when all are taken and shared fairly.
+   */
+  listen(lastId: string | undefined, signal: AbortSignal, key?: string): AsyncIterable<string>;
 }
 
 /** Where something happens that others may want to hear. */
@@ -34,8 +37,8 @@ export interface EventHubOptions {
 
 const RING = 1000;
 const MOST_STREAMS = 100;
-/** A key that takes more leaves none for others. */
-const MOST_OF_ONE = 50;
+/** A page has one, and several people may share a key. */
+const MOST_OF_ONE = 10;
 /** Characters that may wait for one reader, of texts that all streams share: a burst is no reason to drop somebody. */
 const MOST_WAITING = 4 * 1024 * 1024;
 /** …and that a reader is given at once. */
@@ -54,7 +57,7 @@ interface Kept {
 }
 
 interface Stream {
-  who: string;
+  key: string;
   send(text: string): void;
   end(): void;
 }
@@ -134,6 +137,23 @@ export function eventHub(options: EventHubOptions): EventHub {
     return [`retry: 2000\nid: ${lastId}\ndata: {"type":"reset"}\n\n`];
   }
 
+  /** A key that has the most loses its oldest, but never so that it has fewer than the one that asks. */
+  function makeWay(key: string): void {
+    const ofKeys = Map.groupBy(streams, (each) => each.key);
+    const count = ofKeys.get(key)?.length ?? 0;
+    if (count < MOST_OF_ONE && streams.size < MOST_STREAMS) return;
+    const most = [...ofKeys.values()].reduce((one, other) => (other.length > one.length ? other : one));
+    if (count < MOST_OF_ONE && most.length > count + 1) {
+      most[0]?.end();
+      return;
+    }
+    throw new Problem(429, "too_many_streams", {
+      message: count >= MOST_OF_ONE ? `${count} listen with this key already` : `${MOST_STREAMS} listen already`,
+      hint: "close a page, use a key of your own, or read the lists from time to time",
+      headers: { "Retry-After": "30" },
+    });
+  }
+
   return {
     get heard() {
       return isHeard();
@@ -155,15 +175,8 @@ export function eventHub(options: EventHubOptions): EventHub {
       else skip();
     },
 
-    listen(since, signal, who = "") {
-      const ofOne = [...streams].filter((each) => each.who === who).length;
-      if (streams.size >= MOST_STREAMS || ofOne >= MOST_OF_ONE) {
-        throw new Problem(503, "too_many_streams", {
-          message: ofOne >= MOST_OF_ONE ? `${ofOne} listen with this key already` : `${MOST_STREAMS} listen already`,
-          hint: "close a page, or read the lists from time to time",
-          headers: { "Retry-After": "30" },
-        });
-      }
+    listen(since, signal, key = "") {
+      makeWay(key);
       const waiting = beginning(since);
       let length = waiting.reduce((sum, text) => sum + text.length, 0);
       let over = closed;
@@ -178,7 +191,7 @@ export function eventHub(options: EventHubOptions): EventHub {
         wake();
       };
       const stream: Stream = {
-        who,
+        key,
         send(text) {
           waiting.push(text);
           length += text.length;

@@ -94,7 +94,7 @@ export function adminHandlers(parts: AdminParts): AdminHandlers {
     },
     adminEvents: async ({ headers, query, signal }, caller) => {
       const since = headers["last-event-id"] ?? query.get("last_event_id") ?? undefined;
-      return { status: 200, events: parts.hub.listen(since, signal, acting(caller).who) };
+      return { status: 200, events: parts.hub.listen(since, signal, acting(caller).ref) };
     },
 
     adminScanUpload: (request, caller) => scanUpload(parts.scans, request, acting(caller)),

@@ -65,7 +65,7 @@ function cannotStartEngine(settings: Settings, error: Error): Error {
  * @internal tested by table
  */
 export function engineParts(settings: Settings, concurrency: number, options: EnginePartsOptions): VariantParts {
-  const { engine: variant, rulesDir, packedPrograms } = settings;
+  const { engine: variant, rulesDir, packedPrograms, ciphertext } = settings;
   // What is scanned once and then ends has nothing to remember.
   const common = {
     ...(options.stays && { verdictCache: settings.verdictCache }),
@@ -75,11 +75,11 @@ export function engineParts(settings: Settings, concurrency: number, options: En
   const clamd = clamdPart(settings, options);
   const threads = options.threads === undefined ? {} : { threads: options.threads };
   if (variant === "P") {
-    const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, onEvent, ...threads };
+    const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, ciphertext, onEvent, ...threads };
     return { variant, clamd, concurrency, rules, ...common };
   }
   // clamd undoes packers by itself, and there is nobody else to show the program to.
-  const unpacking = { packedPrograms: "clean", onEvent, ...threads } as const;
+  const unpacking = { packedPrograms: "clean", ciphertext, onEvent, ...threads } as const;
   if (clamd?.kind === "search") {
     const required = clamd.required ?? (clamd.likely ? NO_SOCKET : undefined);
     if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking, ...common };

@@ -61,6 +61,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     dataDir,
     stackName,
     now,
+    log,
     upkeep: first,
     kept: retention(settings),
     fanOut: { subscriptions, targets, sending },

@@ -12,7 +12,14 @@ import { type ObjectSteps, objectSteps } from "../pipeline/finish-object.ts";
 import { engineHealth } from "../pipeline/health.ts";
 import { inspect, type Stages } from "../pipeline/inspect.ts";
 import { type KeepFinding, keepFinding } from "../pipeline/keep-finding.ts";
-import { concurrencyOf, IN_MEMORY_BYTES, jobLimits, type ScansAtOnce, scansAtOnce } from "../pipeline/limits.ts";
+import {
+  allScans,
+  concurrencyOf,
+  IN_MEMORY_BYTES,
+  jobLimits,
+  type ScansAtOnce,
+  scansAtOnce,
+} from "../pipeline/limits.ts";
 import { type OneOf, threadsOf } from "../pipeline/processes.ts";
 import type { TrialParts } from "../pipeline/trial.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
@@ -65,10 +72,9 @@ export async function startScanning(settings: Settings, log: Log, options: Scann
   const { now, ownUrl, clamdSockets, among, meter } = options;
   await using undo = new AsyncDisposableStack();
   const atOnce = scansAtOnce(settings, concurrencyOf(settings.engine));
-  const all = atOnce.concurrency + atOnce.jobsAtOnce + atOnce.spareJobs;
   const threads = among && threadsOf(among);
   const { engine, temporaryFolder } = undo.use(
-    await startEngineOf(settings, all, { log, stays: true, clamdSockets, threads, onPart: meter?.part }),
+    await startEngineOf(settings, allScans(atOnce), { log, stays: true, clamdSockets, threads, onPart: meter?.part }),
   );
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version, traced: originList(settings.traceDownloads) });

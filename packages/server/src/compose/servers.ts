@@ -78,21 +78,24 @@ export async function startServers(settings: Settings, options: ServersOptions):
   };
 }
 
+/** Codes of an address or a name that a machine may not have yet while it boots. */
+const NOT_YET: readonly string[] = ["EADDRNOTAVAIL", "EAI_AGAIN"];
+
 function cannotListen({ host, port, name }: Place, error: NodeJS.ErrnoException): Error {
   const where = `${host}:${port}`;
   const code = String(error.code);
   if (code === "EADDRINUSE") {
     return new CannotStart(
       `cannot listen on ${where}: the port is taken`,
-      `stop what listens there, or choose another with ${name}`,
-      { cause: error },
+      `use what runs there, stop it, or choose another with ${name}`,
+      { cause: error, passes: true },
     );
   }
   if (error.syscall === "listen" || error.syscall === "bind" || error.syscall === "getaddrinfo") {
     return new CannotStart(
       `cannot listen on ${where}: ${code}`,
       `choose a port above 1023 and an address of this machine (${name === "LAZARET_PORT" ? `${name}, LAZARET_HOST` : name})`,
-      { cause: error },
+      { cause: error, passes: NOT_YET.includes(code) },
     );
   }
   if (error.syscall === "open" || error.syscall === "read" || /^ERR_(OSSL|SSL)/.test(code)) {

@@ -47,6 +47,8 @@ describe("the address guard", () => {
         ["198.18.0.0", "198.19.255.255", "198.51.100.1", "203.0.113.255", "224.0.0.0", "239.255.255.255", "240.0.0.0"],
         ["::", "::1", "1fff:ffff::1", "2001::1", "2001:1ff:ffff::1", "2001:db8::", "2001:db8:ffff::1", "2002::1"],
         [
+          "3ffe::1",
+          "3ffe:ffff:ffff::1",
           "3fff::1",
           "3fff:fff:ffff::1",
           "4000::1",
@@ -76,7 +78,7 @@ describe("the address guard", () => {
           "2001:db7::1",
           "2001:db9::1",
           "2003::1",
-          "3ffe::1",
+          "3ffd:ffff::1",
           "3fff:1000::1",
         ],
       ].flat(),
@@ -202,6 +204,38 @@ describe("the address guard", () => {
     for (const address of ["64:ff9b::a9fe:a9fe", "::ffff:169.254.169.254", "2002:a9fe:a9fe::1"]) {
       assert.equal(guard.mayDial(address, "nat.test", 80), false, address);
     }
+  });
+
+  it("opens a network without what its addresses carry, wherever they carry it", () => {
+    const guard = guardWith(["2001::/32", "64:ff9b:1::/48", "fd00::/8"]);
+    const rows = [
+      // Teredo: server 65.54.227.120, and clients 169.254.169.254, 10.0.0.1 and 93.184.216.34, inverted.
+      ["2001:0:4136:e378:8000:63bf:5601:5601", false],
+      ["2001:0:4136:e378:8000:63bf:f5ff:fffe", false],
+      ["2001:0:4136:e378:8000:63bf:a247:27dd", true],
+      ["2001:0:a00:1:8000:63bf:a247:27dd", false],
+      // NAT64 with prefixes of 96, 64, 56 and 48 bits.
+      ["64:ff9b:1::5db8:d822", true],
+      ["64:ff9b:1::a9fe:a9fe", false],
+      ["64:ff9b:1:0:a9:fea9:fe00:0", false],
+      ["64:ff9b:1:a9:fe:a9fe::", false],
+      ["64:ff9b:1:a9fe:a9:fe00::", false],
+      // ISATAP.
+      ["fd00::5efe:a9fe:a9fe", false],
+      ["fd00::200:5efe:7f00:1", false],
+      ["fd00::200:5efe:5db8:d822", true],
+      ["fd00::5eff:7f00:1", true],
+    ] as const;
+    for (const [address, opened] of rows) assert.equal(guard.mayDial(address, "pub.test", 80), opened, address);
+  });
+
+  it("blocks ISATAP below global prefixes by what they carry", () => {
+    for (const id of ["0:5efe", "200:5efe", "100:5efe", "300:5efe"]) {
+      for (const inside of ["7f00:1", "a9fe:a9fe", "a00:1", "c0a8:101", "0:0"])
+        assert.equal(closed.mayDial(`2606:4700:0:1:${id}:${inside}`, "pub.test", 80), false, `${id}:${inside}`);
+      assert.equal(closed.mayDial(`2606:4700:0:1:${id}:5db8:d822`, "pub.test", 80), true, id);
+    }
+    assert.equal(closed.mayDial("2002:5db8:d822:1:0:5efe:7f00:1", "pub.test", 80), false, "in 6to4");
   });
 
   it("says what is wrong with an allowed network", () => {

@@ -63,8 +63,7 @@ export function addressGuard(policy: OutboundPolicy): AddressGuard {
 
   function mayReach(address: AddressBytes, hostIsAllowed: boolean): boolean {
     if (isMetadata(address)) return networks.some((network) => isExact(network) && covers(network, address));
-    const carried = carriedIpv4(address);
-    if (carried && !mayReach(carried, hostIsAllowed)) return false;
+    if (!carriedIpv4(address).every((carried) => mayReach(carried, hostIsAllowed))) return false;
     return hostIsAllowed || isGlobalUnicast(address) || networks.some((network) => covers(network, address));
   }
 

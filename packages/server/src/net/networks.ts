@@ -49,13 +49,24 @@ function prefixMask(bits: number, index: number): number {
 }
 
 /**
- * The IPv4 address that an IPv6 address of a transition mechanism stands for: who dials the one reaches the other.
+ * Returns the IPv4 addresses that an IPv6 address of a transition mechanism may stand for: dialling the one reaches the other.
  * Translators with a prefix of their own (RFC 6052) look like any other address.
  */
-export function carriedIpv4(address: AddressBytes): AddressBytes | undefined {
-  const carrier = carriers.find(({ network }) => covers(network, address));
-  if (!carrier || covers(unspecifiedOrLoopback, address)) return undefined;
-  return address.slice(carrier.at, carrier.at + 4);
+export function carriedIpv4(address: AddressBytes): AddressBytes[] {
+  if (address.length !== 16 || covers(unspecifiedOrLoopback, address)) return [];
+  const found = carriers
+    .filter(({ network }) => covers(network, address))
+    .map(({ at, flip = 0 }) => at.map((index) => (address[index] ?? 0) ^ flip));
+  const localNat64 = covers(nat64OfNetworks, address)
+    ? nat64Forms.map((at) => at.map((index) => address[index] ?? 0)).filter(([first]) => first !== 0)
+    : [];
+  return [...found, ...localNat64, ...(isIsatap(address) ? [address.slice(12)] : [])];
+}
+
+/** RFC 5214: an interface id of `0:5efe` or `200:5efe` and an IPv4 address, below any prefix. */
+function isIsatap(address: AddressBytes): boolean {
+  const [first = 0, ...rest] = address.slice(8, 12);
+  return first <= 3 && [0, 0x5e, 0xfe].every((byte, index) => rest[index] === byte);
 }
 
 /** Addresses of the Internet at large: everything else is somebody's inside, or nobody's. */
@@ -77,18 +88,27 @@ function network(text: string): Network {
 
 const unspecifiedOrLoopback = network("::/127");
 
-const carriers: readonly { network: Network; at: number }[] = [
-  { network: network("::/96"), at: 12 }, // IPv4-compatible, deprecated (RFC 4291)
-  { network: network("::ffff:0:0/96"), at: 12 }, // IPv4-mapped (RFC 4291)
-  { network: network("::ffff:0:0:0/96"), at: 12 }, // IPv4-translated (RFC 2765)
-  { network: network("64:ff9b::/96"), at: 12 }, // NAT64 (RFC 6052)
-  { network: network("2002::/16"), at: 2 }, // 6to4 (RFC 3056)
+const LAST_FOUR = [12, 13, 14, 15];
+
+/** Where the bytes of the IPv4 address are; Teredo inverts them. */
+const carriers: readonly { network: Network; at: readonly number[]; flip?: number }[] = [
+  { network: network("::/96"), at: LAST_FOUR }, // IPv4-compatible, deprecated (RFC 4291)
+  { network: network("::ffff:0:0/96"), at: LAST_FOUR }, // IPv4-mapped (RFC 4291)
+  { network: network("::ffff:0:0:0/96"), at: LAST_FOUR }, // IPv4-translated (RFC 2765)
+  { network: network("64:ff9b::/96"), at: LAST_FOUR }, // NAT64 (RFC 6052)
+  { network: network("2002::/16"), at: [2, 3, 4, 5] }, // 6to4 (RFC 3056)
+  { network: network("2001::/32"), at: LAST_FOUR, flip: 0xff }, // Teredo, the client (RFC 4380)
+  { network: network("2001::/32"), at: [4, 5, 6, 7] }, // Teredo, the server
 ];
+
+/** NAT64 of a network's own (RFC 8215), whose prefix has any of the lengths 48, 56, 64 and 96 (RFC 6052; byte 8 stays 0). */
+const nat64OfNetworks = network("64:ff9b:1::/48");
+const nat64Forms = [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST_FOUR];
 
 /** RFC 4291, and the only part of the IPv6 space that IANA hands out. */
 const ipv6GlobalUnicast = network("2000::/3");
 
-/** The IANA special-purpose registries (RFC 6890), whether or not they call a range globally reachable. */
+/** The IANA special-purpose registries (RFC 6890), whether or not they call a range globally reachable, and a range that was given back. */
 const specialPurpose: readonly Network[] = [
   "0.0.0.0/8", // this network; Linux takes 0.0.0.0 for loopback
   "10.0.0.0/8", // private
@@ -112,6 +132,7 @@ const specialPurpose: readonly Network[] = [
   "2001:db8::/32", // documentation
   "2002::/16", // 6to4
   "2620:4f:8000::/48", // AS112
+  "3ffe::/16", // 6bone, given back (RFC 3701)
   "3fff::/20", // documentation
 ].map(network);
 

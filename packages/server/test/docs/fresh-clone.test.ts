@@ -121,6 +121,48 @@ test("a script that needs only the server leaves the development packages of a c
   assert.equal(await setUp("all"), undefined);
 });
 
+test("packages are not installed under a server that runs from the same clone: which one is said, and what to do", async () => {
+  using folder = temporaryFolder();
+  for (const name of ["scripts/setup.mjs", "package.json", "package-lock.json"]) {
+    mkdirSync(dirname(join(folder.path, name)), { recursive: true });
+    cpSync(join(root, name), join(folder.path, name));
+  }
+  const node = join(folder.path, "node_modules/node/bin/node");
+  mkdirSync(dirname(node), { recursive: true });
+  cpSync(process.execPath, node);
+  const npm = join(folder.path, "npm.mjs");
+  const ran = join(folder.path, "ran");
+  writeFileSync(npm, `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(ran)}, "");`);
+  const setUp = async (): Promise<{ stderr: string }> => {
+    const script = `import { installPackages } from "./scripts/setup.mjs"; installPackages("run");`;
+    const env = strangersEnv({ npm_execpath: npm });
+    // By the clone's own Node, as npm is where that comes first in the path.
+    return await promisify(execFile)(node, ["--input-type=module", "-e", script], { cwd: folder.path, env });
+  };
+  const server = spawn(node, ["-e", "process.stdin.resume()", "lazaret", "dev"], {
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const pid = server.pid ?? assert.fail("it did not start");
+  watchChild(pid);
+  const ended = once(server, "exit");
+  try {
+    await assert.rejects(setUp(), ({ code, stderr }: { code: number; stderr: string }) => {
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        new RegExp(`process ${pid} runs from this clone: .*lazaret dev\nhint: stop it \\(kill ${pid}\\)`),
+      );
+      return true;
+    });
+    assert.ok(!existsSync(ran), "npm ran");
+  } finally {
+    server.stdin?.end();
+    await ended;
+  }
+  await setUp();
+  assert.ok(existsSync(ran));
+});
+
 function groupIsThere(pid: number): boolean {
   try {
     process.kill(-pid, 0);

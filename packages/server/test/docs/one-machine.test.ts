@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { before, test } from "node:test";
 import { promisify } from "node:util";
 import { atTheEnd } from "../support/leftovers.ts";
@@ -10,28 +10,26 @@ import { root } from "./place.ts";
 
 const page = readFileSync(join(root, "docs/run-on-one-machine.md"), "utf8");
 const blocks = [...page.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind = "", text = ""]) => ({ kind, text }));
-const node = join(root, "node_modules/node/bin/node");
 const deploy = join(root, "deploy");
 
 /** What npm test has compiled already. */
 const cache = process.env.NODE_COMPILE_CACHE;
-const compiled = cache ? `export NODE_COMPILE_CACHE=${cache}; ` : "";
 
 /**
  * What the page does by the internet, and the rest as it is. Packages are this machine's; Lazaret is run from its sources, where npm would
  * have put it; test signatures stand in for those that freshclam fetches, and Debian's clamd is told not to ask for the others.
  */
-const standIns = String.raw`
+const standIns = ({ clone }: Machine): string => String.raw`
 sudo() { if [ "$1" = -u ]; then user=$2; shift 2; runuser -u "$user" -- "$@"; else "$@"; fi; }
 apt-get() { :; }
-tar() { install -m 0755 '${node}' /usr/local/bin/node; }
+tar() { install -m 0755 '${clone}/node_modules/node/bin/node' /usr/local/bin/node; }
 npm() {
-  mkdir -p /usr/local/lib/node_modules/lazaret && ln -sfn '${deploy}' /usr/local/lib/node_modules/lazaret/deploy
-  printf '#!/bin/sh\n%sexec /usr/local/bin/node %s "$@"\n' '${compiled}' '${join(root, "packages/server/bin/lazaret.mjs")}' > /usr/local/bin/lazaret
+  mkdir -p /usr/local/lib/node_modules/lazaret && ln -sfn '${clone}/deploy' /usr/local/lib/node_modules/lazaret/deploy
+  printf '#!/bin/sh\n%sexec /usr/local/bin/node %s "$@"\n' '${cache ? `export NODE_COMPILE_CACHE_PORTABLE=1 NODE_COMPILE_CACHE=${join(clone, relative(root, cache))}; ` : ""}' '${clone}/packages/server/bin/lazaret.mjs' > /usr/local/bin/lazaret
   chmod 0755 /usr/local/bin/lazaret
 }
 signatures_arrive() {
-  cp '${root}'/packages/server/signatures/* /var/lib/clamav/
+  cp '${clone}'/packages/server/signatures/* /var/lib/clamav/
   for unit in service socket; do
     printf '[Unit]\nConditionPathExistsGlob=\n' > /etc/systemd/system/clamav-daemon.$unit.d/zz-test.conf
   done
@@ -50,7 +48,7 @@ function asRun(text: string): string {
 let here: Machine;
 const exported: string[] = [];
 /** In the folder and with the variables that the page has come to. */
-const run = (text: string): Promise<string> => here.run([standIns, ...exported, text].join("\n"));
+const run = (text: string): Promise<string> => here.run([standIns(here), ...exported, text].join("\n"));
 
 before(async () => {
   here = await machine();
@@ -168,6 +166,31 @@ first=$(systemctl show -P MainPID lazaret)
 kill -STOP $first
 until now=$(systemctl show -P MainPID lazaret) && [ $now != 0 ] && [ $now != $first ]; do sleep 0.5; done`);
   assert.match(await run("journalctl -u lazaret -o cat"), /Watchdog timeout/);
+});
+
+test("a service whose disk is full at its start is started again until it stays, and one with wrong settings is not", async () => {
+  const override = (lines: string): string =>
+    `printf '[Service]\\n${lines}\\n' > /run/systemd/system/lazaret.service.d/test.conf; systemctl daemon-reload`;
+  await run(`
+mkdir /run/full && mount -t tmpfs -o size=64k,uid=lazaret,gid=lazaret none /run/full
+head -c 60k /dev/zero > /run/full/filler
+${override("RestartSec=10ms\\nTimeoutStartSec=60\\nEnvironment=LAZARET_DATA_DIR=/run/full/data LAZARET_API_KEYS=a-key-of-this-test LAZARET_ENGINE=Q\\nReadWritePaths=/run/full")}
+systemctl restart --no-block lazaret
+until [ "$(systemctl show -P NRestarts lazaret)" -ge 2 ]; do sleep 0.5; done`);
+  await run(`
+mount -o remount,size=64m /run/full
+until [ "$(systemctl show -P ActiveState lazaret)" = active ]; do sleep 0.5; done`);
+  assert.match(await run("journalctl -u lazaret -o cat"), /the disk is full\nhint: free some space/);
+  // However often: a database may be away for hours.
+  assert.equal((await run("systemctl show -P StartLimitIntervalUSec lazaret")).trim(), "0");
+
+  await run(`
+${override("Environment=LAZARET_PORT=none")}
+systemctl restart --no-block lazaret
+until [ "$(systemctl show -P ActiveState lazaret)" = failed ]; do sleep 0.5; done
+test "$(systemctl show -P NRestarts lazaret)" = 0
+rm /run/systemd/system/lazaret.service.d/test.conf
+systemctl daemon-reload && systemctl restart lazaret`);
 });
 
 test("while the service is away nginx answers in the form of Lazaret's errors, and clients try again", async () => {

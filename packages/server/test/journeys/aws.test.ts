@@ -5,6 +5,7 @@ import { before, test } from "node:test";
 import { ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { type AwsInstallation, awsInstallation } from "../support/aws/aws-service.ts";
 import { answering, callbackReceiver } from "../support/callback-receiver.ts";
+import { adminKey, visit } from "../support/console.ts";
 import { eicar } from "../support/eicar.ts";
 import { type FileServer, fileServer } from "../support/file-server.ts";
 import { atTheEnd } from "../support/leftovers.ts";
@@ -213,4 +214,12 @@ test("nothing that a client sent can be read in the queue or in the table, and t
   const [name, ...more] = [...aws.json.secrets.keys()].filter((each) => each.endsWith("job-sealing-key"));
   assert.deepEqual([name, more], ["scanner/lazaret/job-sealing-key", []]);
   assert.match(aws.json.secrets.get(name ?? "")?.value ?? "", /^[0-9a-f]{64}$/);
+});
+
+test("on AWS a session that one API began is known to every other", async () => {
+  const keys = { role: "api", adminKeys: [adminKey] } as const;
+  await using one = await installation.service(keys);
+  await using other = await installation.service(keys);
+  const { cookie } = await visit(one.url, adminKey);
+  assert.equal((await fetch(`${other.url}/admin/v1/session`, { headers: { Cookie: cookie } })).status, 200);
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -44,6 +45,18 @@ test("a file over which YARA-X ends its thread is not scanned, whoever wrote the
     });
   }
 });
+
+for (const engine of ["P", "Q"] as const) {
+  test(`with ${engine}, a file that OpenSSL encrypted is clean only where such files must be stored`, async () => {
+    const file = Buffer.concat([Buffer.from("Salted__"), randomBytes(200)]);
+    const options = { engine, clamd: `unix:${clamd.socketPath}` } as const;
+    await using strict = await testService(options);
+    await using lenient = await testService({ ...options, ciphertext: "clean" });
+    const { status, finding } = (await ask(strict, file)) as { status: string; finding: string };
+    assert.deepEqual([status, finding], ["no", "scanner:encrypted"]);
+    assert.equal(((await ask(lenient, file)) as { status: string }).status, "clean");
+  });
+}
 
 describe("engine P without clamd", () => {
   test("a clean file is clean, with its real file type", async () => {

@@ -43,9 +43,23 @@ export const forbiddenHost: fc.Arbitrary<string> = fc
     return parts.map((write, index) => write(first[index] ?? last)).join(".") + dot;
   });
 
+/** Addresses that stand for the IPv4 address X. */
+const IPV4_FORMS = [
+  "::ffff:X",
+  "::X",
+  "::ffff:0:X",
+  "64:ff9b::X",
+  "64:ff9b:1::X",
+  "2002:X::1",
+  "2606:4700:1:2:0:5efe:X",
+  "2606:4700:1:2:200:5efe:X",
+  "2a00:1450::100:5efe:X",
+  "fe80::5efe:X",
+];
+
 /** An IPv6 address that stands for a forbidden IPv4 address. */
 export const forbiddenIpv6: fc.Arbitrary<string> = fc
-  .tuple(forbiddenIpv4, fc.constantFrom("::ffff:X", "::X", "::ffff:0:X", "64:ff9b::X", "64:ff9b:1::X", "2002:X::1"))
+  .tuple(forbiddenIpv4, fc.constantFrom(...IPV4_FORMS))
   .map(([[a = 0, b = 0, c = 0, d = 0], form]) =>
     form.replace("X", `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`),
   );

@@ -12,6 +12,8 @@ const root = fileURLToPath(new URL("../../../..", import.meta.url));
 export interface Machine extends AsyncDisposable {
   /** A folder that is the same inside and outside. */
   folder: string;
+  /** The clone as the machine has it: every user can read it there. */
+  clone: string;
   /** Runs a shell script as root and answers what it printed, stderr too. Throws when it fails. */
   run(script: string): Promise<string>;
 }
@@ -21,8 +23,6 @@ export interface Machine extends AsyncDisposable {
  * really is PID 1. It takes namespaces and root, or sudo without a password.
  */
 export async function machine(): Promise<Machine> {
-  if (root.startsWith("/tmp/"))
-    throw new Error(`${root} is below /tmp, and services have one of their own: clone Lazaret to another folder`);
   const folder = temporaryFolder();
   const shared = join(folder.path, "shared");
   mkdirSync(shared, { mode: 0o755 });
@@ -69,9 +69,11 @@ export async function machine(): Promise<Machine> {
     await stop();
     throw new Error(`no systemd: ${said}`, { cause: error });
   }
-  return { folder: shared, run, [Symbol.asyncDispose]: stop };
+  return { folder: shared, clone: CLONE, run, [Symbol.asyncDispose]: stop };
 }
 
+/** Units see no homes, and have a /tmp of their own. */
+const CLONE = "/opt/lazaret-clone";
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** The one that systemd will be, as this machine counts. */
@@ -98,15 +100,20 @@ async function firstProcess({ pid, exitCode }: ChildProcess, said: () => string)
   return found;
 }
 
-/** Nothing of the services that this machine may have enabled. */
+/**
+ * Starts nothing of the services that this machine may have enabled. The clone may be where only its owner may enter, or its owner's umask
+ * may keep others from reading it: so it gets a place of its own, and rights there. `metacopy` changes rights without copying content.
+ */
 function bootScript(folder: string, shared: string): string {
   return `
 set -e
 cd '${folder}'
-mkdir disk && mount -t tmpfs none disk && mkdir disk/upper disk/work disk/root
+mkdir disk && mount -t tmpfs none disk && mkdir disk/upper disk/work disk/root disk/clone-upper disk/clone-work
 new=${folder}/disk/root
 mount -t overlay overlay -o lowerdir=/,upperdir=disk/upper,workdir=disk/work $new
-mkdir -p $new'${root}' && mount --rbind -o ro '${root}' $new'${root}'
+mkdir -m 755 $new${CLONE}
+mount -t overlay overlay -o 'metacopy=on,lowerdir=${root},upperdir=disk/clone-upper,workdir=disk/clone-work' $new${CLONE}
+find $new${CLONE} ! -type l '(' ! -perm -004 -o -type d ! -perm -005 ')' -exec chmod a+rX '{}' +
 mount -t proc proc $new/proc
 mount -t sysfs -o ro sysfs $new/sys
 mount -t cgroup2 cgroup2 $new/sys/fs/cgroup

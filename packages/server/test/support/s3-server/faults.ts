@@ -14,6 +14,8 @@ export type Fault =
   | { kind: "cut"; afterBytes: number }
   /** The same, and then neither sends nor closes. */
   | { kind: "stall"; afterBytes: number }
+  /** Answers at once, with a body of spaces that never ends. */
+  | { kind: "drip"; everyMs: number }
   /** Answers otherwise than it should. */
   | { kind: "garble"; change(answer: S3Answer): S3Answer };
 
@@ -65,6 +67,12 @@ export function answerWith(
     case "garble":
       whole(fault.change(answer()));
       return;
+    case "drip": {
+      response.writeHead(200, { "content-type": "application/xml" });
+      const timer = setInterval(() => response.write(" "), fault.everyMs);
+      response.once("close", () => clearInterval(timer));
+      return;
+    }
     case "cut":
     case "stall": {
       const { status, headers, body = "" } = answer();
