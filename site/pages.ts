@@ -62,7 +62,14 @@ export const chapters: readonly Chapter[] = [
   {
     title: "Secure",
     purpose: "what clean means, and who may do what",
-    pages: ["docs/unpacking.md", "docs/file-types.md", "docs/rules.md", "docs/postgresql-rights.md", "SECURITY.md"],
+    pages: [
+      "docs/unpacking.md",
+      "docs/evasions.md",
+      "docs/file-types.md",
+      "docs/rules.md",
+      "docs/postgresql-rights.md",
+      "SECURITY.md",
+    ],
   },
   {
     title: "Understand",
