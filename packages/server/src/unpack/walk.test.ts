@@ -151,9 +151,20 @@ describe("the other unpacker is shown what it has not come across", () => {
     await assert.rejects(walked(many, { opens }), Crowded);
     await assert.rejects(walked(many, { opens: [] }), Crowded);
     const { shown, doubt } = await walked(gzipSync(many), { gets: "contents", opens: [] });
-    assert.equal([...shown.keys()].filter((path) => !path.includes("bytes ")).length, 4500);
+    assert.equal([...shown.keys()].filter((path) => !/bytes |members in a zip$/.test(path)).length, 4500);
     assert.ok(!has(shown, many));
     assert.equal(doubt, undefined);
+  });
+
+  test("and not as a whole where all that is in it was looked at before", async () => {
+    const members = Array.from({ length: 4500 }, (_, index) => stored(`${index}`, Buffer.from(`content ${index}`)));
+    const again = zip([...members].reverse());
+    const file = tar([
+      { name: "a.zip", content: zip(members) },
+      { name: "b.zip", content: again },
+    ]);
+    const { shown } = await walked(file, { gets: "contents", opens: [] });
+    assert.ok(!has(shown, again));
   });
 
   test("such an archive in windows that overlap, with no members in them, for what its structure holds", async () => {

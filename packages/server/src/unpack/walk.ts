@@ -6,6 +6,7 @@ import { memberStore } from "./member-store.ts";
 import type { MemberSink, Outcome } from "./opener.ts";
 import { containersIn, type Found } from "./openers.ts";
 import type { WasmModule } from "./web-assembly.ts";
+import { zipsForClamd } from "./zips-for-clamd.ts";
 
 /** Whoever wants to see what is in a file. Whatever it throws ends the walk. */
 export interface Visitor {
@@ -139,6 +140,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     // The other one opens what a content begins with, and nothing in the middle of it.
     const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
     let [path, seen, leftover, isPart] = [parent.path, false, parent.leftover, false];
+    let emitted = 0;
     return {
       folder: budget.check,
       begin(name, way, options) {
@@ -156,6 +158,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       end() {
         const content = store.content();
         if (content.size === 0) return;
+        emitted += 1;
+        // clamd goes through all of them, also where we have looked at the same before.
+        if (emitted === CROWD.members + 1 && opener.archive && other?.gets !== "file") traps += 1;
         const digest = digestOf(content);
         if (isRepeated(digest, !leftover && !isPart)) {
           if (trapped.has(digest)) traps += 1;
@@ -235,8 +240,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     if (!other || seen) return isTrap;
     const isWhole = archives.some(({ whole }) => whole);
     if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
-    else if (isWhole) showInWindows(content, path, decrypted > before.decrypted);
-    else
+    else if (isWhole) {
+      showInWindows(content, path, decrypted > before.decrypted);
+      await showInZips(entered, sure);
+    } else
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
     return isTrap;
   }
@@ -249,6 +256,29 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       const window = withoutMembers(content.bytes(start, end - start));
       other?.show(memoryBlob(window), [...path, `bytes ${start} to ${end}`], hasDecrypted);
       if (end === content.size) return;
+    }
+  }
+
+  /** Unpacks a zip once more, and shows its members in zips that are not too much for clamd. */
+  async function showInZips({ content, path }: Content, found: readonly Found[]): Promise<void> {
+    for (const { opener, place } of found.filter(({ opener }) => opener.kind === "zip")) {
+      const zips = zipsForClamd((zip) => other?.show(zip, [...path, "members in a zip"]));
+      let name = "";
+      const sink: MemberSink = {
+        folder: budget.check,
+        begin(given) {
+          name = given;
+          store.begin();
+        },
+        write: store.append,
+        end() {
+          const member = store.content();
+          const isSmall = member.size > 0 && member.size <= SEEN_BYTES;
+          if (isSmall && !trapped.has(digestOf(member))) zips.add(name, member);
+        },
+      };
+      await opener.open(content.slice(place.start, place.end), { sink, budget, sevenZip: tools.sevenZip }, place);
+      zips.finish();
     }
   }
 

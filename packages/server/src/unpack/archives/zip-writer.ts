@@ -1,6 +1,8 @@
 import { type Blob, joinedBlob, memoryBlob } from "../blob.ts";
 
 interface PackedMember {
+  /** Its number, where it has none. */
+  name?: Buffer;
   method: number;
   flags: number;
   crc: number;
@@ -16,8 +18,8 @@ const MEMBERS_AT_MOST = 10_000;
 const BYTES_AT_MOST = 2 ** 31;
 
 /**
- * Archives of these members and nothing else, for 7-Zip to unpack: honest headers around packed bytes that are left where
- * they are.
+ * Makes archives of these members and nothing else, for another unpacker: honest headers around packed bytes that are left
+ * where they are.
  */
 export function* zipsOf(members: readonly PackedMember[]): Generator<Blob> {
   let [from, bytes] = [0, 0];
@@ -36,7 +38,7 @@ function zipOf(members: readonly PackedMember[]): Blob {
   const directory: Buffer[] = [];
   let at = 0;
   for (const [index, member] of members.entries()) {
-    const name = Buffer.from(String(index));
+    const name = member.name ?? Buffer.from(String(index));
     const fields = Buffer.alloc(26);
     fields.writeUInt16LE(VERSION, 0);
     fields.writeUInt16LE(member.flags & ~SIZES_FOLLOW, 2);
