@@ -177,7 +177,7 @@ function changedOctal(old: Buffer, random: Random): Change {
     return [`${value} becomes ${JSON.stringify(text)}`, insert];
   }
   const insert = Buffer.alloc(width, text.endsWith("negative") ? 0xff : 0);
-  insert.writeInt32BE(text.endsWith("negative") ? -next : next, width - 4);
+  insert.writeIntBE(text.endsWith("negative") ? -next : next, width - 6, 6);
   insert[0] = text.endsWith("negative") ? 0xff : 0x80;
   return [`${value} becomes ${next} in ${text}`, insert];
 }

@@ -89,8 +89,8 @@ interface Seen {
   padEnd: number;
   /** Behind the first of too few pads that were followed by more letters. */
   shortPadEnd: number;
-  /** A pad in the first half of a group was followed by more letters. */
-  strayPad: boolean;
+  /** Behind the first pad in the first half of a group that was followed by more letters. */
+  strayPadEnd: number;
   /** The beginning of a line with signs of no alphabet, which was followed by letters or has some. */
   strangeLine: number;
   urlSafe: boolean;
@@ -121,11 +121,11 @@ function writeBase64(body: Body, { content, text, writer, decoded }: Target): vo
     writer.end();
   }
   write(whole, body.tidy && seen.clean && body.maybeEnds.length === 0 ? "mail/base64" : undefined);
-  const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strangeLine, ...body.maybeEnds]);
+  const stops = new Set([seen.padEnd, seen.shortPadEnd, seen.strayPadEnd, seen.strangeLine, ...body.maybeEnds]);
   for (const end of stops) if (end > body.start && end < body.end) write({ ...whole, end });
   if (seen.shortPadEnd >= 0) write({ ...whole, pads: "any" });
   if (seen.padEnd >= 0) write({ ...whole, pads: "none" });
-  if (seen.strayPad) write({ ...whole, pads: "letters" });
+  if (seen.strayPadEnd >= 0) write({ ...whole, pads: "letters" });
   if (seen.urlSafe) write({ ...whole, urlSafe: true });
   if (seen.urlSafe || seen.strangeLine >= 0) write({ ...whole, wholeLines: true });
   if (seen.highBit) write({ ...whole, masked: true });
@@ -225,7 +225,7 @@ function passOver(text: Text, body: Body): Seen {
   const seen: Seen = {
     padEnd: -1,
     shortPadEnd: -1,
-    strayPad: false,
+    strayPadEnd: -1,
     strangeLine: -1,
     urlSafe: false,
     highBit: false,
@@ -236,6 +236,7 @@ function passOver(text: Text, body: Body): Seen {
   let lineStart = body.start;
   let padded = -1;
   let shortPadded = -1;
+  let strayPadded = -1;
   let strange = -1;
   for (let at = body.start; at < body.end; at += 1) {
     const byte = text.byte(at);
@@ -248,7 +249,7 @@ function passOver(text: Text, body: Body): Seen {
       }
       if (padded >= 0 && seen.padEnd < 0) seen.padEnd = padded;
       if (pads > 0 && letters >= 2 && seen.shortPadEnd < 0) seen.shortPadEnd = shortPadded;
-      if (pads > 0 && letters < 2) seen.strayPad = true;
+      if (strayPadded >= 0 && seen.strayPadEnd < 0) seen.strayPadEnd = strayPadded;
       if (strange >= 0 && seen.strangeLine < 0) seen.strangeLine = strange;
       letters = (letters + 1) % 4;
       pads = 0;
@@ -264,6 +265,7 @@ function passOver(text: Text, body: Body): Seen {
         letters = 0;
         pads = 0;
       } else if (letters >= 2 && shortPadded < 0) shortPadded = at + 1;
+      else if (letters < 2 && strayPadded < 0) strayPadded = at + 1;
     } else if (isLineBreak(byte)) {
       // Returns alone end no line for clamd.
       if (byte === 13 && text.byte(at + 1) !== 10) seen.clean = false;
