@@ -29,10 +29,10 @@ interface OtherUnpacker {
   /** The ways of packing that it is known to open: what is packed so, all the way from the file on, it has seen. */
   opens: ReadonlySet<string>;
   /**
-   * Shows it what it has not seen. A container comes after its members, and only if it is no trap. `decrypted`: something
-   * encrypted is in it that has been opened.
+   * Shows it what it has not seen. A container comes after its members, and only if it is no trap. `shownElsewhere`: what is
+   * encrypted in it has been opened, or all of it is shown in another way as well.
    */
-  show(content: Blob, path: MemberPath, decrypted?: boolean): void;
+  show(content: Blob, path: MemberPath, shownElsewhere?: "encrypted" | "all"): void;
 }
 
 export interface WalkTools {
@@ -239,9 +239,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     const isTrap = many || traps > before.traps;
     if (!other || seen) return isTrap;
     const isWhole = archives.some(({ whole }) => whole);
-    if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, decrypted > before.decrypted);
+    const elsewhere = decrypted > before.decrypted ? "encrypted" : undefined;
+    if (!isTrap && !(isWhole && other.gets === "members")) other.show(content, path, elsewhere);
     else if (isWhole) {
-      showInWindows(content, path, decrypted > before.decrypted);
+      showInWindows(content, path, elsewhere);
       await showInZips(entered, sure);
     } else
       note(findings.limitsExceeded, path, "more in it than clamd may be given as a whole, and it is not only members");
@@ -249,12 +250,12 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** The structure of an archive may hold anything, too: names, comments, the extra fields of a zip. */
-  function showInWindows(content: Blob, path: MemberPath, hasDecrypted: boolean): void {
+  function showInWindows(content: Blob, path: MemberPath, elsewhere: "encrypted" | undefined): void {
     for (let start = 0; start < content.size; start += WINDOW.bytes - WINDOW.overlap) {
       const end = Math.min(start + WINDOW.bytes, content.size);
       budget.addWork(end - start);
       const window = withoutMembers(content.bytes(start, end - start));
-      other?.show(memoryBlob(window), [...path, `bytes ${start} to ${end}`], hasDecrypted);
+      other?.show(memoryBlob(window), [...path, `bytes ${start} to ${end}`], elsewhere);
       if (end === content.size) return;
     }
   }
@@ -262,7 +263,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   /** Unpacks a zip once more, and shows its members in zips that are not too much for clamd. */
   async function showInZips({ content, path }: Content, found: readonly Found[]): Promise<void> {
     for (const { opener, place } of found.filter(({ opener }) => opener.kind === "zip")) {
-      const zips = zipsForClamd((zip) => other?.show(zip, [...path, "members in a zip"]));
+      const zips = zipsForClamd((zip) => other?.show(zip, [...path, "members in a zip"], "all"));
       let name = "";
       const sink: MemberSink = {
         folder: budget.check,

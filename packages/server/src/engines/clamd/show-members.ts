@@ -11,9 +11,11 @@ export type ShownMember = Uint8Array | StoredMember;
 interface StoredMember {
   readonly size: number;
   read(): AsyncIterable<Uint8Array>;
-  /** What is encrypted in it has been decrypted and is shown as well: that clamd cannot look into it is no news. */
-  readonly decrypted?: true;
+  readonly shownElsewhere?: ShownElsewhere;
 }
+
+/** The part of a content that clamd gets in another way as well: that it cannot look into that here is no news. */
+export type ShownElsewhere = "encrypted" | "all";
 
 export type ShownVerdict =
   | { kind: "clean" }
@@ -76,7 +78,7 @@ export async function showMembers(members: readonly ShownMember[], options: Show
     } else if (verdict.kind === "infected") {
       infected ??= { kind: "infected", finding: verdict.finding, index };
       stop.abort();
-    } else if (isEncrypted(verdict) && isDecrypted(members[index])) {
+    } else if (isExcused(verdict, members[index])) {
       return;
     } else if (unscannable === undefined || index < unscannable.index) {
       unscannable = { kind: "unscannable", finding: verdict.finding, index };
@@ -127,8 +129,9 @@ function* parcelsOf(members: readonly ShownMember[], byTar: boolean): Generator<
 
 const NOTHING = new Uint8Array();
 
-function isDecrypted(member: ShownMember = NOTHING): boolean {
-  return "decrypted" in member && member.decrypted === true;
+function isExcused(verdict: Verdict, member: ShownMember = NOTHING): boolean {
+  const elsewhere = "shownElsewhere" in member ? member.shownElsewhere : undefined;
+  return elsewhere === "all" || (elsewhere === "encrypted" && isEncrypted(verdict));
 }
 
 function sizeOf(member: ShownMember = NOTHING): number {

@@ -1,5 +1,6 @@
 import type { UnpackLimits } from "../../unpack/budget.ts";
 import type { WasmModule } from "../../unpack/web-assembly.ts";
+import type { ShownElsewhere } from "../clamd/show-members.ts";
 import type { Requirements } from "../rules/required-literals.ts";
 import type { RuleSource } from "../rules/rule-files.ts";
 import type { ThreadMemory } from "./scan-limits.ts";
@@ -43,10 +44,16 @@ export interface ThreadRequest {
   other: OtherEngine | undefined;
 }
 
-/** Members to be shown to clamd: small ones together, a large one where it lies, and one that was decrypted by itself. */
+/** Members to be shown to clamd: small ones together, a large one where it lies, and one that is shown elsewhere too by itself. */
 export type ShownMembers =
-  | { kind: "memory"; bytes: Uint8Array; lengths: readonly number[]; paths: readonly string[]; decrypted?: true }
-  | { kind: "file"; descriptor: number; start: number; size: number; path: string; decrypted?: true };
+  | {
+      kind: "memory";
+      bytes: Uint8Array;
+      lengths: readonly number[];
+      paths: readonly string[];
+      shownElsewhere?: ShownElsewhere;
+    }
+  | { kind: "file"; descriptor: number; start: number; size: number; path: string; shownElsewhere?: ShownElsewhere };
 
 /** What a thread has to say about the rules that it has. */
 export interface LoadedRules {

@@ -4,6 +4,7 @@ import { EngineUnavailable } from "../../model/faults.ts";
 import { type Blob, fileBlob, memoryBlob, readInto } from "../../unpack/blob.ts";
 import { type Budget, Cancelled, unpackBudget } from "../../unpack/budget.ts";
 import { Crowded, type Visitor, walk } from "../../unpack/walk.ts";
+import type { ShownElsewhere } from "../clamd/show-members.ts";
 import { type CompiledRules, compileRules } from "../rules/compile-rules.ts";
 import {
   MEMBERS_TOGETHER,
@@ -81,7 +82,7 @@ async function outcomeOf(
       other: {
         gets: other.gets,
         opens: new Set(other.opens),
-        show: (content, path, decrypted) => sender.add(content, path.join("/"), decrypted),
+        show: (content, path, shownElsewhere) => sender.add(content, path.join("/"), shownElsewhere),
       },
     }),
   };
@@ -148,7 +149,7 @@ class Found extends Error {
 /** Sends members to the main thread, which shows them to clamd, no faster than clamd takes them. */
 interface MemberSender {
   /** Copies what is in memory; waits until it has been dealt with where it is in a file, whose room is used again. */
-  add(content: Blob, path: string, decrypted?: boolean): void;
+  add(content: Blob, path: string, shownElsewhere?: ShownElsewhere): void;
   /** Sends what has been added and not been sent yet. */
   finish(): void;
 }
@@ -193,21 +194,17 @@ function memberSender({ control, budget, send }: SenderOptions): MemberSender {
   }
 
   return {
-    add(content, path, decrypted = false) {
+    add(content, path, shownElsewhere) {
       const { size, file } = content;
+      const elsewhere = shownElsewhere && { shownElsewhere };
       if (file) {
-        post(
-          { kind: "file", descriptor: file.descriptor, start: file.start, size, path, ...(decrypted && { decrypted }) },
-          size,
-          [],
-        );
+        post({ kind: "file", descriptor: file.descriptor, start: file.start, size, path, ...elsewhere }, size, []);
         waitUntil(0);
         return;
       }
-      if (size > SMALL_MEMBER_BYTES || decrypted) {
+      if (size > SMALL_MEMBER_BYTES || shownElsewhere) {
         const bytes = Uint8Array.from(content.bytes(0, size));
-        const how = decrypted && { decrypted };
-        post({ kind: "memory", bytes, lengths: [size], paths: [path], ...how }, size, [bytes.buffer]);
+        post({ kind: "memory", bytes, lengths: [size], paths: [path], ...elsewhere }, size, [bytes.buffer]);
         waitUntil(MEMBERS_UNDER_WAY_BYTES);
         return;
       }

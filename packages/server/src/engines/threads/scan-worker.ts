@@ -212,14 +212,15 @@ const readAt = promisify(read);
 const PIECE_BYTES = 256 * 1024;
 
 function asShown(members: ShownMembers): { shown: ShownMember[]; bytes: number } {
+  const elsewhere = members.shownElsewhere && { shownElsewhere: members.shownElsewhere };
   if (members.kind === "file") {
     const { descriptor, start, size } = members;
     const read = (): AsyncIterable<Uint8Array> => stretch(descriptor, start, size);
-    return { shown: [{ size, read, ...(members.decrypted && { decrypted: true }) }], bytes: size };
+    return { shown: [{ size, read, ...elsewhere }], bytes: size };
   }
-  if (members.decrypted) {
+  if (elsewhere) {
     const { bytes } = members;
-    return { shown: [{ size: bytes.length, read: () => once(bytes), decrypted: true }], bytes: bytes.length };
+    return { shown: [{ size: bytes.length, read: () => once(bytes), ...elsewhere }], bytes: bytes.length };
   }
   let at = 0;
   const shown = members.lengths.map((length) => {
