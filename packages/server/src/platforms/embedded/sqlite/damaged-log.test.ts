@@ -70,6 +70,17 @@ test("a log with junk in its middle is kept once, whatever the junk has hit", ()
   assert.ok(rows() < 40, "SQLite says nothing, and rows are lost");
 });
 
+test("a log whose beginning reads as zeros is kept, as a lost block of the disk does", () => {
+  for (const bytes of [4096, 8192, 65_536]) {
+    using folder = temporaryFolder();
+    const { path, log, write, rows } = crashed(folder.path, (db) => insert(db, 40));
+    write(Buffer.from(log).fill(0, 0, bytes));
+    assert.equal(keepDamagedLog(path), true, `${bytes} bytes`);
+    assert.equal(damagedLogs(path).length, 1);
+    assert.throws(rows, /no such table/, "SQLite says nothing of the log, and all of it is lost");
+  }
+});
+
 test("at most three copies are kept", () => {
   using folder = temporaryFolder();
   const { path, log, write } = crashed(folder.path, (db) => insert(db, 5));

@@ -119,21 +119,33 @@ function readFrames(file: number): DamagedLog | undefined {
   let whole = known && sums[0] === header.getUint32(24) && sums[1] === header.getUint32(28);
   const pageBytes = pageBytesOf(header.getUint32(8));
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  let salts = whole ? saltsOf(header, 16) : undefined;
-  let commits = 0;
-  for (let at = HEADER_BYTES; ; at += frameBytes) {
+  const salts = whole ? saltsOf(header, 16) : undefined;
+  let at = HEADER_BYTES;
+  for (; whole; at += frameBytes) {
     const frame = view(file, at, frameBytes);
-    if (!frame) return commits > 0 && salts ? { commits, salts } : undefined;
-    // The first frame has the salts where the header is damaged.
-    salts ??= saltsOf(frame, 8);
-    const isCurrent = saltsOf(frame, 8) === salts;
-    if (!whole) {
-      if (isCurrent && frame.getUint32(4) !== 0) commits += 1;
-      continue;
-    }
+    if (!frame) return undefined;
     addTo(sums, frame, { from: 0, to: 8, little });
     addTo(sums, frame, { from: FRAME_HEADER_BYTES, to: frameBytes, little });
+    const isCurrent = saltsOf(frame, 8) === salts;
     whole = isCurrent && frame.getUint32(0) !== 0 && sums[0] === frame.getUint32(16) && sums[1] === frame.getUint32(20);
+  }
+  return damageBehind(file, at, { salts, frameBytes });
+}
+
+/** Where the header is damaged the salts are those of the first frame that ends a commit: a lost block of the disk may be zeros. */
+function damageBehind(
+  file: number,
+  from: number,
+  { salts, frameBytes }: { salts: string | undefined; frameBytes: number },
+): DamagedLog | undefined {
+  let known = salts;
+  let commits = 0;
+  for (let at = from; ; at += frameBytes) {
+    const frame = view(file, at, frameBytes);
+    if (!frame) return commits > 0 && known ? { commits, salts: known } : undefined;
+    if (frame.getUint32(4) === 0) continue;
+    known ??= saltsOf(frame, 8);
+    if (saltsOf(frame, 8) === known) commits += 1;
   }
 }
 
