@@ -81,6 +81,24 @@ test("a log whose beginning reads as zeros is kept, as a lost block of the disk 
   }
 });
 
+test("a log that another process writes while it is read is not called damaged", () => {
+  using folder = temporaryFolder();
+  const { path, log, write } = crashed(folder.path, (db) => insert(db, 40));
+  const middle = 32 + Math.floor((log.length - 32) / FRAME_BYTES / 2) * FRAME_BYTES;
+  // Read before it was written, and those behind it after they were.
+  write(junkAt(log, middle));
+  assert.equal(
+    keepDamagedLog(path, () => write(junkAt(log, middle + 4 * FRAME_BYTES))),
+    false,
+  );
+  assert.deepEqual(damagedLogs(path), []);
+  write(junkAt(log, middle));
+  assert.equal(
+    keepDamagedLog(path, () => write(junkAt(log, middle))),
+    true,
+  );
+});
+
 test("at most three copies are kept", () => {
   using folder = temporaryFolder();
   const { path, log, write } = crashed(folder.path, (db) => insert(db, 5));

@@ -24,6 +24,8 @@ import { DatabaseUnavailable } from "./database-unavailable.ts";
  * belong to no commit are left by a transaction that was not finished (https://www.sqlite.org/fileformat2.html#walformat).
  */
 interface DamagedLog {
+  /** Where the first frame stands that is not as it was written. */
+  at: number;
   /** Commits that can be seen behind the damage. There may have been more. */
   commits: number;
   /** Names what was written since the log was begun. */
@@ -43,21 +45,25 @@ export function logOf(path: string): string {
   return `${lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? realpathSync(path) : path}-wal`;
 }
 
-/** Undefined for a log that is whole, or of which only the last transaction is missing. */
-function damageOf(logPath: string): DamagedLog | undefined {
+/**
+ * Undefined for a log that is whole, or of which only the last transaction is missing. Read twice: another process may write frames
+ * while they are read here. By the second time the frame is written that was only begun, and reading ends further behind, if at all.
+ */
+function damageOf(logPath: string, beforeSecondRead: () => void): DamagedLog | undefined {
   const first = readLog(logPath);
-  // Another process may write it: what it was about to write is there by now, unless the log was begun anew.
-  const again = first && readLog(logPath);
-  return again?.salts === first?.salts ? again : undefined;
+  if (!first) return undefined;
+  beforeSecondRead();
+  const again = readLog(logPath);
+  return again?.salts === first.salts && again.at === first.at ? again : undefined;
 }
 
 /**
  * Keeps a copy of a database's log of changes if that is damaged, before SQLite passes over what is behind the damage. Answers whether it was. Throws
- * `DatabaseUnavailable` when that cannot be kept: then the database must not be opened.
+ * `DatabaseUnavailable` when that cannot be kept: then the database must not be opened. Tests write between the two reads.
  */
-export function keepDamagedLog(databasePath: string): boolean {
+export function keepDamagedLog(databasePath: string, beforeSecondRead: () => void = () => {}): boolean {
   const logPath = logOf(databasePath);
-  const damage = damageOf(logPath);
+  const damage = damageOf(logPath, beforeSecondRead);
   if (!damage) return false;
   const copies = damagedLogs(databasePath);
   const path = `${logPath}${COPY}${damage.salts}`;
@@ -142,7 +148,7 @@ function damageBehind(
   let commits = 0;
   for (let at = from; ; at += frameBytes) {
     const frame = view(file, at, frameBytes);
-    if (!frame) return commits > 0 && known ? { commits, salts: known } : undefined;
+    if (!frame) return commits > 0 && known ? { at: from, commits, salts: known } : undefined;
     if (frame.getUint32(4) === 0) continue;
     known ??= saltsOf(frame, 8);
     if (saltsOf(frame, 8) === known) commits += 1;
