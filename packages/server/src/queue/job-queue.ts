@@ -15,7 +15,7 @@ import type { Settlement } from "../model/settlement.ts";
  *           └───────────────────────────────────────────────────┘
  *
  * Delays and leases are lengths of time. A clock that is set back makes nobody wait longer than the whole length once
- * more; one that is set forward only ends them early. Each adapter passes test/contracts/job-queue.ts and job-queue-time.ts.
+ * more; one that is set forward only ends them early, or leaves leases as they are. Each adapter passes test/contracts/job-queue.ts and job-queue-time.ts.
  */
 export interface JobQueue {
   /**

@@ -22,9 +22,15 @@ const LONGEST_WAIT_MS = 1000;
 /** Counting many takes this part of the time at most, however often it is asked for. */
 const PART = 20;
 
+interface QueueParts {
+  elapsed(): number;
+  upkeep: Pick<Upkeep, "begin">;
+  keepsHistory: boolean;
+}
+
 export function sqliteQueue(
   { database, alarm, now }: StoreParts,
-  { upkeep, keepsHistory }: { upkeep: Pick<Upkeep, "begin">; keepsHistory: boolean },
+  { elapsed, upkeep, keepsHistory }: QueueParts,
 ): JobQueue {
   const leaseMs = LEASE_SECONDS * 1000;
 
@@ -71,7 +77,7 @@ export function sqliteQueue(
     },
 
     async take(limit, shares) {
-      const args = { now: now(), limit, leaseMs, maxAttempts: MAX_ATTEMPTS };
+      const args = { now: now(), elapsed: elapsed(), limit, leaseMs, maxAttempts: MAX_ATTEMPTS };
       const taken = await database.run("take", { ...args, ...countsOf(shares) });
       upkeep.begin();
       return taken.map(leaseOf);

@@ -7,7 +7,7 @@ import { failedReport, sampleJob, traced } from "../../../test/contracts/sample-
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
 import { until } from "../../../test/support/until.ts";
 import { QueueUnavailable } from "../../model/faults.ts";
-import { type Lease, newJobId } from "../../queue/job-queue.ts";
+import { LEASE_SECONDS, type Lease, newJobId } from "../../queue/job-queue.ts";
 import { submitJob } from "../../receive/async-routes.ts";
 import { type JobStore, jobStore, openJobStore } from "./job-store.ts";
 import { DatabaseUnavailable } from "./sqlite/database-unavailable.ts";
@@ -286,3 +286,33 @@ function ask(folder: string, sql: string): Record<string, unknown> {
   using db = new DatabaseSync(join(folder, "jobs.db"), { timeout: 10_000 });
   return { ...db.prepare(sql).get() };
 }
+
+test("a clock that is set forward ends no lease whose holder lives, and a lease still runs out by the time that passes", async () => {
+  using folder = temporaryFolder();
+  const clock = { now: Date.UTC(2026, 0, 1), elapsed: 0 };
+  const pass = (seconds: number): void => {
+    clock.now += seconds * 1000;
+    clock.elapsed += seconds * 1000;
+  };
+  const times = { now: () => clock.now, elapsed: () => clock.elapsed };
+  await using store = await opened(folder.path, times);
+  await using another = await opened(folder.path, times);
+  await store.queue.add(sampleJob());
+  const [dead] = await store.queue.take(1);
+  assert.deepEqual(await another.queue.take(1), []);
+  pass(LEASE_SECONDS + 1);
+  await store.queue.add(sampleJob());
+  const [, held] = await store.queue.take(2);
+  assert.ok(dead && held);
+  await held.extend();
+
+  clock.now += 3_600_000;
+  assert.deepEqual(await another.queue.take(10), []);
+  assert.deepEqual(await store.queue.take(10), []);
+  assert.equal(await held.extend(), true);
+  assert.equal(await held.settle({ kind: "done" }), true);
+  pass(LEASE_SECONDS + 1);
+  const [again] = await store.queue.take(10);
+  assert.equal(again?.job.id, dead.job.id);
+  assert.equal(again?.attempt, 3);
+});

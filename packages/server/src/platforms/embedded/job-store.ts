@@ -50,6 +50,8 @@ export interface JobStore {
 
 export interface JobStoreOptions {
   now?: () => number;
+  /** Milliseconds by a clock that nobody sets. A time that is told is taken for both. */
+  elapsed?: () => number;
   /** How long to wait for other processes that write. */
   busyTimeoutMs?: number;
   outboxLimits?: OutboxLimits;
@@ -75,15 +77,16 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
 export function jobStore(
   connection: Connection,
   now: () => number,
-  options: Pick<JobStoreOptions, "outboxLimits" | "upkeep" | "kept"> = {},
+  options: Pick<JobStoreOptions, "elapsed" | "outboxLimits" | "upkeep" | "kept"> = {},
 ): JobStore {
   const { outboxLimits, upkeep: keepsSmall = true, kept = USUAL_RETENTION } = options;
+  const { elapsed = now === Date.now ? () => performance.now() : now } = options;
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
   const upkeep = keepsSmall ? sqliteUpkeep(store, kept) : { begin() {}, async sweep() {}, stop() {} };
   return {
-    queue: sqliteQueue(store, { upkeep, keepsHistory: kept.historyMost > 0 }),
+    queue: sqliteQueue(store, { elapsed, upkeep, keepsHistory: kept.historyMost > 0 }),
     results: sqliteResults(store),
     deadLetters: sqliteDeadLetters(store),
     browser: sqliteBrowser(store),

@@ -45,6 +45,8 @@ interface DueRow extends Omit<StoredJob, "content" | "share"> {
 
 interface TakeArgs extends ShareCounts {
   now: number;
+  /** Milliseconds by a clock that nobody sets. */
+  elapsed: number;
   limit: number;
   leaseMs: number;
   maxAttempts: number;
@@ -205,7 +207,7 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect, history
     }),
 
     take: operation("relaxed", (args: TakeArgs): LeasedJob[] => {
-      clock.rebase(args.now);
+      clock.rebase(args.now, args.elapsed);
       const taken: LeasedJob[] = [];
       const lines = openShares(args).filter(({ dueAt }) => dueAt <= args.now);
       const counts = new Map<string, number>();
@@ -271,14 +273,19 @@ export function jobOperations(db: DatabaseSync, { sealer, clock, expect, history
 
 /**
  * A clock that was set back would make jobs wait as long as it was wrong, for ever if it was wrong by years. So a job
- * whose delay or lease began in the future waits its whole length again, from now on; never longer.
+ * whose delay or lease began in the future waits its whole length again, from now on; never longer. A clock that was set forward would end
+ * all leases while their holders live: each job would run twice, the second time as a suspect that is scanned alone. So leases that had not
+ * run out by the time that really passed begin anew.
  */
 export interface ClockCare {
   /** What the clock said when something was written. */
   saw(now: number): void;
-  /** Mends such jobs: at the start, when the clock is seen to go back, and now and then. */
-  rebase(now: number): void;
+  /** Mends such jobs: at the start, when the clock is seen to go back or forward, and now and then. `elapsed` goes on whatever the clock does. */
+  rebase(now: number, elapsed: number): void;
 }
+
+/** Clocks that are slewed, or were read a moment apart, differ by less. */
+const SET_FORWARD_MS = 1000;
 
 /** For a clock that was wrong for a moment only, in which another process wrote. */
 const CHECK_EVERY_MS = 10_000;
@@ -290,10 +297,23 @@ export function clockCare(db: DatabaseSync, checkEveryMs = CHECK_EVERY_MS): Cloc
      ORDER BY due_at, seq LIMIT ${CHECKED_AT_ONCE}`,
   );
   const rebase = db.prepare("UPDATE jobs SET since = $now, due_at = $now + (due_at - since) WHERE seq = $seq");
+  // By the clock as it was: not those that had run out by then, nor those that began since.
+  const renew = db.prepare(
+    `UPDATE jobs SET since = $now, due_at = $now + (due_at - since)
+     WHERE due_at > $before AND since <= $before AND lease_token IS NOT NULL`,
+  );
   const start = { dueAt: FIRST, seq: 0 };
   let latest = Number.POSITIVE_INFINITY;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let place = start;
+  /** How far the clock is ahead of the time that passed. */
+  let ahead = Number.POSITIVE_INFINITY;
+
+  function renewLeases(now: number, elapsed: number): void {
+    const forward = now - elapsed - ahead;
+    ahead = now - elapsed;
+    if (forward > SET_FORWARD_MS) renew.run({ now, before: now - forward });
+  }
 
   /** Goes on where it was, and is done when it came to the end. */
   function check(now: number): void {
@@ -308,7 +328,8 @@ export function clockCare(db: DatabaseSync, checkEveryMs = CHECK_EVERY_MS): Cloc
     saw(now) {
       latest = Math.max(latest, now);
     },
-    rebase(now) {
+    rebase(now, elapsed) {
+      renewLeases(now, elapsed);
       if (now < latest) {
         place = start;
         checkedAt = Number.NEGATIVE_INFINITY;

@@ -71,7 +71,8 @@ test("a mistake in one request fails that one alone", () => {
 test("only what must survive a power cut waits for the disk", () => {
   const { db, run } = inMemory();
   const synchronous = (): unknown => db.prepare("PRAGMA synchronous").get()?.synchronous;
-  const take: Request = { name: "take", args: { now: 1, limit: 1, leaseMs: 1, maxAttempts: 3, held: [], perShare: 1 } };
+  const args = { now: 1, elapsed: 1, limit: 1, leaseMs: 1, maxAttempts: 3, held: [], perShare: 1 };
+  const take: Request = { name: "take", args };
   run([add("a")]);
   assert.equal(synchronous(), FULL);
   run([take]);
