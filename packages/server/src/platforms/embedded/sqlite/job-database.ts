@@ -186,10 +186,11 @@ async function startThread(options: DatabaseOptions): Promise<Thread> {
   };
 }
 
+/** At a start that is no more than memory or open files that were short. */
 function lost(path: string, reason: string): DatabaseUnavailable {
   return new DatabaseUnavailable(
     `cannot use the job database at ${path}: its thread was lost (${reason})`,
     "this should not happen; lazaret opens the database again by itself",
-    { cause: new Error(reason) },
+    { cause: new Error(reason), passes: true },
   );
 }
