@@ -174,6 +174,7 @@ async function keyIn(dataDir: string): Promise<Uint8Array> {
 /** Undefined when there is none. Throws `DatabaseUnavailable` when that is no key. */
 export async function keyAt(path: string): Promise<Uint8Array | undefined> {
   return readSecretKey(path).catch((error: Error) => {
+    if (error instanceof DatabaseUnavailable) throw error;
     throw new DatabaseUnavailable(
       `${path} cannot be used: ${error.message}`,
       "find the secret.key that belongs to the job database; without it nobody can read its jobs",

@@ -104,7 +104,12 @@ export async function readSecretKey(path: string): Promise<Uint8Array | undefine
     if (error.code === "ENOENT") return undefined;
     throw error;
   });
-  if (key && key.length !== KEY_BYTES) throw new Error(`it has ${key.length} bytes, not ${KEY_BYTES}`);
+  if (key && key.length !== KEY_BYTES) {
+    throw new DatabaseUnavailable(
+      `${path} cannot be used: it has ${key.length} bytes, not ${KEY_BYTES}`,
+      "restore the secret.key that belongs to the job database; without it nobody can read its jobs",
+    );
+  }
   // A backup may have been restored with other rights. Where they cannot be changed the key still serves.
   if (key) await chmod(path, 0o600).catch(() => {});
   return key;

@@ -172,6 +172,11 @@ test("a database that was sealed with another key is refused, and no key is made
   await (await opened(folder.path)).close();
   writeFileSync(join(folder.path, "secret.key"), Buffer.alloc(32, 7));
   assert.match(await refusal(folder.path), /sealed with another key than secret.key; hint: restore the secret.key/);
+  writeFileSync(join(folder.path, "secret.key"), "");
+  assert.match(
+    await refusal(folder.path),
+    /secret.key cannot be used: it has 0 bytes, not 32; hint: restore the secret.key/,
+  );
   rmSync(join(folder.path, "secret.key"));
   assert.match(await refusal(folder.path), /secret.key is missing; hint: restore the secret.key/);
   assert.deepEqual(readdirSync(folder.path), ["jobs.db"]);
