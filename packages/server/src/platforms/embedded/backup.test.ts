@@ -302,6 +302,24 @@ test("a folder without its key, with another, or with a damaged database is not 
   assert.deepEqual(readdirSync(into), []);
 });
 
+test("no backup is made without the jobs that are behind damage in the log of changes", async () => {
+  using place = temporaryFolder();
+  const { dataDir, into } = await aFolder(place.path);
+  const crashed = join(place.path, "crashed");
+  await using store = await opened(dataDir);
+  for (let count = 0; count < 20; count += 1) await store.queue.add(sampleJob({ id: newJobId() }));
+  mkdirSync(crashed);
+  for (const name of ["jobs.db", "jobs.db-wal", "secret.key"]) {
+    writeFileSync(join(crashed, name), readFileSync(join(dataDir, name)));
+  }
+  const log = readFileSync(join(crashed, "jobs.db-wal"));
+  writeFileSync(join(crashed, "jobs.db-wal"), log.fill(0xa5, log.length / 2, log.length / 2 + 64));
+  const backUp = () => makeBackup({ dataDir: crashed, into, withKeys: true, now });
+  await assert.rejects(backUp(), refused(/jobs\.db-wal is damaged/, /start lazaret again/));
+  await (await opened(crashed))[Symbol.asyncDispose]();
+  await backUp();
+});
+
 test("keys that lie elsewhere, with links to them, are in the backup; root follows none in the folder of another user", async () => {
   using place = temporaryFolder();
   const { dataDir, into } = await aFolder(place.path);

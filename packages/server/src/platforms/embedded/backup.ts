@@ -17,6 +17,7 @@ import {
   servedOwner,
 } from "./backup-files.ts";
 import { readSecretKey } from "./data-folder.ts";
+import { refuseDamagedLog } from "./sqlite/damaged-log.ts";
 import { type DatabaseSize, databaseSize } from "./sqlite/database-size.ts";
 import { DatabaseUnavailable, failureOf, unavailable } from "./sqlite/database-unavailable.ts";
 
@@ -74,6 +75,7 @@ export async function makeBackup({ dataDir, into, withKeys, now }: BackupOptions
     makeFolder(draft, 0o700);
     await checkRoom(join(dataDir, DATABASE), into);
     const owner = await servedOwner(dataDir);
+    refuseDamagedLog(join(dataDir, DATABASE));
     await copyDatabase(join(dataDir, DATABASE), join(draft, DATABASE));
     const { schema, rows } = await checkDatabase(join(draft, DATABASE), await keyIn(dataDir));
     const files = [await described(join(draft, DATABASE), DATABASE)];

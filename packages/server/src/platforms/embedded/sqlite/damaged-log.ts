@@ -49,7 +49,7 @@ export function logOf(path: string): string {
  * Undefined for a log that is whole, or of which only the last transaction is missing. Read twice: another process may write frames
  * while they are read here. By the second time the frame is written that was only begun, and reading ends further behind, if at all.
  */
-function damageOf(logPath: string, beforeSecondRead: () => void): DamagedLog | undefined {
+function damageOf(logPath: string, beforeSecondRead: () => void = () => {}): DamagedLog | undefined {
   const first = readLog(logPath);
   if (!first) return undefined;
   beforeSecondRead();
@@ -61,7 +61,7 @@ function damageOf(logPath: string, beforeSecondRead: () => void): DamagedLog | u
  * Keeps a copy of a database's log of changes if that is damaged, before SQLite passes over what is behind the damage. Answers whether it was. Throws
  * `DatabaseUnavailable` when that cannot be kept: then the database must not be opened. Tests write between the two reads.
  */
-export function keepDamagedLog(databasePath: string, beforeSecondRead: () => void = () => {}): boolean {
+export function keepDamagedLog(databasePath: string, beforeSecondRead?: () => void): boolean {
   const logPath = logOf(databasePath);
   const damage = damageOf(logPath, beforeSecondRead);
   if (!damage) return false;
@@ -79,6 +79,15 @@ export function keepDamagedLog(databasePath: string, beforeSecondRead: () => voi
     );
   }
   return true;
+}
+
+/** Throws `DatabaseUnavailable` where a copy of the database would be without commits that are behind the damage. */
+export function refuseDamagedLog(databasePath: string): void {
+  if (!damageOf(logOf(databasePath))) return;
+  throw new DatabaseUnavailable(
+    `${logOf(databasePath)} is damaged: jobs and results that were acknowledged last would be missing from a copy`,
+    "start lazaret again, which keeps the damaged log and goes on without it; then make the backup",
+  );
 }
 
 /** Returns the error and hint that are logged as long as there is such a copy. */
