@@ -76,8 +76,8 @@ export const DELIVERIES_PER_SHARE = 500;
 /** Jobs whose object is tagged or deleted have a socket each, and their report: a store that is silent holds them for long. */
 export const FINISHES_AT_ONCE = 256;
 export const FINISHES_PER_SHARE = 64;
-/** Jobs that wait for a slow source have a socket and up to 256 KiB each. */
-export const SLOW_AT_ONCE = 128;
+/** Jobs that wait for a slow source have a socket and up to 256 KiB each. Two tenants whose sources drip must not take all of them. */
+export const SLOW_AT_ONCE = 256;
 export const SLOW_PER_SHARE = 64;
 /** Suspects that are fetched or scanned: one alone, while the next come. */
 export const SUSPECTS_AT_ONCE = 4;

@@ -8,8 +8,10 @@ import type { Job } from "../model/job.ts";
 import type { Report } from "../model/report.ts";
 import type { Settlement } from "../model/settlement.ts";
 import type { JobQueue } from "../queue/job-queue.ts";
+import { places } from "../queue/places.ts";
 import type { Engine } from "../scan/engine.ts";
 import type { Stages } from "./inspect.ts";
+import { SLOW_AT_ONCE, SLOW_PER_SHARE } from "./limits.ts";
 import type { JobStages } from "./run-job.ts";
 import { workJobs } from "./work-jobs.ts";
 
@@ -115,3 +117,17 @@ for (const [words, busy, seconds] of [
     }
   });
 }
+
+test("three tenants whose sources drip leave a fourth places to wait for a source that is only slow", () => {
+  const { enter } = places(
+    { jobsAtOnce: 1, deliveriesAtOnce: 1, slowAtOnce: SLOW_AT_ONCE, slowPerShare: SLOW_PER_SHARE },
+    () => 1,
+  );
+  for (const share of ["one", "two", "three"]) {
+    for (let count = 0; count < SLOW_PER_SHARE; count += 1) enter(share, () => {}).toWait();
+    const further = enter(share, () => {});
+    assert.throws(() => further.toWait(), Busy);
+    further.leave();
+  }
+  enter("four", () => {}).toWait();
+});
