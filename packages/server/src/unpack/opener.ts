@@ -52,8 +52,11 @@ type Opening =
   | { kind: "encrypted" }
   /** It wants more memory than we give. */
   | { kind: "too-large" }
-  /** Damaged, or packed by a method nobody knows. What could be taken out has been given to the sink. */
-  | { kind: "unreadable" };
+  /**
+   * Damaged, or packed by a method nobody knows. What could be taken out has been given to the sink. `proven`: what came out of a
+   * place that was only a try leaves no doubt that it is one.
+   */
+  | { kind: "unreadable"; proven?: boolean };
 
 export interface Tools {
   sink: MemberSink;

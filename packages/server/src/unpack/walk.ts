@@ -191,11 +191,12 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       traps += 1;
       if (other?.gets === "file") throw new Crowded();
     }
+    const sure = place.sure || (outcome.kind === "unreadable" && outcome.proven === true);
     if (!tools.ignored.has(opener.kind) && !isExcused)
-      note(doubtOf(outcome, place.sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
+      note(doubtOf(outcome, sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     // A guess is wrong if it cannot be opened. A document in the raw bytes of an archive is in pieces, and says nothing either.
     const isArchive = !opener.archive && parent.found.some((other) => other.place.sure && other.opener.archive);
-    const isWrong = !place.sure && (outcome.kind !== "opened" || isArchive);
+    const isWrong = !sure && (outcome.kind !== "opened" || isArchive);
     const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
@@ -204,7 +205,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       if (isTrap) trapped.add(member.digest);
       member.release();
     }
-    if (outcome.kind !== "opened") return place.sure ? { covered: [place], whole: false } : undefined;
+    if (outcome.kind !== "opened") return sure ? { covered: [place], whole: false } : undefined;
     if (outcome.decrypted) decrypted += 1;
     if (place.start === 0) for (const range of outcome.decoded ?? []) decoded.push(range);
     const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));

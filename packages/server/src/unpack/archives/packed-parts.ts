@@ -130,6 +130,7 @@ export const png: Opener = {
   knownBy: [byteAt(0, "89")],
   find: (content) => (packedChunks(content).length > 0 ? [{ start: 0, end: content.size, sure: false }] : []),
   open(container, tools) {
+    let isCut = false;
     for (const { type, start, end } of packedChunks(container)) {
       const chunk = container.bytes(start, Math.min(end - start, CHUNK_BYTES));
       // A keyword, a zero, the method; in the newer kind also whether it is compressed at all, a language and a translation.
@@ -141,7 +142,9 @@ export const png: Opener = {
       const inflated = inflateFrom(container.slice(start, end), at + ZLIB_HEADER, tools.budget);
       if (inflated.kind === "too-large") return inflated;
       emit(tools.sink, { name: type, content: inflated.content });
+      isCut ||= end > container.size;
     }
+    if (isCut) return { kind: "unreadable", proven: true };
     // Nothing is taken from the picture that others would not look at as well.
     return { kind: "opened", covered: [] };
   },

@@ -5,6 +5,7 @@ import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
 import { findAll, HEAD_BYTES, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
+import { endsWithCode } from "./compress-end.ts";
 import { isDisk } from "./partitions.ts";
 import { viewsOf } from "./seven-zip-views.ts";
 
@@ -88,7 +89,7 @@ export const sevenZipKinds: readonly Opener[] = KNOWN_KINDS.map(({ kind, type, s
   archive: true,
   knownBy,
   find: (content) => (fits(headOf(content), content) ? [{ start: 0, end: content.size, sure }] : []),
-  open: (container, tools) => openBy7z(type === "Z" ? withPlainFlags(container, tools) : container, type, tools),
+  open: (container, tools) => (type === "Z" ? openCompress(container, tools) : openBy7z(container, type, tools)),
 }));
 
 interface EmbeddedKind {
@@ -98,7 +99,7 @@ interface EmbeddedKind {
   /** Where the archive begins, seen from the signature. */
   before: number;
   /** Whether the structure behind the signature says that it is one, as loosely as any reader: then a failure to open it counts. */
-  isOne(from: Buffer, container: Blob): boolean;
+  isOne(from: Buffer, container: Blob, start: number): boolean;
   /** Whether it is worth a try all the same. */
   mayBe(from: Buffer): boolean;
 }
@@ -118,13 +119,14 @@ const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
   embedded("rar", "Rar5", "rar", { isOne: isRar5, mayBe: (from) => from[6] === 1 && from[7] === 0 }),
   embedded("cab", "Cab", "cab", {
     isOne: isCabWithin,
-    mayBe: (from) => isCab(from) && (from.readUInt16LE(24) === 0x0103 || hasCabNumbers(from)),
+    mayBe: (from) => isCab(from) && (from.readUInt16LE(24) === CAB_VERSION || hasCabNumbers(from)),
   }),
   embedded("xz", "xz", "xz", { isOne: isXz, mayBe: hasXzFlags }),
   EMBEDDED_ARJ,
-  { ...embedded("nsis", "Nsis", "nsis", { mayBe: isLikelyNsis }), before: 8 },
+  { ...embedded("nsis", "Nsis", "nsis", { isOne: isNsis, mayBe: isLikelyNsis }), before: 8 },
   {
     ...embedded("bzip2", "bzip2", "bzip2Block", {
+      isOne: isBzip2,
       mayBe: (from) => /^BZh[1-9]/.test(from.toString("latin1", 0, 4)),
     }),
     before: 4,
@@ -179,8 +181,13 @@ const isRar5Type = (type: number | undefined): boolean => type === 1 || type ===
 function isCabWithin(from: Buffer, container: Blob): boolean {
   if (from.length < 36 || from.readUInt16LE(26) === 0 || from.readUInt16LE(28) === 0) return false;
   const [size, files] = [from.readUInt32LE(8), from.readUInt32LE(16)];
-  return files < size && size < container.size + CAB_MISSING_BYTES;
+  if (files < 36 || files >= size) return false;
+  // One that was cut off has everything else right.
+  const isByTheBook = [4, 12, 20].every((reserved) => from.readUInt32LE(reserved) === 0);
+  return size < container.size + CAB_MISSING_BYTES || (isByTheBook && from.readUInt16LE(24) === CAB_VERSION);
 }
+
+const CAB_VERSION = 0x0103;
 
 /** cabextract lets so many bytes be missing at the end. */
 const CAB_MISSING_BYTES = 32;
@@ -201,7 +208,53 @@ function isLikelyNsis(from: Buffer): boolean {
   return from.length > NSIS_HEADER && from.readUInt32LE(4) === 0xdeadbeef && from.readUInt32LE(24) > NSIS_HEADER;
 }
 
+/** The program in front looks for it at whole sectors, and other flags than four there are not. */
+function isNsis(from: Buffer, _: Blob, start: number): boolean {
+  if (start % SECTOR !== 0 || !isLikelyNsis(from) || from.readUInt32LE(0) > NSIS_FLAGS) return false;
+  return from.readUInt32LE(20) > 0 && from.readUInt32LE(20) < 2 ** 28 && from.readUInt32LE(24) < 2 ** 31;
+}
+
 const NSIS_HEADER = 28;
+const NSIS_FLAGS = 0x0f;
+
+/**
+ * Behind the mark of a block: its checksum, a flag, where the first byte is, which bytes there are, how many tables and how many times
+ * one is chosen, which one, and in each how long the codes are.
+ */
+function isBzip2(from: Buffer): boolean {
+  if (!/^BZh[1-9]1AY&SY/.test(from.toString("latin1", 0, 10))) return false;
+  let at = 14 * 8;
+  const next = (count: number): number => {
+    let value = 0;
+    for (const end = at + count; at < end; at += 1) value = value * 2 + (((from[at >> 3] ?? 0) >> (7 - (at & 7))) & 1);
+    return value;
+  };
+  next(1);
+  if (next(24) > ((from[3] ?? 0) - 0x30) * 100_000) return false;
+  let symbols = 2;
+  for (let left = bitsIn(next(16)); left > 0; left -= 1) symbols += bitsIn(next(16));
+  const [tables, choices] = [next(3), next(15)];
+  if (symbols < 3 || tables < 2 || tables > 6 || choices < 1) return false;
+  for (let left = choices; left > 0 && at < from.length * 8; left -= 1) {
+    let choice = 0;
+    while (next(1) === 1) choice += 1;
+    if (choice >= tables) return false;
+  }
+  for (let left = tables; left > 0 && at < from.length * 8; left -= 1) {
+    let length = next(5);
+    for (let symbol = 0; symbol < symbols && at < from.length * 8; symbol += 1) {
+      while (length >= 1 && length <= 20 && next(1) === 1) length += next(1) === 1 ? -1 : 1;
+      if (length < 1 || length > 20) return false;
+    }
+  }
+  return true;
+}
+
+function bitsIn(value: number): number {
+  let count = 0;
+  for (let left = value; left > 0; left >>= 1) count += left & 1;
+  return count;
+}
 
 /** What 7-Zip opens anywhere inside a content that is no container itself: self-extracting archives, pictures with one behind. */
 export const embeddedKinds: readonly Opener[] = EMBEDDED_KINDS.map(embeddedOpener);
@@ -211,7 +264,7 @@ export const embeddedArj: Opener = embeddedOpener(EMBEDDED_ARJ);
 
 function embeddedOpener({ kind, type, needle, before, isOne, mayBe }: EmbeddedKind): Opener {
   const isSure = (content: Blob, start: number): boolean =>
-    isOne(content.bytes(start, LIKELY_BYTES), content.slice(start, content.size));
+    isOne(content.bytes(start, LIKELY_BYTES), content.slice(start, content.size), start);
   return {
     kind,
     archive: true,
@@ -383,6 +436,11 @@ function isCompress(head: Buffer): boolean {
 const CLEARING = 256;
 const COMPRESS_BITS = 0x1f;
 const COMPRESS_CODES_SEEN = 32;
+
+async function openCompress(container: Blob, tools: Tools): Promise<Outcome> {
+  const outcome = await openBy7z(withPlainFlags(container, tools), "Z", tools);
+  return outcome.kind !== "opened" || endsWithCode(container, tools.budget) ? outcome : { kind: "unreadable" };
+}
 
 /** busybox passes over the flags that are reserved: 7-Zip does not. */
 function withPlainFlags(container: Blob, { budget }: Tools): Blob {

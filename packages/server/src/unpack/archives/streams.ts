@@ -18,7 +18,8 @@ export type Step =
   | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean }
   /** Something that programs pass over: it is a member of its own. */
   | { kind: "passed"; content: Blob; end: number }
-  | { kind: "cut"; content: Buffer }
+  /** `proven`: what came out cannot have come out by chance. */
+  | { kind: "cut"; content: Buffer; proven?: boolean }
   | { kind: "too-large" }
   | { kind: "none" };
 
@@ -37,7 +38,7 @@ export async function openStreams(
     if (step.kind === "too-large") return format.type ? openBy7z(container, format.type, tools) : { kind: "too-large" };
     if (step.kind === "cut") {
       emit(tools.sink, { name: "", content: step.content });
-      return { kind: "unreadable" };
+      return { kind: "unreadable", proven: step.proven ?? false };
     }
     if (step.kind === "none") break;
     if (step.kind === "passed") {
@@ -157,12 +158,13 @@ function gzipAt(container: Blob, { budget }: Tools, { met, isOld, wholeOnly }: G
       if (wholeOnly) return { kind: "none" };
       // Too long for one piece: it is not damaged, only not all there.
       if (container.size - start > budget.limits.memberInMemoryBytes) return { kind: "too-large" };
-      return { kind: "cut", content: inflated.content };
+      return { kind: "cut", content: inflated.content, proven: runsToEnd(container, start, inflated) };
     }
     const trailer = container.bytes(start + inflated.taken, GZIP_TRAILER_BYTES);
     // Without all of its checksum it was cut off, and with it maybe streams that followed.
     if (trailer.length < GZIP_TRAILER_BYTES) {
-      return wholeOnly ? { kind: "none" } : { kind: "cut", content: inflated.content };
+      const proven = inflated.taken >= PROOF_BYTES;
+      return wholeOnly ? { kind: "none" } : { kind: "cut", content: inflated.content, proven };
     }
     return {
       kind: "stream",
@@ -174,6 +176,23 @@ function gzipAt(container: Blob, { budget }: Tools, { met, isOld, wholeOnly }: G
     };
   };
 }
+
+/**
+ * Whether a stream that breaks off does so at the end of the container, behind more bytes than make sense by chance. Where all that came
+ * out stands in it as it is, nothing is hidden.
+ */
+export function runsToEnd(
+  container: Blob,
+  start: number,
+  { content, taken }: { content: Buffer; taken: number },
+): boolean {
+  const isAtEnd = start + taken === container.size && taken >= PROOF_BYTES;
+  return isAtEnd && !isCopied(content.subarray(0, DECODED_SEEN_BYTES), container.bytes(start, PROOF_SEEN_BYTES));
+}
+
+/** Of noise one in a thousand deflate streams makes sense for so long. */
+const PROOF_BYTES = 48;
+const PROOF_SEEN_BYTES = 64 * 1024;
 
 const GZIP_HEADER_AT_MOST = 256 * 1024;
 /** As much as is read at first: thousands of short streams may stand one behind the other. */
@@ -296,10 +315,14 @@ function endsInFlush(content: Blob): boolean {
  */
 export function isDecoded(decoded: Buffer, packed: Buffer): boolean {
   const content = decoded.subarray(0, DECODED_SEEN_BYTES);
-  if (new Set(content).size < VALUES_LEAST) return false;
-  return [0, 0.25, 0.5, 0.75, 1].every((share) => {
+  return new Set(content).size >= VALUES_LEAST && !isCopied(content, packed);
+}
+
+/** Whether some of it stands in the bytes that it came out of. */
+function isCopied(content: Buffer, packed: Buffer): boolean {
+  return [0, 0.25, 0.5, 0.75, 1].some((share) => {
     const at = Math.floor((content.length - COPIED_BYTES) * share);
-    return at >= 0 && !packed.includes(content.subarray(at, at + COPIED_BYTES));
+    return at < 0 || packed.includes(content.subarray(at, at + COPIED_BYTES));
   });
 }
 

@@ -8,6 +8,7 @@ import { emit, emitStored, type Opener, type Outcome, type Place, type Tools } f
 import { findAll, headOf, signaturesIn } from "../signature-search.ts";
 import { manifestWatch } from "./manifests.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
+import { runsToEnd } from "./streams.ts";
 import {
   agrees,
   type Directories,
@@ -96,6 +97,7 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
   const covered: Range[] = [...directories.records];
   const others: Other[] = [];
   const [firstListed = Number.POSITIVE_INFINITY] = members.keys();
+  let isCutOff = false;
   let empty = directories.listed.filter(({ packedBytes }) => packedBytes === 0).length;
   /** In a program or a picture before the archive, or without any directory, a header may be nothing but four bytes of data. */
   const isGuess = (header: LocalHeader): boolean => {
@@ -137,6 +139,7 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
       const packedBytes = taken === "other" && !isExcused ? reading.packedBytes : taken;
       if (typeof packedBytes === "number") end = Math.max(end, reading.start + packedBytes);
     }
+    if (guess && !certain) isCutOff ||= isCut(container, header, budget);
     // What is none after all is left over.
     return guess && !certain ? 0 : Math.min(end || header.start, container.size);
   }
@@ -171,8 +174,27 @@ async function open(container: Blob, given: Tools, place?: Place): Promise<Outco
   const isCertain = place?.sure !== false || (!missing && !directories.damaged);
   if (problem === "encrypted" && !isCertain) problem = "unreadable";
   const crowded = empty > EMPTY_AT_MOST;
+  const isOther = problem === "encrypted" || problem === "too-large";
+  if (isCutOff && !isOther && directories.listed.length === 0) return { kind: "unreadable", proven: true, crowded };
   return problem === undefined ? { kind: "opened", covered, crowded } : { kind: problem, crowded };
 }
+
+/**
+ * Whether a member that was only a guess is one that the end of the content cuts off: its header makes sense, and what is there of a
+ * deflated one inflates to the last byte. What is stored hides nothing.
+ */
+function isCut(container: Blob, header: LocalHeader, budget: Budget): boolean {
+  const { method, name, start, packedBytes = Number.POSITIVE_INFINITY } = header;
+  if (!isLikelyHeader(header) || !PLAIN_NAME.test(name) || start + packedBytes <= container.size) return false;
+  if (method !== METHOD.deflated)
+    return method !== METHOD.stored && header.flags < FIRST_ODD_FLAG && header.version > 0;
+  const inflated = inflateFrom(container, start, budget);
+  return inflated.kind === "cut" && runsToEnd(container, start, inflated);
+}
+
+const PLAIN_NAME = /^[^\p{Cc}]+$/u;
+/** The flags from here on are unused but in archives that are encrypted as a whole. */
+const FIRST_ODD_FLAG = 0x1000;
 
 /** clamd reads the whole archive again for each folder and each empty member: 9,000 of them, in 750 KB, take it 15 seconds. */
 const EMPTY_AT_MOST = 4000;

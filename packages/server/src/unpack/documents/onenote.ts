@@ -23,6 +23,8 @@ const SECTIONS = ["aeb15378d02996d3", "9ee210ea5722765f"].map((digits) => Buffer
 /** {638DE92F-A6D4-4BC1-9A36-B3FC2511A5B7}: as OneDrive hands them out, in objects cut up for the network. */
 const FOR_NETWORK = Buffer.from("2fe98d63d4a6c14b9a36b3fc2511a5b7", "hex");
 const FORMAT_AT = 48;
+/** How long the file is: a number of eight bytes, of which no section needs more than four. */
+const LENGTH_AT = 196;
 /** {BDE316E7-2665-4511-A4C4-8D4D0B7A9EAC}, then eight bytes of size and twelve of no meaning. */
 const FILE = Buffer.from("e716e3bd65261145a4c48d4d0b7a9eac", "hex");
 const FILE_HEADER = FILE.length + 20;
@@ -41,7 +43,7 @@ function openSection(container: Blob, { sink, budget }: Tools): Outcome {
   if (container.bytes(FORMAT_AT, FOR_NETWORK.length).equals(FOR_NETWORK)) return { kind: "unreadable" };
   const covered = rangeRecorder();
   covered.add(0, SECTION_AT + 8);
-  let isCut = false;
+  let isCut = isShorter(container);
   let [furthest, opensItself, inside] = [0, 0, 0];
   for (const hit of findAll(container, FILE, budget)) {
     // What is in an attached section is found when that is opened.
@@ -64,6 +66,11 @@ function openSection(container: Blob, { sink, budget }: Tools): Outcome {
     covered.add(hit, behindEndMark(container, end));
   }
   return isCut ? { kind: "unreadable" } : { kind: "opened", covered: covered.ranges() };
+}
+
+function isShorter(container: Blob): boolean {
+  const [length = 0, high = 1] = new Uint32Array(Uint8Array.from(container.bytes(LENGTH_AT, 8)).buffer);
+  return high === 0 && length > container.size;
 }
 
 function behindEndMark(container: Blob, end: number): number {

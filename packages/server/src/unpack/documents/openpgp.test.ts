@@ -118,7 +118,7 @@ describe("the file in a message comes out byte for byte", () => {
       const { members, outcome, rest, place } = await opened(pack(11, literal(content)));
       assert.equal(outcome, "opened");
       assert.deepEqual(rest, []);
-      assert.equal(place.sure, name !== "pieces of one byte");
+      assert.ok(place.sure);
       assert.deepEqual(
         members.map(({ name }) => name),
         ["a.exe"],

@@ -1,7 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { constants, inflateRawSync } from "node:zlib";
 import type { Blob, Range } from "../blob.ts";
 import { memberWriter, type Text, textOf } from "../encodings/text.ts";
-import { inflateRaw } from "../inflate.ts";
+import { inflateRaw, inflateStart } from "../inflate.ts";
 import { emit, type Opener, type Outcome, type Place, type Tools } from "../opener.ts";
 import { writePiece } from "./signed-message.ts";
 
@@ -120,9 +121,8 @@ function find(content: Blob): readonly Place[] {
     const likely = packet && MESSAGE.includes(packet.tag) ? likelihood(bytes, packet) : "none";
     if (likely === "none" || !packet) return [];
     if (!PASSED.includes(packet.tag)) {
-      // What is cut gives what there is, and nobody could get more out of it.
       const isCut = !packet.toEnd && packet.end > content.size;
-      const sure = !isCut && (likely === "sure" || endsWithContent(bytes, at));
+      const sure = isProven(bytes, packet) || (!isCut && (likely === "sure" || endsWithContent(bytes, at)));
       return [{ start: 0, end: content.size, sure }];
     }
     if (packet.more || packet.end >= content.size) return [];
@@ -130,6 +130,40 @@ function find(content: Blob): readonly Place[] {
   }
   return [];
 }
+
+/**
+ * Whether it is one even if it breaks off: what is compressed inflates for longer than noise does, and what is not has a name and a time that
+ * make sense, in bytes that are no text.
+ */
+function isProven(bytes: Bytes, packet: Packet): boolean {
+  if (packet.tag === TAG.compressed) {
+    const [method, ...packed] = beginning(bytes, packet, TRIAL_BYTES);
+    if (method === PACKED.bzip2) return Buffer.from(packed).toString("latin1", 4, 10) === "1AY&SY";
+    if (method !== PACKED.zip && method !== PACKED.zlib) return false;
+    const begun = inflateStart(
+      Buffer.from(packed).subarray(method === PACKED.zlib ? ZLIB_HEADER : 0),
+      TRIAL_OUTPUT_BYTES,
+    );
+    return typeof begun === "object" && begun.taken >= PROOF_BYTES && isPacket(begun.content);
+  }
+  if (packet.tag !== TAG.literal) return false;
+  const head = beginning(bytes, packet, LITERAL_BYTES + 255);
+  const nameEnd = 2 + (head[1] ?? 0);
+  if (
+    nameEnd + 4 > head.length ||
+    !isUtf8(head.subarray(2, nameEnd)) ||
+    CONTROL.test(head.toString("latin1", 2, nameEnd))
+  )
+    return false;
+  const time = head.readUInt32BE(nameEnd);
+  const isText = isUtf8(Buffer.from(Array.from({ length: Math.min(4, bytes.size) }, (_, at) => bytes.byte(at))));
+  return !isText && (time === 0 || (time >= FIRST_TIME && time < LAST_TIME));
+}
+
+const PROOF_BYTES = 64;
+const CONTROL = /\p{Cc}/u;
+/** From the year 1990, when there was none yet, to 2040. */
+const [FIRST_TIME, LAST_TIME] = [631_152_000, 2_208_988_800];
 
 /** A few bytes at a time: headers are far from each other. */
 function glimpse(content: Blob): Bytes {

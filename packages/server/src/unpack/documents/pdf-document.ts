@@ -15,6 +15,10 @@ export interface PdfDocument {
   cover(start: number, end: number): void;
   /** Something in it has not come out, because it is too large. */
   markTooLarge(): void;
+  /** The document ends within a stream. */
+  markCut(): void;
+  /** A stream that is said to be compressed holds nothing that is. */
+  markOpaque(): void;
   /** Whether so many bytes have come out more than once that these must not. */
   isTooMuch(range: Range): boolean;
 }

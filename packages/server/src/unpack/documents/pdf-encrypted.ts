@@ -38,7 +38,8 @@ export function takeAnyStream(
   const { content, tools } = document;
   const own = chain.filter(({ name }) => name !== "Crypt");
   const start = dataStart(document.at, stream.at);
-  const { ends, likelyEnd } = endsOf(document, stream, start);
+  const { ends, likelyEnd, isCut } = endsOf(document, stream, start);
+  if (isCut) document.markCut();
   for (const end of isFlate(own[0]) ? [likelyEnd] : ends) {
     if (seen.has(end)) continue;
     seen.add(end);

@@ -28,6 +28,8 @@ const PIECE_BYTES = 1024 * 1024;
 const READINGS_AT_MOST = 4;
 /** Less than this that comes out of bytes that merely look compressed is chance. */
 const SNIFFED_BYTES = 16;
+/** An empty stream, and one of a few bytes, may be damaged. */
+const OPAQUE_BYTES = 32;
 
 /** Takes one stream out by one reading of its dictionary. Ends in `seen` have come out already. */
 export function takeStream(document: PdfDocument, stream: PdfStream, chain: Filter[], seen: Set<number>): void {
@@ -43,13 +45,18 @@ function takeFrom(
   stream: PdfStream,
   { start, chain, seen }: { start: number; chain: Filter[]; seen: Set<number> },
 ): void {
-  const { ends, likelyEnd } = endsOf(document, stream, start);
+  const { ends, likelyEnd, isCut } = endsOf(document, stream, start);
   const [first, ...rest] = chain;
   if (first && isFlate(first)) {
-    if (seen.size === 0) takeCompressed(document, { stream, start, likelyEnd, ends, first, rest });
+    if (seen.size === 0) {
+      const taken = takeCompressed(document, { stream, start, likelyEnd, ends, first, rest });
+      if (taken === "part" && isCut) document.markCut();
+      if (taken === "nothing" && likelyEnd - start > OPAQUE_BYTES) document.markOpaque();
+    }
     for (const end of ends) seen.add(end);
     return;
   }
+  if (isCut) document.markCut();
   if (seen.size === 0) sniff(document, stream.at, { start, end: likelyEnd });
   for (const end of ends) {
     if (seen.has(end)) continue;
@@ -73,7 +80,9 @@ export function takeDecrypted(document: PdfDocument, stream: PdfStream, { bytes,
   const range = { start: 0, end: bytes.length };
   const [first, ...rest] = chain;
   if (first && isFlate(first)) {
-    return takeCompressed(inner, { stream, start: 0, likelyEnd: range.end, ends: [range.end], first, rest });
+    return (
+      takeCompressed(inner, { stream, start: 0, likelyEnd: range.end, ends: [range.end], first, rest }) !== "nothing"
+    );
   }
   sniff(inner, at, range);
   takeCoded(inner, { at, entries, range, chain });
@@ -117,7 +126,7 @@ export function endsOf(
   document: PdfDocument,
   { entries }: PdfStream,
   start: number,
-): { ends: number[]; likelyEnd: number } {
+): { ends: number[]; likelyEnd: number; isCut: boolean } {
   const word = document.nextEnd(start);
   const trimmed = withoutLineEnd(document, start, word);
   const stated = (entries.get("Length") ?? [])
@@ -128,7 +137,7 @@ export function endsOf(
   const confirmed = stated.find((end) => isAtEnd(document.content, end));
   const ends = new Set(stated);
   if (!stated.some((end) => end >= trimmed && end <= word)) ends.add(trimmed);
-  return { ends: [...ends], likelyEnd: confirmed ?? word };
+  return { ends: [...ends], likelyEnd: confirmed ?? word, isCut: stated.length === 0 && word >= document.content.size };
 }
 
 export function isAtEnd(content: Blob, end: number): boolean {
@@ -155,17 +164,21 @@ interface Compressed {
   rest: readonly Filter[];
 }
 
-/** Whether it is compressed data at all, and not noise. */
-function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends, first, rest }: Compressed): boolean {
+/** Returns how much of it is compressed data. */
+function takeCompressed(
+  document: PdfDocument,
+  { stream, start, likelyEnd, ends, first, rest }: Compressed,
+): "whole" | "part" | "nothing" {
   const result = inflateLeniently(document.content, { start, likelyEnd }, inflateOptions(document));
   if (result.tooLarge) {
     document.markTooLarge();
     document.cover(start, likelyEnd);
-    return true;
+    return "part";
   }
   if (!result.whole) for (const end of ends) takeRaw(document, stream.at, { start, end });
   else document.cover(start, start + result.consumed);
-  if (result.bytes.length === 0) return result.whole;
+  const isPart = looksCompressed(document.content.bytes(start, 2));
+  if (result.bytes.length === 0) return result.whole ? "whole" : isPart ? "part" : "nothing";
   const ordinary =
     result.byTheBook === true &&
     rest.length === 0 &&
@@ -175,7 +188,7 @@ function takeCompressed(document: PdfDocument, { stream, start, likelyEnd, ends,
     chain: rest,
     ...(ordinary ? { way: "pdf/flate" } : {}),
   });
-  return result.whole || looksCompressed(document.content.bytes(start, 2));
+  return result.whole ? "whole" : isPart ? "part" : "nothing";
 }
 
 /** One plain filter, a short dictionary, the right length, `endstream` right behind: every reader reads it so. */

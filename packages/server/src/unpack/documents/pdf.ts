@@ -71,6 +71,7 @@ function readPdf(
   const coverage = coverageOf(content, budget);
   const isTooOften = repetition(content.size);
   let [tooLarge, undecrypted, encrypted] = [false, locked, false];
+  let [cut, opaque, hasTrailer] = [false, false, false];
   const markTooLarge = (): void => {
     tooLarge = true;
   };
@@ -82,6 +83,12 @@ function readPdf(
     nextEnd: wordFinder(content, "endstream", budget),
     cover: coverage.cover,
     markTooLarge,
+    markCut() {
+      cut = true;
+    },
+    markOpaque() {
+      opaque = true;
+    },
     isTooMuch(range) {
       const tooOften = isTooOften(range);
       if (tooOften) markTooLarge();
@@ -136,6 +143,7 @@ function readPdf(
     if (plain) coverage.cover(start, end);
     if (value && streams.length === 0 && id && isReferredTo(value)) remember(document.objects, id.number, value);
     for (const stream of streams) {
+      hasTrailer ||= isXref(stream.entries);
       encrypted ||= isXref(stream.entries) && namedBy(stream.entries).length > 0;
       take({ ...stream, id, ordinaryFrom: isOrdinary && plain && !isOverlapping ? start : undefined }, false);
     }
@@ -144,6 +152,7 @@ function readPdf(
   for (const { word, at } of wordsOf(content, budget)) {
     if (word === "obj") takeObject(at);
     else if (word === "trailer") {
+      hasTrailer = true;
       const { value, end, plain } = parse(at + word.length);
       if (plain) coverage.cover(at, end);
       if (value?.kind === "dictionary") encrypted ||= namedBy(value.entries).length > 0;
@@ -160,6 +169,8 @@ function readPdf(
   const ended = (outcome: Outcome): { outcome: Outcome; encrypted: boolean } => ({ outcome, encrypted });
   if (undecrypted) return ended({ kind: "encrypted" });
   if (tooLarge) return ended({ kind: "too-large" });
+  // Without its end nobody knows whether what makes no sense is encrypted.
+  if (cut || (opaque && !hasTrailer && lastEnd === 0)) return ended({ kind: "unreadable" });
   return ended({ kind: "opened", covered: coverage.ranges(lastEnd) });
 }
 

@@ -19,7 +19,7 @@ export const signedMessage: Opener = {
     // Nearly all contents are none: no more than a look at two bytes for these.
     if (head[0] !== SEQUENCE || !head.subarray(2, OBJECT_BY).includes(OBJECT)) return [];
     const message = messageIn(textOf(content.slice(0, HEAD_BYTES)));
-    return message ? [{ start: 0, end: content.size, sure: isComplete(content, message.end) }] : [];
+    return message ? [{ start: 0, end: content.size, sure: true }] : [];
   },
   open(container, tools) {
     const text = textOf(container, tools.budget);
@@ -115,15 +115,7 @@ function behind(text: Text, value: Value): number | undefined {
   return at;
 }
 
-/**
- * Whether it ends as it says, as far as that can be told. What is cut gives what there is; nobody could get more out of it,
- * and half a message is what comes out of half an archive.
- */
-function isComplete(content: Blob, end: number | undefined): boolean {
-  return end === undefined ? content.bytes(content.size - 2, 2).equals(Buffer.alloc(2)) : end <= content.size;
-}
-
-function messageIn(text: Text): { holds: Holds; inner: Value; end: number | undefined } | undefined {
+function messageIn(text: Text): { holds: Holds; inner: Value } | undefined {
   const info = valueAt(text, 0);
   const type = info?.tag === SEQUENCE ? valueAt(text, info.start) : undefined;
   if (!info || type?.tag !== OBJECT || type.end === undefined || type.end - type.start > LENGTH_BYTES) return undefined;
@@ -132,7 +124,7 @@ function messageIn(text: Text): { holds: Holds; inner: Value; end: number | unde
   const inner = explicit?.tag === EXPLICIT ? valueAt(text, explicit.start) : undefined;
   if (!holds || !inner) return undefined;
   const fits = holds === "data" ? isOctets(inner) : inner.tag === SEQUENCE && text.byte(inner.start) === INTEGER;
-  return fits ? { holds, inner, end: info.end } : undefined;
+  return fits ? { holds, inner } : undefined;
 }
 
 const isOctets = ({ tag }: Value): boolean => (tag & ~CONSTRUCTED) === OCTETS;
