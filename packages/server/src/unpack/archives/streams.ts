@@ -15,7 +15,8 @@ import { openBy7z } from "./seven-zip-kinds.ts";
  */
 
 export type Step =
-  | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean }
+  /** `guessed`: it may be something else as well, so that it is left over all the same. */
+  | { kind: "stream"; name: string; content: Buffer; end: number; exact: boolean; guessed?: boolean }
   /** Something that programs pass over: it is a member of its own. */
   | { kind: "passed"; content: Blob; end: number }
   /** `proven`: what came out cannot have come out by chance. */
@@ -27,12 +28,11 @@ export type Step =
 export async function openStreams(
   container: Blob,
   tools: Tools,
-  format: { way?: string; type?: string; next(at: number): Step },
+  format: { way?: string; type?: string; next(at: number): Step; mayFollow?(at: number): boolean },
 ): Promise<Outcome> {
   const contents: Buffer[] = [];
   const covered: Range[] = [];
-  let total = 0;
-  let at = 0;
+  let [total, at, guessed] = [0, 0, false];
   while (at < container.size) {
     const step = format.next(at);
     if (step.kind === "too-large") return format.type ? openBy7z(container, format.type, tools) : { kind: "too-large" };
@@ -59,8 +59,9 @@ export async function openStreams(
     if (total > tools.budget.limits.memberInMemoryBytes) {
       return format.type ? openBy7z(container, format.type, tools) : { kind: "too-large" };
     }
-    covered.push({ start: at, end: step.end });
-    at = afterZeros(container, step.end, covered);
+    guessed ||= step.guessed ?? false;
+    if (!guessed) covered.push({ start: at, end: step.end });
+    at = format.mayFollow?.(step.end) ? step.end : afterZeros(container, step.end, guessed ? [] : covered);
   }
   if (contents.length === 0) return { kind: "unreadable" };
   if (contents.length > 1) emit(tools.sink, { name: "", content: Buffer.concat(contents) });
@@ -85,6 +86,7 @@ const PIECE_BYTES = 1024 * 1024;
 const GZIP_FLAG = { headerCrc: 2, extra: 4, name: 8, comment: 16 } as const;
 const FIRST_RESERVED_FLAG = 0x20;
 const GZIP_HEADER_BYTES = 10;
+const GZIP_METHOD = 8;
 const GZIP_TRAILER_BYTES = 8;
 
 export const gzip: Opener = {
@@ -95,7 +97,13 @@ export const gzip: Opener = {
   async open(container, tools) {
     const met = { partNumber: false };
     const read = (reading: Omit<GzipReading, "met">): Promise<Outcome> =>
-      openStreams(container, tools, { way: "gzip", type: "gzip", next: gzipAt(container, tools, { ...reading, met }) });
+      openStreams(container, tools, {
+        way: "gzip",
+        type: "gzip",
+        next: gzipAt(container, tools, { ...reading, met }),
+        // One without a signature may begin with zeros.
+        mayFollow: (at) => gzipHeader(container.bytes(at, GZIP_HEADER_BYTES + 1), { isLater: true }) !== undefined,
+      });
     const outcome = await read({ isOld: false, wholeOnly: false });
     if (!met.partNumber) return outcome;
     const isOpened = outcome.kind === "opened";
@@ -118,7 +126,8 @@ export const embeddedGzip: Opener = {
 
 /** Python, Go and busybox take any flags, also reserved ones; gzip itself and unar take what gzip 0.5 began with. */
 function isGzip(head: Buffer): boolean {
-  return head.length > GZIP_HEADER_BYTES && head[0] === 0x1f && (head[1] === 0x8b || head[1] === 0x9e) && head[2] === 8;
+  if (head.length <= GZIP_HEADER_BYTES || head[2] !== GZIP_METHOD) return false;
+  return head[0] === 0x1f && (head[1] === 0x8b || head[1] === 0x9e);
 }
 
 /** Whether all that follows is too short for a header, and one begins so. */
@@ -146,16 +155,18 @@ interface GzipReading {
 
 function gzipAt(container: Blob, { budget }: Tools, { met, isOld, wholeOnly }: GzipReading): (at: number) => Step {
   return (at) => {
-    const short = gzipHeader(container.bytes(at, SHORT_BYTES), isOld);
+    const isLater = at > 0;
+    const short = gzipHeader(container.bytes(at, SHORT_BYTES), { isOld, isLater });
     const isLong = short !== undefined && short.bytes >= SHORT_BYTES;
-    const header = isLong ? gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST), isOld) : short;
+    const header = isLong ? gzipHeader(container.bytes(at, GZIP_HEADER_AT_MOST), { isOld, isLater }) : short;
     if (!header) return isBeginning(container, at) ? { kind: "cut", content: NOTHING } : { kind: "none" };
+    const guessed = !isGzip(container.bytes(at, GZIP_HEADER_BYTES + 1));
     if (header.hasPartNumber) met.partNumber = true;
     const start = at + header.bytes;
     const inflated = inflateFrom(container, start, budget);
     if (inflated.kind === "too-large") return inflated;
     if (inflated.kind === "cut") {
-      if (wholeOnly) return { kind: "none" };
+      if (wholeOnly || (guessed && !runsToEnd(container, start, inflated))) return { kind: "none" };
       // Too long for one piece: it is not damaged, only not all there.
       if (container.size - start > budget.limits.memberInMemoryBytes) return { kind: "too-large" };
       return { kind: "cut", content: inflated.content, proven: runsToEnd(container, start, inflated) };
@@ -164,13 +175,15 @@ function gzipAt(container: Blob, { budget }: Tools, { met, isOld, wholeOnly }: G
     // Without all of its checksum it was cut off, and with it maybe streams that followed.
     if (trailer.length < GZIP_TRAILER_BYTES) {
       const proven = inflated.taken >= PROOF_BYTES;
-      return wholeOnly ? { kind: "none" } : { kind: "cut", content: inflated.content, proven };
+      if (wholeOnly || (guessed && !proven)) return { kind: "none" };
+      return { kind: "cut", content: inflated.content, proven };
     }
     return {
       kind: "stream",
       name: header.name,
       content: inflated.content,
       end: start + inflated.taken + trailer.length,
+      guessed,
       exact:
         header.isPlain && !looksLikeAnother(container, "gzip") && trailer.readUInt32LE(0) === crc32(inflated.content),
     };
@@ -206,8 +219,9 @@ interface GzipHeader {
   hasPartNumber: boolean;
 }
 
-function gzipHeader(head: Buffer, isOld = false): GzipHeader | undefined {
-  if (!isGzip(head)) return undefined;
+/** Of a later member unar compares nothing but the method. */
+function gzipHeader(head: Buffer, { isOld = false, isLater = false } = {}): GzipHeader | undefined {
+  if (!isGzip(head) && !(isLater && head.length > GZIP_HEADER_BYTES && head[2] === GZIP_METHOD)) return undefined;
   const flags = head[3] ?? 0;
   const hasChecksum = (flags & GZIP_FLAG.headerCrc) !== 0;
   let at = GZIP_HEADER_BYTES + (isOld && hasChecksum ? 2 : 0);
