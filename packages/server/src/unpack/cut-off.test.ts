@@ -171,3 +171,31 @@ describe("a document that is cut off is not clean", () => {
     });
   }
 });
+
+describe("what stands around an archive is not cut off by it", () => {
+  const zip = made("zip: methods", "deflate");
+  test("a PDF with one attached as it is", async () => {
+    const head = `%PDF-1.7\n1 0 obj\n<< /Length ${zip.length} >>\nstream\n`;
+    assert.equal(await doubtOf(glue(head, zip, "\nendstream\nendobj\ntrailer\n<< >>\n%%EOF\n")), undefined);
+  });
+  test("an answer of a server with one in its body", async () => {
+    const body = glue(noise(500), zip, noise(500));
+    assert.equal(await doubtOf(glue(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`, body)), undefined);
+  });
+  test("a picture with one in a chunk", async () => {
+    const inside = glue("Comment\0\0", deflateSync(noise(50)), zip);
+    const png = glue("\x89PNG\r\n\x1a\n", be32(inside.length), "zTXt", inside, be32(0), be32(0), "IEND", be32(0));
+    assert.equal(await doubtOf(png), undefined);
+  });
+});
+
+test("a PDF behind an archive that is cut off is not clean", async () => {
+  const front = made("zip: methods", "deflate");
+  const file = glue(
+    front,
+    `%PDF-1.7\n1 0 obj\n<< /Length 900 /Filter /LZWDecode >>\nstream\n`,
+    noise(900),
+    "\nendstream\n",
+  );
+  await neverClean(file, { from: front.length + 100, to: file.length - 20 });
+});

@@ -285,7 +285,10 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** What no container has accounted for is a member of its own. */
-  async function enterRest({ content, path, layer, leftover }: Content, covered: readonly Range[]): Promise<void> {
+  async function enterRest(parent: Content, covered: readonly Range[]): Promise<void> {
+    const { content, path, layer, leftover } = parent;
+    // A document around an archive has been read as a whole: its front alone looks as if it were cut off.
+    const documents = new Set(parent.found.flatMap(({ opener }) => (opener.archive ? [] : [opener.kind])));
     for (const { start, end } of gaps(covered, content.size).flatMap((gap) => withoutLead(content, gap))) {
       const rest = content.slice(start, end);
       if (rest.size < REST_BYTES || isPadding(rest)) continue;
@@ -296,8 +299,9 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       count(rest, layer + 1);
       visitor.see(rest, restPath);
       const found = containersIn(rest);
+      const partOf = start === 0 ? documents : new Set<string>();
       if (found.length > 0)
-        await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, leftover, found });
+        await enter({ content: rest, path: restPath, layer: layer + 1, seen: false, leftover, found, partOf });
       else other?.show(rest, restPath);
     }
   }
