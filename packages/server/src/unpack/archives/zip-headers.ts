@@ -36,6 +36,7 @@ export const FLAG = { encrypted: 0x1, sizesFollow: 0x8, directoryHidden: 0x2000 
 const END = Buffer.from("PK\x05\x06", "latin1");
 const END_BYTES = 22;
 const ENTRY = 0x02014b50;
+const DIRECTORY_ENTRY = Buffer.from("PK\x01\x02", "latin1");
 const LOCAL = 0x04034b50;
 const ENTRY_BYTES = 46;
 const LOCATOR64 = 0x07064b50;
@@ -96,9 +97,49 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
       if (directories.some(({ entries }) => read.listed.length < entries)) found.damaged = true;
     }
   }
+  const hasLost = ends > 0 && takeLost(container, found, { origin, budget });
   // One that leads nowhere is still what some programs, clamd for one, go by.
-  return { ...found, byTheBook: ends === 1 && strays === 1 && plain };
+  return { ...found, byTheBook: ends === 1 && strays === 1 && plain && !hasLost };
 }
+
+/**
+ * Adds the entries of directories that no end record leads to: programs find them where an end record is damaged, or count on another
+ * place. Only those count that lead to a member.
+ */
+function takeLost(
+  container: Blob,
+  { listed, records }: Directories,
+  { origin, budget }: { origin: number; budget: Budget },
+): boolean {
+  const known = [...records, ...listed.map((one) => ({ start: one.position, end: endOfMember(one) }))];
+  known.sort((one, other) => one.start - other.start);
+  let [index, covered, hasLost] = [0, 0, false];
+  for (const at of findAll(container, DIRECTORY_ENTRY, budget)) {
+    for (let next = known[index]; next && next.start <= at; next = known[index]) {
+      covered = Math.max(covered, next.end);
+      index += 1;
+    }
+    if (at < covered) continue;
+    const end = Math.min(container.size, at + LOST_BYTES);
+    const read = readEntries(container, { start: at, end, base: 0, budget });
+    covered = Math.max(covered, read.end);
+    const found = read.listed.flatMap((entry) =>
+      [...new Set([entry.position, entry.position - origin])].flatMap((position) =>
+        u32(container, position) === LOCAL ? { ...entry, position } : [],
+      ),
+    );
+    if (found.length === 0) continue;
+    for (const entry of found) listed.push(entry);
+    if (listed.length > budget.limits.members * DIRECTORIES_AT_MOST) throw new LimitExceeded("members");
+    records.push({ start: at, end: read.end });
+    hasLost = true;
+  }
+  return hasLost;
+}
+
+/** A longer directory is read in pieces. */
+const LOST_BYTES = 1024 * 1024;
+const endOfMember = ({ position, packedBytes }: Listed): number => position + ENTRY_BYTES + packedBytes;
 
 /** An archive in the comment of another, a few behind one another; more than this is made to keep us busy. */
 const ENDS_AT_MOST = 10_000;
@@ -107,7 +148,7 @@ const DIRECTORIES_AT_MOST = 2;
 
 /** `listed` is in the order in which directories were read, nearly always that of their positions. */
 function isInMember(listed: readonly Listed[], position: number): boolean {
-  return listed.some((one) => position > one.position && position < one.position + ENTRY_BYTES + one.packedBytes);
+  return listed.some((one) => position > one.position && position < endOfMember(one));
 }
 
 /** Where the archive begins that an end record speaks of; nothing if there is no directory. */
