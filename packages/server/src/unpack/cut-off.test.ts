@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { be32, glue, noise, padTo, u32, u64 } from "../../test/fixtures/corpus/container.ts";
 import { containersOfAllKinds } from "../../test/fixtures/corpus/corpus.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
@@ -198,4 +198,12 @@ test("a PDF behind an archive that is cut off is not clean", async () => {
     "\nendstream\n",
   );
   await neverClean(file, { from: front.length + 100, to: file.length - 20 });
+});
+
+test("brotli that is cut off is not clean, whatever comes out of it", async () => {
+  const hex = Buffer.from(noise(2000).toString("hex"));
+  for (const content of [hex, text, Buffer.from(hex.toString("base64"))]) {
+    const file = brotliCompressSync(content);
+    await neverClean(file, { from: 600 });
+  }
 });

@@ -4,7 +4,7 @@ import type { Budget } from "../budget.ts";
 import { longestReadable, type Readable } from "../inflate.ts";
 import type { Opener } from "../opener.ts";
 import { mayBeginBrotli } from "./brotli-header.ts";
-import { isCut, isDecoded, openStreams, type Step } from "./streams.ts";
+import { isCopied, isCut, openStreams, type Step } from "./streams.ts";
 
 /**
  * Brotli has no magic number and no checksum: every content is tried. A few hundred bytes tell, as noise and texts break a rule
@@ -47,11 +47,12 @@ function brotliAt(container: Blob, at: number, { budget, sure }: { budget: Budge
   // Browsers show what came out before the damage.
   const part = longestReadable(packed, unbrotliStart, budget);
   if (part === "too-large") return { kind: "too-large" };
-  return isCopied(part.content, packed) ? { kind: "none" } : { kind: "cut", content: part.content };
+  if (isAllCopied(part.content, packed)) return { kind: "none" };
+  return { kind: "cut", content: part.content, proven: part.taken >= BROTLI_TRIAL_BYTES && isProof(part, packed) };
 }
 
 /** Whether all of it stands in the stream as it is: runs of many a byte make sense as stored blocks, in one another, for ever. */
-function isCopied(content: Buffer, packed: Buffer): boolean {
+function isAllCopied(content: Buffer, packed: Buffer): boolean {
   let found = 0;
   for (let at = 0; at < content.length && found >= 0; at += COPIED_BYTES)
     found = packed.indexOf(content.subarray(at, at + COPIED_BYTES), found);
@@ -61,8 +62,28 @@ function isCopied(content: Buffer, packed: Buffer): boolean {
 /** Whether it is a stream that goes on behind these bytes. */
 function isLongBrotli(trial: Buffer): boolean {
   const begun = unbrotliStart(trial, DECODED_AT_MOST);
-  return typeof begun === "object" && isDecoded(begun.content, trial);
+  return typeof begun === "object" && begun.taken > 0 && isProof(begun, trial);
 }
+
+/**
+ * Whether bytes were decoded from others by more than chance. By chance noise is a code of a few values, of which many come out for each of
+ * its bytes, or a stored block.
+ */
+function isProof({ content, taken }: Readable, packed: Buffer): boolean {
+  const seen = content.subarray(0, PROOF_SEEN_BYTES);
+  const values = new Set(seen).size;
+  const isLong = taken >= BROTLI_TRIAL_BYTES;
+  if (values < (isLong ? VALUES_OF_LONG : VALUES_OF_SHORT)) return false;
+  return (
+    content.length <= taken * (values < MANY_VALUES ? MOST_OF_FEW : MOST_OF_MANY) &&
+    !isCopied(seen, packed.subarray(0, PROOF_SEEN_BYTES))
+  );
+}
+
+const PROOF_SEEN_BYTES = 64 * 1024;
+/** Hexadecimal digits have 16 values. In 600,000 files of noise there were none with so many, and so few bytes for each. */
+const [VALUES_OF_LONG, VALUES_OF_SHORT, MANY_VALUES] = [12, 24, 64];
+const [MOST_OF_FEW, MOST_OF_MANY] = [16, 64];
 
 /** Whether something stands before the damage that is not there by chance: readers of streams give it out. */
 function isDamagedBrotli(trial: Buffer): boolean {
@@ -75,7 +96,7 @@ function isDamagedBrotli(trial: Buffer): boolean {
     if (typeof more === "object") [good, begun] = [middle, more];
     else bad = middle;
   }
-  return isDecoded(begun.content, trial);
+  return isProof(begun, trial);
 }
 
 const DECODED_AT_MOST = 1024 * 1024;

@@ -333,7 +333,7 @@ export function isDecoded(decoded: Buffer, packed: Buffer): boolean {
 }
 
 /** Whether some of it stands in the bytes that it came out of. */
-function isCopied(content: Buffer, packed: Buffer): boolean {
+export function isCopied(content: Buffer, packed: Buffer): boolean {
   return [0, 0.25, 0.5, 0.75, 1].some((share) => {
     const at = Math.floor((content.length - COPIED_BYTES) * share);
     return at < 0 || packed.includes(content.subarray(at, at + COPIED_BYTES));
