@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, test } from "node:test";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { be32, glue, noise, padTo, u32, u64 } from "../../test/fixtures/corpus/container.ts";
@@ -198,6 +199,13 @@ test("a PDF behind an archive that is cut off is not clean", async () => {
     "\nendstream\n",
   );
   await neverClean(file, { from: front.length + 100, to: file.length - 20 });
+});
+
+test("noise that begins like a tar or a message of OpenPGP is clean", async () => {
+  for (const index of [1206, 31_149, 88_223, 91_573, 319_832]) {
+    const file = createHash("shake256", { outputLength: 4096 }).update(`b ${index}`).digest();
+    assert.equal(await doubtOf(file), undefined, `${index}`);
+  }
 });
 
 test("brotli that is cut off is not clean, whatever comes out of it", async () => {

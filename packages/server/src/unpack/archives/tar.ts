@@ -325,7 +325,14 @@ function isHeader(bytes: Buffer, at = 0): boolean {
     sum += byte;
     signed += byte > 127 ? byte - 256 : byte;
   }
-  return stated === sum || stated === signed;
+  return stated === sum || (stated === signed && hasSize(bytes, at));
+}
+
+/** A sum of signed bytes is small enough to be right by chance. Programs that compare it also want a size that is a number. */
+function hasSize(bytes: Buffer, at: number): boolean {
+  const field = bytes.subarray(at + 124, at + 136);
+  if (isBinary(field)) return base256(field) < Number.MAX_SAFE_INTEGER;
+  return /^[\s\0]*(?:[0-7]*(?:[\s\0]|$)|[+-])/.test(field.toString("latin1"));
 }
 
 const SUM_AT = 148;

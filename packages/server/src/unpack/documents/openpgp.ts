@@ -213,7 +213,7 @@ function likelihood(bytes: Bytes, packet: Packet): "sure" | "likely" | "none" {
   const { tag, more } = packet;
   const size = more ? Number.POSITIVE_INFINITY : packet.end - packet.start;
   const body = beginning(bytes, packet, 12);
-  const [version = -1, second = -1, third = -1] = body;
+  const [version = -1, second = -1] = body;
   const likely = (fits: boolean): "likely" | "none" => (fits ? "likely" : "none");
   switch (tag) {
     case TAG.literal:
@@ -228,10 +228,11 @@ function likelihood(bytes: Bytes, packet: Packet): "sure" | "likely" | "none" {
       return likely(size === 3 && body.toString("latin1") === "PGP");
     case TAG.publicKeySession:
       return likely(
-        size <= SESSION_KEY_BYTES && ((version === 3 && KEY_KINDS.includes(body[9] ?? 0)) || version === 6),
+        size <= SESSION_KEY_BYTES &&
+          ((version === 3 && KEY_KINDS.includes(body[9] ?? 0)) || (version === 6 && FINGERPRINTS.includes(second))),
       );
     case TAG.passphraseSession:
-      return likely(size <= SESSION_KEY_BYTES && version >= 4 && version <= 6 && (version > 4 || isV4(second, third)));
+      return likely(size <= SESSION_KEY_BYTES && isPassphrase(body));
     case TAG.protectedData:
       return likely((version === 1 || version === 2) && size > 20);
     case TAG.authenticatedData:
@@ -246,10 +247,20 @@ const KEY_KINDS: readonly number[] = [1, 2, 16, 18, 20, 25, 26];
 /** Mode, length of the name, time. */
 const LITERAL_BYTES = 6;
 
-/** A cipher, and how the passphrase becomes its key. */
-function isV4(cipher: number, specifier: number): boolean {
-  return cipher >= 1 && cipher <= 13 && [0, 1, 3, 4].includes(specifier);
+/** How long the version and the fingerprint of a key are, if it is named. */
+const FINGERPRINTS: readonly number[] = [0, 21, 33];
+
+/** A cipher, later also how it is used, and how the passphrase becomes its key. Version 6 says the lengths of these. */
+function isPassphrase(body: Buffer): boolean {
+  const [version = 0, ...fields] = body;
+  const [cipher = 0, mode = 0, ...rest] = version === 6 ? fields.slice(1) : fields;
+  const isCipher = cipher >= 1 && cipher <= 13;
+  if (version === 4) return isCipher && SPECIFIERS.includes(mode);
+  const specifier = version === 6 ? rest[1] : rest[0];
+  return (version === 5 || version === 6) && isCipher && mode >= 1 && mode <= 3 && SPECIFIERS.includes(specifier ?? -1);
 }
+
+const SPECIFIERS: readonly number[] = [0, 1, 3, 4];
 
 const PACKED = { plain: 0, zip: 1, zlib: 2, bzip2: 3 } as const;
 const ZLIB_HEADER = 2;
