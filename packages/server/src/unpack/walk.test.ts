@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, test } from "node:test";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { packedBy7z } from "../../test/fixtures/archives.ts";
 import { compoundFile } from "../../test/fixtures/compound-writer.ts";
 import { workbookStream } from "../../test/fixtures/office-writer.ts";
@@ -405,4 +405,10 @@ test("a PDF in the raw bytes of an archive says nothing: there its streams are i
   const member = packedAs(METHOD_DEFLATED, { name: "a.pdf", content: pdf, packed });
   const { doubt } = await walked(zip([stored("front", randomBytes(2000)), member]));
   assert.equal(doubt, undefined);
+});
+
+test("a zip that was packed once more can be seen in pieces, which says nothing", async () => {
+  const inner = zip([stored("a.jpg", randomBytes(300_000))]);
+  for (const file of [gzipSync(inner), deflateSync(inner), gzipSync(zip([deflated("a.zip", inner)]))])
+    assert.equal((await walked(file)).doubt, undefined);
 });

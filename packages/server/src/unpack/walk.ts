@@ -96,6 +96,9 @@ interface Waiting extends Content {
 interface Account {
   covered: Range[];
   whole: boolean;
+  archive: boolean;
+  /** What its members are for certain, and how they begin. */
+  beginnings: ReadonlySet<string>;
 }
 
 /**
@@ -108,6 +111,7 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   const { other } = visitor;
   /** Of what was looked at; false if what is wrong with it did not count there. */
   const digests = new Map<string, boolean>();
+  const beginningsByDigest = new Map<string, readonly string[]>();
   /** Of what the other unpacker must not get as a whole. */
   const trapped = new Set<string>();
   let [members, bytes, decrypted, traps] = [0, 0, 0, 0];
@@ -136,7 +140,11 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
   }
 
   /** Members that hold others wait in `waiting` until the container is done, so that one is open at a time. */
-  function sinkFor(parent: Content, { opener, place }: Found, waiting: Waiting[]): MemberSink {
+  function sinkFor(
+    parent: Content,
+    { opener, place }: Found,
+    { waiting, beginnings }: { waiting: Waiting[]; beginnings: Set<string> },
+  ): MemberSink {
     // The other one opens what a content begins with, and nothing in the middle of it.
     const likewise = parent.seen && place.start === 0 && place.end === parent.content.size;
     let [path, seen, leftover, isPart] = [parent.path, false, parent.leftover, false];
@@ -164,12 +172,16 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
         const digest = digestOf(content);
         if (isRepeated(digest, !leftover && !isPart)) {
           if (trapped.has(digest)) traps += 1;
+          for (const beginning of beginningsByDigest.get(digest) ?? []) beginnings.add(beginning);
           return;
         }
         const layer = parent.layer + 1;
         if (opener.archive) count(content, layer);
         visitor.see(content, path);
         const found = containersIn(content);
+        const begun = sureKinds(found).map((kind) => beginningOf(kind, content));
+        if (begun.length > 0) beginningsByDigest.set(digest, begun);
+        for (const beginning of begun) beginnings.add(beginning);
         // Whoever unpacks with limits cuts what is large, some without saying so.
         seen &&= content.size <= SEEN_BYTES;
         if (found.length === 0) {
@@ -179,25 +191,37 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
     };
   }
 
-  /** Opens one container, and then what waits in it. `decoded` is what has been decoded of the content so far. */
-  async function open(parent: Content, found: Found, decoded: Range[]): Promise<Account | undefined> {
+  /**
+   * Opens one container, and then what waits in it. `decoded` is what has been decoded of the content so far, `around` are the archives
+   * that opened and that it stands in: a zip that was packed once more, but does not shrink, can be seen in pieces there.
+   */
+  async function open(
+    parent: Content,
+    found: Found,
+    { decoded, around }: { decoded: Range[]; around: readonly Account[] },
+  ): Promise<Account | undefined> {
     const { opener, place } = found;
-    const waiting: Waiting[] = [];
-    const sink = sinkFor(parent, found, waiting);
     const container = parent.content.slice(place.start, place.end);
+    const beginning = around.length > 0 ? beginningOf(opener.kind, container) : "";
+    const isShadow = around.some(({ beginnings: inside }) => inside.has(beginning));
+    const isSure = place.sure && !isShadow;
+    const waiting: Waiting[] = [];
+    const beginnings = new Set<string>();
+    const sink = sinkFor(parent, found, { waiting, beginnings });
     const outcome = await opener.open(container, { sink, budget, sevenZip: tools.sevenZip, decoded }, place);
     const isExcused = outcome.kind === "unreadable" && parent.partOf?.has(opener.kind);
     if (outcome.crowded) {
       traps += 1;
       if (other?.gets === "file") throw new Crowded();
     }
-    const sure = place.sure || (outcome.kind === "unreadable" && outcome.proven === true);
+    const isProven = outcome.kind === "unreadable" && outcome.proven === true && around.length === 0;
+    const sure = isSure || isProven;
     if (!tools.ignored.has(opener.kind) && !isExcused)
       note(doubtOf(outcome, sure && !parent.leftover), parent.path, `${opener.kind}: ${outcome.kind}`);
     // A guess is wrong if it cannot be opened. A document in the raw bytes of an archive is in pieces, and says nothing either.
     const isArchive = !opener.archive && parent.found.some((other) => other.place.sure && other.opener.archive);
-    const isWrong = !sure && (outcome.kind !== "opened" || isArchive);
-    const partOf = new Set(waiting.filter(({ isPart }) => !isPart).flatMap(sureKinds));
+    const isWrong = isShadow || (!sure && (outcome.kind !== "opened" || isArchive));
+    const partOf = new Set(waiting.flatMap(({ isPart, found: inside }) => (isPart ? [] : sureKinds(inside))));
     for (const member of waiting) {
       const leftover = member.leftover || isWrong;
       if (leftover) digests.set(member.digest, false);
@@ -205,11 +229,12 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       if (isTrap) trapped.add(member.digest);
       member.release();
     }
-    if (outcome.kind !== "opened") return sure ? { covered: [place], whole: false } : undefined;
+    const archive = opener.archive ?? false;
+    if (outcome.kind !== "opened") return sure ? { covered: [place], whole: false, archive, beginnings } : undefined;
     if (outcome.decrypted) decrypted += 1;
     if (place.start === 0) for (const range of outcome.decoded ?? []) decoded.push(range);
     const covered = outcome.covered.map(({ start, end }) => ({ start: start + place.start, end: end + place.start }));
-    return { covered, whole: true };
+    return { covered, whole: true, archive, beginnings };
   }
 
   /** Opens a content in all ways that it can be, and looks at what is left of it. Answers whether it is a trap for the other unpacker. */
@@ -224,13 +249,15 @@ export async function walk(file: Blob, visitor: Visitor, tools: WalkTools): Prom
       return true;
     }
     const before = { members, bytes, decrypted, traps };
-    const accounts: (Account & { archive: boolean })[] = [];
+    const accounts: Account[] = [];
     const decoded: Range[] = [];
-    for (const one of sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found) {
-      const account = await open(entered, one, decoded);
+    const opening = sure.length > CONTAINERS_AT_MOST ? sure.slice(0, CONTAINERS_AT_MOST) : found;
+    for (const one of opening.toSorted((a, b) => a.place.start - b.place.start)) {
+      const around = accounts.filter((other) => other.archive && other.whole && isWithin(one.place, other.covered));
+      const account = await open(entered, one, { decoded, around });
       // In a content whose members lie in pieces an archive that was guessed says nothing about the rest of it.
       const counts = one.place.sure || !sure.some(({ opener }) => opener.scattered);
-      if (account) accounts.push({ ...account, archive: counts && (one.opener.archive ?? false) });
+      if (account) accounts.push({ ...account, archive: counts && account.archive });
     }
     // Where a content is an archive and a text as well, what is no part of the archive is left over.
     const archives = accounts.filter(({ archive }) => archive);
@@ -332,7 +359,18 @@ function doubtOf(outcome: Outcome, sure: boolean): string | undefined {
   return outcome.kind === "unreadable" && sure ? findings.unsupportedArchive : undefined;
 }
 
-function sureKinds({ found }: Content): string[] {
+/** One kind that begins with the same bytes is the same thing, or made to look like it. */
+function beginningOf(kind: string, content: Blob): string {
+  return `${kind} ${hash("sha256", content.bytes(0, BEGINNING_BYTES), "base64")}`;
+}
+
+const BEGINNING_BYTES = 1024;
+
+function isWithin({ start }: Range, ranges: readonly Range[]): boolean {
+  return ranges.some((range) => range.start < start && start < range.end);
+}
+
+function sureKinds(found: readonly Found[]): string[] {
   return found.flatMap(({ opener, place }) => (place.sure && place.start === 0 ? [opener.kind] : []));
 }
 
