@@ -327,7 +327,7 @@ function endsInFlush(content: Blob): boolean {
  * Whether bytes were decoded from others, and not only copied: noise may begin like a stored block, or like one of few values
  * over and over.
  */
-export function isDecoded(decoded: Buffer, packed: Buffer): boolean {
+function isDecoded(decoded: Buffer, packed: Buffer): boolean {
   const content = decoded.subarray(0, DECODED_SEEN_BYTES);
   return new Set(content).size >= VALUES_LEAST && !isCopied(content, packed);
 }
