@@ -55,7 +55,8 @@ const REGULAR = 0;
 const BLANK = 1;
 const DELIMITER = 2;
 const CLASSES = new Uint8Array(256);
-for (const byte of [0, 9, 10, 12, 13, 32]) CLASSES[byte] = BLANK;
+// The vertical tab is a blank to qpdf, and to nobody else.
+for (const byte of [0, 9, 10, 11, 12, 13, 32]) CLASSES[byte] = BLANK;
 for (const character of "()<>[]{}/%") CLASSES[character.charCodeAt(0)] = DELIMITER;
 
 /** One byte after the other, read in pieces; -1 behind the end. */

@@ -141,7 +141,7 @@ export function endsOf(
 }
 
 export function isAtEnd(content: Blob, end: number): boolean {
-  return /^[\0\t\n\f\r ]{0,16}endstream/.test(content.bytes(end, 32).toString("latin1"));
+  return /^[\0\t\n\v\f\r ]{0,16}endstream/.test(content.bytes(end, 32).toString("latin1"));
 }
 
 /** By itself: between the beginning of a stream and its end there may be pages, and thousands of streams share one end. */

@@ -10,7 +10,7 @@ export function objectNumber(
   const from = Math.max(0, word - 32);
   let text = "";
   for (let position = from; position < word; position += 1) text += String.fromCharCode(at(position));
-  const written = /(\d{1,10})[\0\t\n\f\r ]{1,8}(\d{1,5})[\0\t\n\f\r ]{0,8}$/.exec(text);
+  const written = /(\d{1,10})[\0\t\n\v\f\r ]{1,8}(\d{1,5})[\0\t\n\v\f\r ]{0,8}$/.exec(text);
   if (!written) return { id: undefined, start: word };
   return { id: { number: Number(written[1]), generation: Number(written[2]) }, start: from + written.index };
 }

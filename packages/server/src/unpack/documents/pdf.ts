@@ -33,7 +33,7 @@ const MARK = "%PDF-";
 /** How far behind the mark, where it does not stand in the front, the first object begins. */
 const REACH = 4096;
 const MARKS_AT_MOST = 16;
-const OBJECT = /(?:^|[\r\n])[ \t]*\d{1,10}[ \t\r\n]{1,8}\d{1,5}[ \t\r\n]{1,8}obj\b/;
+const OBJECT = /(?:^|[\r\n])[ \t]*\d{1,10}[ \t-\r]{1,8}\d{1,5}[ \t-\r]{1,8}obj\b/;
 
 /** Most readers go on without the mark, or find it behind anything, and look for the objects. */
 function hasObjects(content: Blob): boolean {
