@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { type Blob, joinedBlob, memoryBlob, type Range, watchedBlob } from "../blob.ts";
 import type { Budget } from "../budget.ts";
 import { anyPattern, type ByteAt, byteAt, bytePattern } from "../byte-pattern.ts";
+import { looksCompressed } from "../documents/pdf-inflate.ts";
 import { type Opener, type Outcome, type Tools, whole } from "../opener.ts";
 import { unpack } from "../seven-zip.ts";
 import { findAll, HEAD_BYTES, headOf, type Needle, openWithin, placesWithin } from "../signature-search.ts";
@@ -61,7 +62,7 @@ const KNOWN_KINDS: readonly KnownKind[] = [
   has("cramfs", "CramFS", 16, "'Compressed ROMFS'"),
   begins("cramfs", "CramFS", "45 3d cd 28", "28 cd 3d 45"),
   begins("szdd", "MsLZ", "'SZDD' 88 f0 27 33"),
-  begins("swf", "SWFc", "'CWS' 05-40", "'ZWS' 0d-40"),
+  { kind: "swf", type: "SWFc", sure: true, knownBy: [byteAt(0, "'C'", "'Z'")], fits: isFlash },
   begins("vhdx", "VHDX", "'vhdxfile'"),
   begins("vmdk", "VMDK", "'KDMV' 00-ff 00*3"),
   begins("qcow", "QCOW", "'QFI' fb 00*3 00-ff"),
@@ -353,6 +354,18 @@ function isExt(head: Buffer): boolean {
   const word = (offset: number): number => head.readUInt32LE(1024 + offset);
   return [0, 4, 32, 40].every((count) => word(count) !== 0) && word(24) <= 6;
 }
+
+const FLASH = anyPattern(["'CWS' 05-40", "'ZWS' 0d-40"], 0);
+
+/** Readers do not look at the version. Where it makes no sense, what the compressed data begins with has to. */
+function isFlash(head: Buffer): boolean {
+  if (FLASH(head)) return true;
+  const mark = head.toString("latin1", 0, 3);
+  if (mark === "CWS") return head.length > 10 && looksCompressed(head.subarray(8));
+  return mark === "ZWS" && head.length > 17 && head.readUInt8(12) < LZMA_PROPERTIES && head[17] === 0;
+}
+
+const LZMA_PROPERTIES = 9 * 5 * 5;
 
 function isArj(head: Buffer): boolean {
   if (head.length < 34 || head.readUInt16LE(0) !== 0xea60) return false;

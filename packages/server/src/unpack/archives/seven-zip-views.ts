@@ -12,6 +12,7 @@ export function viewsOf(container: Blob, type: string, budget: Budget): Blob[] {
   if (type === "VHD") return [withChecksums(container)];
   if (type === "Ext") return [withPlainLinks(container, budget)];
   if (type === "Cab") return [withoutFolders(container, budget)];
+  if (type === "SWFc") return [withFlashVersion(container)];
   return [container];
 }
 
@@ -53,6 +54,16 @@ function withoutFolders(container: Blob, budget: Budget): Blob {
 
 const CAB_FOLDER = 0x10;
 const CAB_NAME_BYTES = 258;
+
+/** 7-Zip opens versions that there will not be for long; other readers do not look. */
+function withFlashVersion(container: Blob): Blob {
+  const version = container.bytes(3, 1)[0] ?? 0;
+  return version < FLASH_VERSIONS ? container : patched(container, [{ at: 3, bytes: Buffer.of(LZMA_FLASH) }]);
+}
+
+const FLASH_VERSIONS = 64;
+/** The first that may be packed by LZMA. */
+const LZMA_FLASH = 13;
 
 const RAR4 = {
   mark: 7,
