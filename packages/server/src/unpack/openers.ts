@@ -1,3 +1,4 @@
+import { unmarkedArj } from "./archives/arj.ts";
 import { brotli } from "./archives/brotli.ts";
 import { aixArchive, androidBackup, asar, headed, lbr, romfs } from "./archives/bundles.ts";
 import { ciphertext } from "./archives/ciphertext.ts";
@@ -103,6 +104,7 @@ const IN_TEXT: readonly Opener[] = [encodedRuns, numberLists, hexRecords];
 /** The same: what may stand anywhere in a program, a picture, or the rest of something. */
 const EMBEDDED: readonly Opener[] = [
   ...embeddedKinds,
+  unmarkedArj,
   embeddedLzh,
   embeddedOle,
   embeddedGzip,

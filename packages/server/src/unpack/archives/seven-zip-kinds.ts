@@ -111,7 +111,8 @@ const EMBEDDED_ARJ: EmbeddedKind = embedded("arj", "Arj", "arj", {
   mayBe: isWholeArj,
 });
 
-const ARJ_MAIN = 2;
+/** The type of the header that an archive begins with. */
+export const ARJ_MAIN = 2;
 
 /** Zip, gzip and zstd have openers of their own, which look everywhere by themselves. */
 const EMBEDDED_KINDS: readonly EmbeddedKind[] = [
@@ -373,8 +374,11 @@ function isArj(head: Buffer): boolean {
   return size >= 30 && size <= 2600 && first >= 30 && first <= size;
 }
 
+/** As long as a header may be, with its mark, size and checksum. */
+export const ARJ_HEADER_BYTES: number = 2600 + 8;
+
 /** Two bytes stand anywhere: the checksum of the header has to be right. */
-function isWholeArj(head: Buffer): boolean {
+export function isWholeArj(head: Buffer): boolean {
   if (!isArj(head)) return false;
   const end = 4 + head.readUInt16LE(2);
   return end + 4 <= head.length && crc32(head.subarray(4, end)) === head.readUInt32LE(end);
