@@ -4,7 +4,7 @@ import { aixArchive, androidBackup, asar, headed, lbr, romfs } from "./archives/
 import { ciphertext } from "./archives/ciphertext.ts";
 import { fat } from "./archives/fat.ts";
 import { gitPack } from "./archives/git-pack.ts";
-import { iso, rawDisc } from "./archives/iso.ts";
+import { iso, rawDisc, shiftedIso } from "./archives/iso.ts";
 import { lz4, mozLz4 } from "./archives/lz4.ts";
 import { embeddedLzh, lzh } from "./archives/lzh.ts";
 import { lzip, lzmaAlone } from "./archives/lzma-alone.ts";
@@ -112,10 +112,14 @@ const EMBEDDED: readonly Opener[] = [
   embeddedTar,
 ];
 
+/** Asked about what is no archive from its very beginning: one that is holds discs as members. */
+const IN_FRONT: readonly Opener[] = [shiftedIso];
+
 /** Known by no byte at all: asked about every content, as it may be something else as well. */
 const ANYTHING: readonly Opener[] = [brotli];
 
 const askOpeners = asker(OPENERS);
+const askInFront = asker(IN_FRONT);
 const askInText = asker(IN_TEXT);
 const askEmbedded = asker(EMBEDDED);
 const askAnything = asker(ANYTHING);
@@ -128,8 +132,9 @@ export interface Found {
 /** In how many ways a content is a container, and where. */
 export function containersIn(content: Blob): Found[] {
   const found = withoutPieces(askOpeners(content), content);
-  const isArchive = found.some(({ opener, place }) => place.sure && opener.archive);
-  if (!isArchive) found.push(...askInText(content), ...askEmbedded(content));
+  const archives = (): Found[] => found.filter(({ opener, place }) => place.sure && opener.archive);
+  if (archives().every(({ place }) => place.start > 0)) found.push(...askInFront(content));
+  if (archives().length === 0) found.push(...askInText(content), ...askEmbedded(content));
   found.push(...askAnything(content));
   return found;
 }

@@ -1,7 +1,7 @@
 import { brotli } from "./archives/brotli.ts";
 import { ciphertext } from "./archives/ciphertext.ts";
 import { fat } from "./archives/fat.ts";
-import { iso, rawDisc } from "./archives/iso.ts";
+import { iso, rawDisc, shiftedIso } from "./archives/iso.ts";
 import { lz4 } from "./archives/lz4.ts";
 import { embeddedLzh } from "./archives/lzh.ts";
 import { lzip, mayBeLzmaAlone } from "./archives/lzma-alone.ts";
@@ -73,6 +73,7 @@ const ASKED: Partial<Record<Needle | Mark, Opener>> = {
   postScript: pdf,
   powerPointObject: powerPoint,
   macro: vba,
+  disc: shiftedIso,
 };
 
 /**

@@ -52,6 +52,7 @@ export const MARKS = {
   postScript: "%!PS-Adobe-",
   powerPointObject: "\0\x11\x10",
   macro: "\0Attribut\0e",
+  disc: "\x01CD001",
 } as const;
 
 export type Mark = keyof typeof MARKS;

@@ -1,7 +1,7 @@
 import type { Blob, Range } from "../blob.ts";
 import { byteAt, bytePattern } from "../byte-pattern.ts";
-import type { Opener, Outcome, Tools } from "../opener.ts";
-import { HEAD_BYTES, headOf } from "../signature-search.ts";
+import type { Opener, Outcome, Place, Tools } from "../opener.ts";
+import { HEAD_BYTES, headOf, marksIn } from "../signature-search.ts";
 import { openBy7z } from "./seven-zip-kinds.ts";
 
 const SECTOR = 2048;
@@ -21,14 +21,49 @@ export const iso: Opener = {
   archive: true,
   knownBy: MARKS.map((mark) => byteAt(mark, "'C'")),
   find: (content) => (isDisc(headOf(content)) ? [{ start: 0, end: content.size, sure: true }] : []),
-  async open(container, tools): Promise<Outcome> {
-    for (const root of roots(container)) emitTree(container, root, tools);
-    const outcome = await openBy7z(container, "Iso", tools);
-    if (outcome.kind !== "opened") return outcome;
-    const covered: Range[] = outcome.covered.map(({ start, end }) => ({ start: Math.max(start, SYSTEM_AREA), end }));
-    return { kind: "opened", covered };
-  },
+  open: openDisc,
 };
+
+/**
+ * Discs that begin anywhere in a content. unar finds the first descriptor wherever it stands, and counts sectors from where the disc
+ * would have to begin.
+ */
+export const shiftedIso: Opener = {
+  kind: "iso",
+  archive: true,
+  find(content) {
+    const starts = marksIn(content, "disc").map((mark) => mark - SYSTEM_AREA);
+    const places = starts.flatMap((start) => (start > 0 ? placeOf(content, start) : []));
+    return places.length > DISCS_AT_MOST ? [{ start: 0, end: content.size, sure: true }] : places;
+  },
+  open: (container, tools, place) => (place?.start === 0 ? { kind: "too-large" } : openDisc(container, tools)),
+};
+
+/** Each costs a start of 7-Zip. */
+const DISCS_AT_MOST = 24;
+
+/** The place of a disc that would begin here, if its root folder is in the content: that this names itself makes it sure. */
+function placeOf(content: Blob, start: number): Place[] {
+  const descriptor = content.bytes(start + SYSTEM_AREA, SECTOR);
+  if (descriptor.length < SECTOR || descriptor.readUInt16LE(SECTOR_SIZE_AT) !== SECTOR) return [];
+  const root = extentOf(descriptor.subarray(ROOT_AT));
+  const record = content.bytes(start + root.start, RECORD_BYTES);
+  if (record.length < RECORD_BYTES) return [];
+  const [length = 0, nameBytes, name] = [record[0], record[32], record[33]];
+  const isSelf = nameBytes === 1 && name === 0 && extentOf(record).start === root.start;
+  return [{ start, end: content.size, sure: length >= RECORD_BYTES && isSelf }];
+}
+
+async function openDisc(container: Blob, tools: Tools): Promise<Outcome> {
+  for (const root of roots(container)) emitTree(container, root, tools);
+  const outcome = await openBy7z(container, "Iso", tools);
+  if (outcome.kind !== "opened") return outcome;
+  const covered: Range[] = outcome.covered.map(({ start, end }) => ({ start: Math.max(start, SYSTEM_AREA), end }));
+  return { kind: "opened", covered };
+}
+
+const SECTOR_SIZE_AT = 128;
+const RECORD_BYTES = 34;
 
 const DESCRIPTORS_AT_MOST = 32;
 const PRIMARY = 1;
@@ -71,16 +106,16 @@ function emitTree(container: Blob, root: Extent, { sink, budget }: Tools): void 
     const bytes = container.bytes(folder.start, Math.min(folder.bytes, FOLDER_BYTES));
     budget.addWork(bytes.length);
     let parts: Extent[] = [];
-    for (let at = 0; at + 34 <= bytes.length; ) {
+    for (let at = 0; at + RECORD_BYTES <= bytes.length; ) {
       const length = bytes[at] ?? 0;
       // A record does not go over the end of a sector.
-      if (length < 34) {
+      if (length < RECORD_BYTES) {
         at = (Math.floor(at / SECTOR) + 1) * SECTOR;
         continue;
       }
       const record = bytes.subarray(at, at + length);
       at += length;
-      if (record.length < 34) break;
+      if (record.length < RECORD_BYTES) break;
       const [flags = 0, nameBytes = 0, name = 0] = [record[25], record[32], record[33]];
       const extent = extentOf(record);
       if (flags & FLAG.folder) {
