@@ -1,6 +1,7 @@
 import type { Blob, Range } from "../blob.ts";
 import { type Budget, LimitExceeded } from "../budget.ts";
 import { findAll } from "../signature-search.ts";
+import { isUnsignedDirectory, leadsToMember } from "./zip-unsigned.ts";
 
 /** What the directory of a zip says about one member. */
 export interface Listed {
@@ -71,7 +72,7 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
     const end = Math.min(container.size, position + END_BYTES + record.readUInt16LE(20));
     const stated = statedDirectories(container, record, position);
     const starts = Map.groupBy(
-      stated.flatMap((one) => startsOf(container, one, position).map((start) => ({ ...one, start }))),
+      stated.flatMap((one) => startsOf(container, one, { position, origin }).map((start) => ({ ...one, start }))),
       ({ start }) => start,
     );
     // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
@@ -81,7 +82,9 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
       ends += 1;
       const first = directories[0] as Stated;
       const base = start - first.offset;
-      const read = readEntries(container, { start, end: first.end, base, budget });
+      const isSigned = u32(container, start) === ENTRY;
+      const unsigned = isSigned ? 0 : Math.max(...directories.map(({ entries }) => entries));
+      const read = readEntries(container, { start, end: first.end, base, budget, unsigned });
       for (const entry of read.listed) found.listed.push(entry);
       if (base !== -origin) {
         for (const entry of read.listed) {
@@ -93,7 +96,7 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
       // The comment is left over: anything may stand in it, and programs that look for the last end record find it there.
       found.records.push({ start, end: read.end }, { start: first.end, end: position + END_BYTES });
       plain = stated.length === 1 && start === first.offset && read.end === position && end === container.size;
-      plain &&= read.listed.length === first.entries;
+      plain &&= isSigned && read.listed.length === first.entries;
       if (directories.some(({ entries }) => read.listed.length < entries)) found.damaged = true;
     }
   }
@@ -155,7 +158,7 @@ function isInMember(listed: readonly Listed[], position: number): boolean {
 export function startOfArchive(container: Blob, position: number): number | undefined {
   const record = container.bytes(position, END_BYTES);
   for (const stated of record.length === END_BYTES ? statedDirectories(container, record, position) : []) {
-    const [directory] = startsOf(container, stated, position);
+    const [directory] = startsOf(container, stated, { position });
     if (directory !== undefined) return Math.max(0, directory - stated.offset);
   }
   return undefined;
@@ -176,8 +179,17 @@ export function endsAtBack(container: Blob): number[] {
 const ENDS_AT_BACK = 16;
 
 /** Where a directory begins: some programs count its size back from its end, others go by its offset. */
-function startsOf(container: Blob, { end, size, offset }: Stated, position: number): number[] {
-  return [...new Set([end - size, offset])].filter((at) => at >= 0 && at < position && u32(container, at) === ENTRY);
+function startsOf(
+  container: Blob,
+  stated: Stated,
+  { position, origin = 0 }: { position: number; origin?: number },
+): number[] {
+  const { end, size, offset } = stated;
+  const isDirectory = (at: number): boolean =>
+    u32(container, at) === ENTRY || isUnsignedDirectory(container, at, { stated, end: position });
+  return [...new Set([end - size, offset, offset - origin])].filter(
+    (at) => at >= 0 && at < position && isDirectory(at),
+  );
 }
 
 interface Stated {
@@ -215,15 +227,24 @@ function statedByZip64(container: Blob, position: number): Stated[] {
   });
 }
 
+interface EntriesToRead {
+  start: number;
+  end: number;
+  base: number;
+  budget: Budget;
+  /** So many are read whatever their signatures. */
+  unsigned?: number;
+}
+
 function readEntries(
   container: Blob,
-  { start, end, base, budget }: { start: number; end: number; base: number; budget: Budget },
+  { start, end, base, budget, unsigned = 0 }: EntriesToRead,
 ): { listed: Listed[]; end: number } {
   const listed: Listed[] = [];
   const bytes = container.bytes(start, Math.min(end - start, DIRECTORY_BYTES_READ));
   budget.addWork(bytes.length);
   let at = 0;
-  while (at + ENTRY_BYTES <= bytes.length && bytes.readUInt32LE(at) === ENTRY) {
+  while (at + ENTRY_BYTES <= bytes.length && (bytes.readUInt32LE(at) === ENTRY || listed.length < unsigned)) {
     if (listed.length > budget.limits.members) throw new LimitExceeded("members");
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((field) => bytes.readUInt16LE(at + field));
     const extraStart = at + ENTRY_BYTES + (nameBytes ?? 0);
@@ -296,15 +317,19 @@ export interface LocalHeader {
   nameBytes: number;
   extraBytes: number;
   version: number;
+  /** Programs that go by the directory do not compare the signature. */
+  signed: boolean;
 }
 
 export const LOCAL_HEADER: Buffer = Buffer.from("PK\x03\x04", "latin1");
 const LOCAL_BYTES = 30;
 
-/** Nothing, if no whole header is there. */
-export function readLocalHeader(container: Blob, at: number): LocalHeader | undefined {
+/** Nothing, if no whole header is there. One that an entry leads to need not have a signature. */
+export function readLocalHeader(container: Blob, at: number, entry?: Listed): LocalHeader | undefined {
   const fixed = container.bytes(at, LOCAL_BYTES);
-  if (at < 0 || fixed.length < LOCAL_BYTES || !fixed.subarray(0, 4).equals(LOCAL_HEADER)) return undefined;
+  if (at < 0 || fixed.length < LOCAL_BYTES) return undefined;
+  const signed = fixed.subarray(0, 4).equals(LOCAL_HEADER);
+  if (!signed && !(entry && leadsToMember(container, at, entry))) return undefined;
   const [nameBytes, extraBytes] = [fixed.readUInt16LE(26), fixed.readUInt16LE(28)];
   const name = container.bytes(at + LOCAL_BYTES, Math.min(nameBytes, NAME_BYTES));
   const extra = container.bytes(at + LOCAL_BYTES + nameBytes, extraBytes);
@@ -330,6 +355,7 @@ export function readLocalHeader(container: Blob, at: number): LocalHeader | unde
     nameBytes,
     extraBytes,
     version: fixed.readUInt16LE(4),
+    signed,
   };
 }
 
@@ -353,7 +379,7 @@ const PLAIN_VERSION = 20;
 export function agrees({ header, listed }: { header: LocalHeader; listed: readonly Listed[] }): boolean {
   const [entry] = listed;
   if (!entry || entry.method !== header.method || entry.name !== header.name || header.zip64) return false;
-  if (header.name.length >= NAME_BYTES) return false;
+  if (header.name.length >= NAME_BYTES || !header.signed) return false;
   if (entry.flags !== header.flags || (header.flags & ~PLAIN_FLAGS) !== 0 || header.version > PLAIN_VERSION)
     return false;
   if (header.sizesFollow) return header.crc === 0 || header.crc === entry.crc;

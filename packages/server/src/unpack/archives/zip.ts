@@ -208,7 +208,7 @@ function listedMembers(container: Blob, listed: readonly Listed[], budget: Budge
       known.listed.push(entry);
       continue;
     }
-    const header = readLocalHeader(container, entry.position);
+    const header = readLocalHeader(container, entry.position, entry);
     if (!header) continue;
     // Headers may overlap, so that all of them are read for each.
     budget.addWork(header.start - entry.position);
