@@ -300,6 +300,13 @@ test("a size that reaches over members that no directory lists does not hide the
   assert.ok(holds(await opened(zipFile([member], { beforeDirectory })), payload));
 });
 
+test("a member of another method that no directory lists is unreadable where it cannot be opened", async () => {
+  const member = packedAs(12, { name: "a", packed: payload, content: payload });
+  const file = zipFile([member]);
+  const { outcome } = await opened(file.subarray(0, file.indexOf("PK\x01\x02")));
+  assert.equal(outcome, "unreadable");
+});
+
 test("a signature in other data is no archive", async () => {
   const text = Buffer.from("a zip begins with PK\x03\x04 and ends with PK\x05\x06, they say");
   const result = await openContainer(zip, text);

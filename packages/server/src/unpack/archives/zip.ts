@@ -449,7 +449,8 @@ async function openOthers(
   }
   const parts = readable.map(({ flags, reading }) => {
     const packed = container.slice(reading.start, reading.start + (reading.packedBytes ?? 0));
-    return { ...reading, packed, flags, crc: reading.crcs[0] ?? 0 };
+    const { method, unpackedBytes, crcs } = reading;
+    return { method, unpackedBytes, packed, flags, crc: crcs[0] ?? 0 };
   });
   for (const archive of zipsOf(parts)) {
     const outcome = await openBy7z(archive, "zip", tools);
