@@ -138,11 +138,20 @@ function isBeginning(container: Blob, at: number): boolean {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Three bytes stand anywhere: what follows the header must begin like a stream. */
+/** Three bytes stand anywhere: what follows the header must begin like a stream, and go on like one where flags are reserved. */
 function isLikelyGzip(head: Buffer): boolean {
   const header = gzipHeader(head);
-  return header !== undefined && mayBeginDeflate(head.subarray(header.bytes));
+  if (header === undefined || !mayBeginDeflate(head.subarray(header.bytes))) return false;
+  return (head[3] ?? 0) < FIRST_RESERVED_FLAG || header.bytes >= head.length || goesOn(head.subarray(header.bytes));
 }
+
+function goesOn(packed: Buffer): boolean {
+  const begun = inflateStart(packed, packed.length * MOST_RATIO);
+  return typeof begun === "object" && (begun.taken === packed.length || begun.content.length >= PROOF_BYTES);
+}
+
+/** Deflate makes no more of a byte than so many. */
+const MOST_RATIO = 1032;
 
 interface GzipReading {
   /** Whether a header was met in which a part number may stand instead of a checksum. */
