@@ -72,7 +72,9 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
     const end = Math.min(container.size, position + END_BYTES + record.readUInt16LE(20));
     const stated = statedDirectories(container, record, position);
     const starts = Map.groupBy(
-      stated.flatMap((one) => startsOf(container, one, { position, origin }).map((start) => ({ ...one, start }))),
+      stated.flatMap((one) =>
+        startsOf(container, one, { position, origin, budget }).map((start) => ({ ...one, start })),
+      ),
       ({ start }) => start,
     );
     // The end record of an empty archive: only at the front of something is it one, not anywhere in other data.
@@ -154,11 +156,11 @@ function isInMember(listed: readonly Listed[], position: number): boolean {
   return listed.some((one) => position > one.position && position < endOfMember(one));
 }
 
-/** Where the archive begins that an end record speaks of; nothing if there is no directory. */
-export function startOfArchive(container: Blob, position: number): number | undefined {
+/** Where the archive begins that an end record speaks of; nothing if there is no directory. `signed`: one with its signature. */
+export function startOfArchive(container: Blob, position: number, signed?: "signed"): number | undefined {
   const record = container.bytes(position, END_BYTES);
   for (const stated of record.length === END_BYTES ? statedDirectories(container, record, position) : []) {
-    const [directory] = startsOf(container, stated, { position });
+    const [directory] = startsOf(container, stated, { position, signed });
     if (directory !== undefined) return Math.max(0, directory - stated.offset);
   }
   return undefined;
@@ -179,18 +181,27 @@ export function endsAtBack(container: Blob): number[] {
 const ENDS_AT_BACK = 16;
 
 /** Where a directory begins: some programs count its size back from its end, others go by its offset. */
-function startsOf(
-  container: Blob,
-  stated: Stated,
-  { position, origin = 0 }: { position: number; origin?: number },
-): number[] {
+function startsOf(container: Blob, stated: Stated, { position, origin = 0, signed, budget }: StartOptions): number[] {
   const { end, size, offset } = stated;
-  const isDirectory = (at: number): boolean =>
-    u32(container, at) === ENTRY || isUnsignedDirectory(container, at, { stated, end: position });
+  const isDirectory = (at: number): boolean => {
+    if (u32(container, at) === ENTRY || signed) return u32(container, at) === ENTRY;
+    budget?.addWork(UNSIGNED_WORK);
+    return isUnsignedDirectory(container, at, { stated, end: position });
+  };
   return [...new Set([end - size, offset, offset - origin])].filter(
     (at) => at >= 0 && at < position && isDirectory(at),
   );
 }
+
+interface StartOptions {
+  position: number;
+  origin?: number;
+  signed?: "signed" | undefined;
+  budget?: Budget;
+}
+
+/** What the look at entries without a signature may cost, which decodes some bytes of a member. */
+const UNSIGNED_WORK = 2048;
 
 interface Stated {
   size: number;

@@ -81,6 +81,6 @@ export function leadsToMember(container: Blob, at: number, { method, name, ...en
 }
 
 const [STORED, DEFLATED] = [0, 8];
-const TRIED_BYTES = 4096;
-const INFLATED_BYTES = 64 * 1024;
-const STORED_BYTES = 1024 * 1024;
+const TRIED_BYTES = 512;
+const INFLATED_BYTES = 4096;
+const STORED_BYTES = 64 * 1024;

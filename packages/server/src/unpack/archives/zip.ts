@@ -38,7 +38,10 @@ export const zip: Opener = {
     const headers = hits.get("zipMember") ?? [];
     const ends = hits.get("zipEnd") ?? [];
     // The search above does not go everywhere: a large program or picture before the archive may hide where it begins.
-    const starts = [...ends, ...endsAtBack(content)].flatMap((at) => startOfArchive(content, at) ?? []);
+    const starts = [
+      ...ends.flatMap((at) => startOfArchive(content, at, "signed") ?? []),
+      ...endsAtBack(content).flatMap((at) => startOfArchive(content, at) ?? []),
+    ];
     const listed = starts.length > 0;
     const isMember = (at: number): boolean => at <= SPANNED_MARK_BYTES || isLikelyHeader(readLocalHeader(content, at));
     const member = headers.find(isMember) ?? (listed ? Math.min(...starts, ...headers.slice(0, 1)) : undefined);
