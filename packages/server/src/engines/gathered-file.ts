@@ -1,39 +1,29 @@
 import type { Hash } from "node:crypto";
-import type { Rooms } from "../flow/rooms.ts";
+import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { announcedBytes } from "../flow/whole-bytes.ts";
 import type { Sampler } from "./file-type/sample.ts";
 
 type Gathered = { kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> };
 
-/** A file of no more than so many bytes, in one of the rooms, or one that is larger, as a stream that goes on where reading stopped. */
+/** Reads a file of no more than so many bytes whole; one that is larger becomes a stream that goes on where reading stopped. */
 export async function gathered(
   bytes: AsyncIterable<Uint8Array>,
-  { upTo, rooms }: { upTo: number; rooms: Rooms },
+  upTo: number,
   signal: AbortSignal,
 ): Promise<Gathered> {
-  const announced = announcedBytes(bytes) ?? upTo;
-  if (announced > upTo) return { kind: "large", bytes };
+  if ((announcedBytes(bytes) ?? 0) > upTo) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();
-  let room = rooms.take(announced);
-  let size = 0;
+  const content = gatheredBytes();
   while (!signal.aborted) {
     const next = await source.next();
-    const content = room.subarray(0, size);
     if (next.done) {
       signal.throwIfAborted();
-      return { kind: "small", content };
+      return { kind: "small", content: content.bytes() };
     }
-    if (size + next.value.length > upTo) {
-      return { kind: "large", bytes: goingOn([content, next.value], source) };
+    if (content.size + next.value.length > upTo) {
+      return { kind: "large", bytes: goingOn([content.bytes(), next.value], source) };
     }
-    // More than was announced.
-    if (size + next.value.length > room.length) {
-      room = rooms.take(upTo);
-      room.set(content);
-      rooms.giveBack(content);
-    }
-    room.set(next.value, size);
-    size += next.value.length;
+    content.add(next.value);
   }
   // Not awaited: one that hangs would not come back.
   void source.return?.().catch(() => {});

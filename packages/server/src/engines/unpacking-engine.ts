@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { findings } from "@lazaret/contract";
-import { rooms } from "../flow/rooms.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../model/faults.ts";
 import type { ScannedBy } from "../model/report.ts";
@@ -45,7 +44,6 @@ export interface EngineParts {
  */
 export function unpackingEngine(parts: EngineParts): Engine {
   const { name = "", threads, clamd, fileType, cache, digestsAreDear = false, notes = [] } = parts;
-  const used = rooms({ keptBytes: KEPT_BYTES });
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
@@ -264,12 +262,8 @@ export function unpackingEngine(parts: EngineParts): Engine {
     async scan(bytes, signal, asked) {
       // What is here as a whole is small.
       if (isWhole(bytes)) return scanSmall(bytes.takeAll(), signal, asked);
-      const file = await gathered(bytes, { upTo: SMALL_FILE_BYTES, rooms: used }, signal);
-      if (file.kind === "large") return scanLarge(file.bytes, signal, asked);
-      const verdict = await scanSmall(file.content, signal, asked);
-      // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
-      if (verdict.kind === "clean") used.giveBack(file.content);
-      return verdict;
+      const file = await gathered(bytes, SMALL_FILE_BYTES, signal);
+      return file.kind === "large" ? scanLarge(file.bytes, signal, asked) : scanSmall(file.content, signal, asked);
     },
 
     scannedBy() {
@@ -293,8 +287,6 @@ export function unpackingEngine(parts: EngineParts): Engine {
   };
 }
 
-/** Of the rooms of small files: for as many at once as two cores are busy with. */
-const KEPT_BYTES: number = 8 * SMALL_FILE_BYTES;
 const CLEAN: Verdict = { kind: "clean" };
 /** No clamd loads other signatures in that time. */
 const LOOK_MS = 1;

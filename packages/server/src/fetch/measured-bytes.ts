@@ -1,5 +1,5 @@
 import { findings } from "@lazaret/contract";
-import { hasOwnBuffers, isWhole, type WholeBytes } from "../flow/whole-bytes.ts";
+import { isWhole, type WholeBytes } from "../flow/whole-bytes.ts";
 import { type OpenedSource, SourceFailed } from "../model/source.ts";
 
 /**
@@ -15,7 +15,6 @@ export interface MeasuredBytes extends AsyncIterable<Uint8Array> {
   readonly complete: boolean;
   /** See `announcedBytes`: or so many at most. */
   readonly announcedBytes: number | undefined;
-  readonly ownBuffers: boolean;
 }
 
 export interface MeasureOptions {
@@ -30,7 +29,6 @@ export function measured(source: OpenedSource, options: MeasureOptions): Measure
   const { maxBytes, signal, now = () => performance.now() } = options;
   const counted = isWhole(bytes) ? new CountedWhole(read, takeAll) : new Counted(read);
   counted.announcedBytes = announcedBytes ?? atMostBytes;
-  counted.ownBuffers = hasOwnBuffers(bytes);
 
   function begin(): void {
     if (announcedBytes !== undefined && announcedBytes > maxBytes) throw tooBig(maxBytes, announcedBytes);
@@ -134,7 +132,6 @@ class Counted implements MeasuredBytes {
   waitedMs = 0;
   complete = false;
   announcedBytes: number | undefined = undefined;
-  ownBuffers = false;
   readonly #read: () => AsyncIterator<Uint8Array>;
 
   constructor(read: () => AsyncIterator<Uint8Array>) {

@@ -3,8 +3,6 @@ export interface GatheredBytes {
   readonly size: number;
   /** Copies: a source may use its buffer again. */
   add(chunk: Uint8Array): void;
-  /** Into this, where they are not copied when more come. */
-  moveTo(room: Uint8Array<ArrayBuffer>): void;
   /** All of them, in memory of their own, which may be larger, but not twice as large. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
@@ -16,11 +14,6 @@ export function gatheredBytes(): GatheredBytes {
 class Gathered implements GatheredBytes {
   size = 0;
   #buffer = new Uint8Array();
-
-  moveTo(room: Uint8Array<ArrayBuffer>): void {
-    room.set(this.#buffer.subarray(0, this.size));
-    this.#buffer = room;
-  }
 
   add(chunk: Uint8Array): void {
     const needed = this.size + chunk.byteLength;
@@ -36,6 +29,8 @@ class Gathered implements GatheredBytes {
 
   #grow(bytes: number): void {
     // Not filled with zeros, and no part of a pool.
-    this.moveTo(new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer));
+    const larger = new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
+    larger.set(this.#buffer.subarray(0, this.size));
+    this.#buffer = larger;
   }
 }

@@ -82,24 +82,6 @@ export function announcedBytes(bytes: AsyncIterable<Uint8Array>): number | undef
   return "announcedBytes" in bytes && typeof bytes.announcedBytes === "number" ? bytes.announcedBytes : undefined;
 }
 
-/** Bytes in buffers that nobody else has: whoever reads them may give their memory back. */
-export interface OwnBuffers {
-  readonly ownBuffers: true;
-}
-
-/** The same as `readBy`, where that is so. */
-export function ownBuffersBy(read: () => AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> & OwnBuffers {
-  return new OwnBuffersBy(read);
-}
-
-class OwnBuffersBy extends ReadBy implements OwnBuffers {
-  readonly ownBuffers = true;
-}
-
-export function hasOwnBuffers(bytes: AsyncIterable<Uint8Array>): boolean {
-  return "ownBuffers" in bytes && bytes.ownBuffers === true;
-}
-
 export function isWhole(bytes: AsyncIterable<Uint8Array>): bytes is WholeBytes {
   return "takeAll" in bytes;
 }

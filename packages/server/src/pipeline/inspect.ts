@@ -1,7 +1,6 @@
 import { findings } from "@lazaret/contract";
 import { type MeasuredBytes, measured } from "../fetch/measured-bytes.ts";
 import { type SteadyOptions, steadySource } from "../fetch/steady-source.ts";
-import { bufferPassed } from "../flow/passing-buffers.ts";
 import { timeLimit } from "../flow/time-limit.ts";
 import { isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import type { ScanMeter } from "../metrics/scan-meter.ts";
@@ -123,8 +122,6 @@ async function inspectBytes(source: Source, stages: Stages, options: InspectOpti
     if (verdict.kind === "clean" && !(bytes.complete && shown.complete)) {
       throw new EngineUnavailable("the engine answered clean before it had read every byte", { whileScanning: true });
     }
-    // Everybody has seen all of it. After a fault, or a finding that came early, somebody may still be reading.
-    if (verdict.kind === "clean") admitted?.free?.();
     const scanned = report(verdict);
     meter?.scanned(source.kind, scanned, admitted?.waitedMs);
     spans?.reported(scanned);
@@ -182,7 +179,6 @@ function watchedForEnd(bytes: AsyncIterable<Uint8Array>, atEnd: () => void): Asy
         async next() {
           const next = await iterator.next();
           if (next.done) atEnd();
-          else bufferPassed(next.value);
           return next;
         },
         async return() {

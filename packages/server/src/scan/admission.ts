@@ -1,9 +1,7 @@
 import { takeOut } from "../flow/come-and-go.ts";
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
-import { bufferPassed, giveBack } from "../flow/passing-buffers.ts";
-import { roomBytes, rooms } from "../flow/rooms.ts";
-import { announcedBytes, hasOwnBuffers, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
+import { announcedBytes, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 
 /**
@@ -35,8 +33,6 @@ export interface Admitted {
   bytes: AsyncIterable<Uint8Array>;
   /** How long they waited for it, since they were here or flowed. */
   waitedMs?: number;
-  /** Nobody reads them any more: to be called only then, before `leave`. */
-  free?: (() => void) | undefined;
   /** Gives the slot back. */
   leave(): void;
 }
@@ -73,8 +69,6 @@ const LEAST_BYTES_PER_MS: number = (128 * 1024) / 1000;
 const CHECK_EVERY_MS = 2000;
 /** Of all files that are received as a whole, together; further ones are read in their slot. */
 const WHOLE_AT_ONCE_BYTES: number = 16 * 1024 * 1024;
-/** Of their rooms: when the others are made anew, that is too little for V8 to collect everything. */
-const KEPT_BYTES: number = WHOLE_AT_ONCE_BYTES / 2;
 
 interface Joined {
   key: string;
@@ -94,12 +88,11 @@ export function admission(options: AdmissionOptions): Admission {
   const { weightOf = () => 1, wholeBytes: mostWhole = 0 } = options;
   const door = gate({ slots: slots + spareSlots, perKey: slots, weightOf });
   const places: Joined[] = [];
-  /** Bytes of the rooms of files that are received, or here, as a whole. */
+  /** Bytes of files that are received, or here, as a whole. */
   let whole = 0;
-  const used = rooms({ keptBytes: KEPT_BYTES });
 
-  /** Makes room for a key that has less than its share. */
-  function makeRoomFor(key: string): void {
+  /** Takes a place from the key that has the most for its weight, for one that has fewer. */
+  function takePlaceFor(key: string): void {
     const byKey = Map.groupBy(places, (place) => place.key);
     const has = byKey.get(key)?.length ?? 0;
     const own = has === 0 ? 0 : (has + 1) / weightOf(key);
@@ -151,30 +144,28 @@ export function admission(options: AdmissionOptions): Admission {
 
   return {
     join(key, stop) {
-      if (places.length >= slots + longestLine) makeRoomFor(key);
+      if (places.length >= slots + longestLine) takePlaceFor(key);
       const place: Joined = { key, stop, inSlot: false };
       places.push(place);
-      let room = 0;
+      let reserved = 0;
 
-      /** For the whole file; none if it is large, or there are many. */
-      function takeRoom(announced: number): Uint8Array<ArrayBuffer> | undefined {
-        const bytes = roomBytes(announced);
-        const fits = announced > FIRST_BYTES && announced <= mostWhole && whole + bytes <= WHOLE_AT_ONCE_BYTES;
-        if (!fits) return undefined;
-        room = bytes;
-        whole += room;
-        return used.take(announced);
+      /** Reserves memory for the whole file; none if it is large, or there are many. Returns the bytes. */
+      function reserve(announced: number): number {
+        const fits = announced > FIRST_BYTES && announced <= mostWhole && whole + announced <= WHOLE_AT_ONCE_BYTES;
+        reserved = fits ? announced : 0;
+        whole += reserved;
+        return reserved;
       }
 
-      function giveUpRoom(): void {
-        whole -= room;
-        room = 0;
+      function giveUpReserved(): void {
+        whole -= reserved;
+        reserved = 0;
       }
 
       async function enter(
         bytes: AsyncIterable<Uint8Array>,
         signal: AbortSignal,
-        { release = () => {}, free }: Partial<Pick<HeldBytes, "release"> & Admitted> = {},
+        { release = () => {} }: Partial<HeldBytes> = {},
       ): Promise<Admitted> {
         const freeSlot = signal.aborted ? undefined : door.tryEnter(key);
         const began = freeSlot ? 0 : now();
@@ -188,7 +179,6 @@ export function admission(options: AdmissionOptions): Admission {
         return {
           bytes,
           waitedMs: freeSlot ? 0 : now() - began,
-          free,
           leave() {
             release();
             leaveSlot();
@@ -199,27 +189,23 @@ export function admission(options: AdmissionOptions): Admission {
 
       /** Apart from `admit`, which would keep the content for as long as a slow file comes. */
       function enterWhole(content: Uint8Array, signal: AbortSignal): Promise<Admitted> {
-        return enter(wholeBytes(content), signal, { free: () => used.giveBack(content) });
+        return enter(wholeBytes(content), signal);
       }
 
       return {
         async admit(bytes, signal) {
           if (isWhole(bytes)) return enter(wholeBytes(bytes.takeAll()), signal);
           const rest = bytes[Symbol.asyncIterator]();
-          const { pieces, fast, done } = await beginningOf(rest, {
-            room: () => takeRoom(announcedBytes(bytes) ?? 0),
-            own: hasOwnBuffers(bytes),
-            now,
-          });
+          const { pieces, fast, done } = await beginningOf(rest, () => reserve(announcedBytes(bytes) ?? 0), now);
           if (done) return enterWhole(pieces.shift() ?? new Uint8Array(), signal);
-          giveUpRoom();
+          giveUpReserved();
           if (fast) return enter(watched(pieces, rest, place), signal);
           const held = await hold(joined(pieces, rest), signal);
           return enter(held.read(), signal, held);
         },
         leave() {
           takeOut(places, place);
-          giveUpRoom();
+          giveUpReserved();
         },
       };
     },
@@ -240,47 +226,23 @@ interface Beginning {
   done: boolean;
 }
 
-/** What comes at first: all that is no more than FIRST_BYTES, or than there is `room` for, if it comes fast. */
-async function beginningOf(
-  bytes: Pulled,
-  { room, own, now }: { room: () => Uint8Array<ArrayBuffer> | undefined; own: boolean; now: () => number },
-): Promise<Beginning> {
+/** Reads what comes at first: up to FIRST_BYTES, or the whole file where there is memory reserved for it, if it comes fast. */
+async function beginningOf(bytes: Pulled, reserve: () => number, now: () => number): Promise<Beginning> {
   const began = now();
   const gathered = gatheredBytes();
-  /** Not copied before it has company. */
-  let alone: Uint8Array<ArrayBuffer> | undefined;
-  let larger: Uint8Array<ArrayBuffer> | undefined;
-  const gather = (piece: Uint8Array): void => {
-    gathered.add(piece);
-    if (!own || !giveBack(piece)) bufferPassed(piece);
-  };
+  let reserved: number | undefined;
   for (;;) {
     const next = await bytes.next();
-    if (next.done) return { pieces: [alone ?? gathered.bytes()], fast: true, done: true };
-    const size = (alone?.length ?? gathered.size) + next.value.byteLength;
+    if (next.done) return { pieces: [gathered.bytes()], fast: true, done: true };
+    const size = gathered.size + next.value.byteLength;
     if (size >= FIRST_BYTES) {
       const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
-      // Only now: who has sent nothing gets no room.
-      if (fast && !larger) {
-        larger = room();
-        if (larger) gathered.moveTo(larger);
-      }
-      if (!fast || !larger || size > larger.length)
-        return { pieces: [alone ?? gathered.bytes(), next.value], fast, done: false };
+      // Only now: a client that has sent nothing reserves no memory.
+      if (fast) reserved ??= reserve();
+      if (!fast || size > (reserved ?? 0)) return { pieces: [gathered.bytes(), next.value], fast, done: false };
     }
-    if (own && gathered.size === 0 && !alone && isAllOfItsMemory(next.value)) {
-      alone = next.value;
-      continue;
-    }
-    if (alone) gather(alone);
-    alone = undefined;
-    gather(next.value);
+    gathered.add(next.value);
   }
-}
-
-/** As what is gathered is: not a part of what others have, nor of much more. */
-function isAllOfItsMemory(bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> {
-  return bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength;
 }
 
 async function* allOf(pieces: Uint8Array[]): AsyncGenerator<Uint8Array> {

@@ -28,7 +28,6 @@ import type { Spooled } from "./spool.ts";
 const setup = workerData as ThreadSetup;
 const control = new Int32Array(setup.control);
 const ignored: ReadonlySet<string> = new Set(setup.ignored);
-let room: Buffer = Buffer.alloc(0);
 
 const rules = await compile();
 if (rules !== "refused") {
@@ -116,8 +115,7 @@ function blobOf(file: Spooled): Blob {
   const { descriptor, size } = file;
   const onDisk = fileBlob(descriptor, 0, size);
   if (size > READ_ONCE_BYTES) return onDisk;
-  if (room.length < size) room = Buffer.allocUnsafeSlow(Math.min(READ_ONCE_BYTES, 2 * size));
-  return memoryBlob(readInto(onDisk, room.subarray(0, size), 0));
+  return memoryBlob(readInto(onDisk, Buffer.allocUnsafeSlow(size), 0));
 }
 
 /** A full disk, no more file descriptors: no fault of the file. */

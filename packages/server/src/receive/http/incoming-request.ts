@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BlockList, isIP } from "node:net";
-import { type OwnBuffers, ownBuffersBy, wholeWhenTaken } from "../../flow/whole-bytes.ts";
+import { readBy, wholeWhenTaken } from "../../flow/whole-bytes.ts";
 import type { LogFields } from "../../log.ts";
 import { type ApiRequest, ONCE_ONLY, requestId, requestTarget } from "../request-answer.ts";
 
@@ -125,7 +125,7 @@ class IncomingRequest implements IncomingApiRequest {
  * alive when the reader stops early: the answer is still to be sent on the same connection. Throws when the client goes
  * away before the end. `begin` is called at the first read.
  */
-function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<Uint8Array> & OwnBuffers {
+function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<Uint8Array> {
   let state: "new" | "begun" | "waiting" | "done" = "new";
   let waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
 
@@ -185,7 +185,7 @@ function bodyChunks(message: IncomingMessage, begin: () => void): AsyncIterable<
     },
     return: async () => stop(),
   };
-  return ownBuffersBy(() => iterator);
+  return readBy(() => iterator);
 }
 
 function hasRepeated(rawHeaders: readonly string[]): boolean {

@@ -231,23 +231,6 @@ test("one that was parsed before its turn has none", async () => {
   assert.deepEqual(seen, ["/first 1"]);
 });
 
-test("what was read from a connection keeps no memory once it is parsed, and every byte of the body has arrived", async () => {
-  const body = Buffer.alloc(1024 * 1024, "0123456789");
-  const received = Promise.withResolvers<Buffer>();
-  await using http = await server(async ({ message, response }) => {
-    received.resolve(await buffer(message));
-    response.end();
-  });
-  const read: Buffer[] = [];
-  http.onConnection((connection) => void connection.on("data", (bytes: Buffer) => void read.push(bytes)));
-  using socket = client(http.port);
-  socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
-  socket.write(body);
-  assert.ok((await received.promise).equals(body));
-  assert.ok(read.length > 0);
-  assert.ok(read.every(({ byteLength }) => byteLength === 0));
-});
-
 test("a client that leaves in the middle of its requests takes those that wait with it", async () => {
   const begun: Taken[] = [];
   await using http = await server((taken) => void begun.push(taken));

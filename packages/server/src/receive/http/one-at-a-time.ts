@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { giveBack } from "../../flow/passing-buffers.ts";
 
 /**
  * A connection whose client may send requests before it has the answers to those before (pipelining). node:http parses all
@@ -23,12 +22,6 @@ export interface Connection {
 const BODY_PIECE_BYTES = 1024;
 /** Where every request's headers end, and every chunked body. */
 const BLANK_LINE = Buffer.from("\r\n\r\n");
-
-/**
- * Whether the parser of this Node makes its own copy of a body's bytes. Where nobody has looked, what was read is left to be collected: a
- * body whose memory is gone would be scanned as zeros.
- */
-const PARSER_COPIES: boolean = /^24\./.test(process.versions.node);
 
 function isChunked({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined;
@@ -67,7 +60,6 @@ export function oneAtATime(socket: Socket): Connection {
   socket.on("data", (bytes: Buffer) => {
     rest = rest ? Buffer.concat([rest, bytes]) : bytes;
     feed();
-    if (!rest && PARSER_COPIES) giveBack(bytes);
   });
   // node:http pauses its parser too, when the client does not read.
   socket.on("drain", feed);
