@@ -4,7 +4,6 @@ import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
-import { nodeFlags } from "./setup.mjs";
 
 /** Where a path begins with none of these, it comes behind those that do. */
 const LONGEST_FIRST = [
@@ -30,7 +29,7 @@ process.exitCode = 1;
 let failed = false;
 // Two more than there are cores: many tests wait for leases, limits and servers most of their time. The limit is for what would never
 // end; on a machine that others keep busy a test takes twenty times as long.
-run({ files, execArgv: nodeFlags, concurrency: availableParallelism() + 2, timeout: 900_000 })
+run({ files, concurrency: availableParallelism() + 2, timeout: 900_000 })
   .on("test:summary", ({ file, success }) => {
     failed ||= !success;
     if (file === undefined) process.exitCode = failed ? 1 : 0;

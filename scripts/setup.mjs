@@ -25,15 +25,6 @@ const stampPath = join(modules, ".lazaret-setup.json");
 
 /** The Node that comes with the project, whatever the machine has. */
 export const ownNode = join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node");
-/** What bin/lazaret.mjs wants of Node, and why it does. */
-export const nodeFlags = [
-  "--min-semi-space-size=8",
-  "--max-semi-space-size=8",
-  "--heap-growing-percent=50",
-  "--no-memory-reducer",
-  "--wasm-tiering-budget=500000000",
-];
-
 /** What tests need besides npm packages. */
 export const testPrograms = {
   "clamav-daemon": ["clamd"],

@@ -9,7 +9,6 @@ import {
   installDebianPackages,
   installPackages,
   installPackagesOf,
-  nodeFlags,
   ownNode,
   root,
   say,
@@ -69,7 +68,7 @@ const memory = only === "checks" ? undefined : folderInMemory();
 if (memory) env.TMPDIR = memory;
 process.on("exit", () => memory && rmSync(memory, { recursive: true, force: true }));
 if (only !== "checks")
-  spawnSync(ownNode, [...nodeFlags, "scripts/compile-tests.mjs", ...files], { cwd: root, env, stdio: "inherit" });
+  spawnSync(ownNode, ["scripts/compile-tests.mjs", ...files], { cwd: root, env, stdio: "inherit" });
 for (const [name, program, programArgs] of steps) {
   const started = Date.now();
   const { status } = spawnSync(program, programArgs, { cwd: root, stdio: "inherit", env });

@@ -17,5 +17,5 @@ USER node
 # A volume that is mounted there takes over owner and contents.
 VOLUME ["/var/lib/lazaret"]
 EXPOSE 8040
-ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=8", "--heap-growing-percent=50", "--no-memory-reducer", "--wasm-tiering-budget=500000000", "packages/server/bin/lazaret.mjs"]
+ENTRYPOINT ["node", "packages/server/bin/lazaret.mjs"]
 CMD ["serve"]

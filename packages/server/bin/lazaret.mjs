@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=50 --no-memory-reducer
+#!/usr/bin/env node
 // Plain JavaScript, so that an old Node can still read it and say what is wrong.
 import { readFileSync } from "node:fs";
 
@@ -20,25 +20,6 @@ if (major < 24) {
   process.emitWarning = (warning, ...more) => {
     if (!String(warning).startsWith("SQLite is an experimental feature")) emit(warning, ...more);
   };
-}
-// Most of what a request leaves behind dies young: a small nursery keeps the process small. As a flag of the process, above, it
-// has its size from the start and takes a tenth less time than what can be set here, which is for those who run this file by node.
-// It is for the thread that takes requests; others have their own (flow/bare-thread.ts).
-// Who gives a size of their own gets that.
-// And everything is collected when the heap has grown by half. V8 would do it when a tenth is new, as a service makes little that stays:
-// after every few megabytes of uploads, which took as much time as all else. Nor does it shrink the heap when there is nothing to do:
-// the next burst would begin with collecting it over and over.
-// WebAssembly is optimized where it is busy for longer than a moment: V8 would begin while YARA reads its rules, and spend a third of the
-// processor time of a start on what is then hardly run again.
-const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
-const { setFlagsFromString } = await import("node:v8");
-if (!given.some((flags) => /--heap[-_]growing[-_]percent/.test(flags))) setFlagsFromString("--heap-growing-percent=50");
-if (!given.some((flags) => /--(?:no-?)?memory[-_]reducer/.test(flags))) setFlagsFromString("--no-memory-reducer");
-if (!given.some((flags) => /--wasm[-_]tiering[-_]budget/.test(flags)))
-  setFlagsFromString("--wasm-tiering-budget=500000000");
-if (!given.some((flags) => /--max[-_]semi[-_]space[-_]size/.test(flags))) {
-  setFlagsFromString("--max-semi-space-size=8");
-  setFlagsFromString("--semi-space-growth-factor=1");
 }
 // Keeps the compiled sources between runs, so that the next start is quicker; in the environment, for the processes and threads that are
 // started from here. In a folder that is this user's alone: who could write there could have any code run.

@@ -379,20 +379,3 @@ async function importsOf(folder: string): Promise<Import[]> {
     });
   });
 }
-
-test("Node gets the same flags wherever we start it for the service", () => {
-  const places = [
-    "packages/server/bin/lazaret.mjs",
-    "packages/server/src/cli/supervise.ts",
-    "scripts/setup.mjs",
-    "deploy/docker/Dockerfile",
-    "deploy/cdk/images/service.Dockerfile",
-  ];
-  const flags =
-    "--wasm-tiering-budget=500000000 --min-semi-space-size=8 --max-semi-space-size=8 --heap-growing-percent=50 --no-memory-reducer";
-  const named = /--(?:(?:min|max)-semi-space-size|heap-growing-percent|wasm-tiering-budget)=\d+|--no-memory-reducer/g;
-  for (const path of places) {
-    const text = readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
-    assert.deepEqual(new Set(text.match(named)), new Set(flags.split(" ")), path);
-  }
-});

@@ -1,4 +1,3 @@
-import { setFlagsFromString } from "node:v8";
 import type { RunningService } from "../app.ts";
 import type { KeysOfSettings } from "../compose/console.ts";
 import type { Log } from "../log.ts";
@@ -87,22 +86,9 @@ export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): Keys
   return { apiKeys, adminKeys, viewerKeys };
 }
 
-/**
- * From now on V8 optimizes what has run a thousand times, and by one compiler: what runs often in a service runs for each request, for as long as it
- * lives. Not from the beginning, as a start would optimize what is then hardly run again. Who gives flags of their own gets those.
- */
-export function optimizeForRequests(): void {
-  const given = process.execArgv.join(" ");
-  const { v8_enable_maglev: hasMaglev }: Record<string, unknown> = process.config.variables;
-  if (!/--invocation[-_]count[-_]for[-_]turbofan/.test(given))
-    setFlagsFromString("--invocation-count-for-turbofan=1000");
-  if (hasMaglev && !/--(?:no-?)?maglev\b/.test(given)) setFlagsFromString("--no-maglev");
-}
-
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop, manager } = options;
-  optimizeForRequests();
   manager?.watch(async () => true);
   using _following = followKeys(options, () => void reload(service, options));
   // Keep running when stdout or stderr is closed.

@@ -12,7 +12,7 @@ import type { EngineCheck } from "../scan/engine.ts";
 import type { SettingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { channel } from "./process-channel.ts";
-import { optimizeForRequests, SAME_SIGNAL_MS } from "./run-service.ts";
+import { SAME_SIGNAL_MS } from "./run-service.ts";
 
 export interface StartOrder {
   settings: Settings;
@@ -67,7 +67,6 @@ const supervisor = channel(
           useLink: async (token) => (await supervisor.ask("link", token, OTHERS_MS)) === true,
         });
         started.resolve(service);
-        optimizeForRequests();
         const { port, adminPort } = service;
         return { port, adminPort, checks: (await engineHealth(service.engine)).checks };
       } catch (error) {

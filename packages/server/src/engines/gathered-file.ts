@@ -11,9 +11,11 @@ export async function gathered(
   upTo: number,
   signal: AbortSignal,
 ): Promise<Gathered> {
-  if ((announcedBytes(bytes) ?? 0) > upTo) return { kind: "large", bytes };
+  const announced = announcedBytes(bytes) ?? 0;
+  if (announced > upTo) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();
   const content = gatheredBytes();
+  content.reserve(announced);
   while (!signal.aborted) {
     const next = await source.next();
     if (next.done) {

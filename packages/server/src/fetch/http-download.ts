@@ -1,5 +1,5 @@
 import { DOWNLOAD_MAX_REDIRECTS, SYNC_TIMEOUT_SECONDS } from "@lazaret/contract";
-import { takeOut } from "../flow/come-and-go.ts";
+import { removeItem } from "../flow/remove-item.ts";
 import { firstOf } from "../flow/time-limit.ts";
 import { readBy } from "../flow/whole-bytes.ts";
 import type { OpenedSource, UrlSource } from "../model/source.ts";
@@ -113,7 +113,7 @@ export function httpDownload(options: DownloadOptions): HttpDownload {
       let answer: GetAnswer | undefined;
       const release = async (): Promise<void> => {
         download[Symbol.dispose]();
-        takeOut(underWay, download);
+        removeItem(underWay, download);
         await answer?.release();
       };
       try {

@@ -1,4 +1,4 @@
-import { takeOut } from "./come-and-go.ts";
+import { removeItem } from "./remove-item.ts";
 
 /** Wakes those who wait for work in this process. */
 export interface Alarm {
@@ -37,7 +37,7 @@ export function alarm(): Alarm {
         const wake = (): void => {
           clearTimeout(timer);
           signal.removeEventListener("abort", wake);
-          takeOut(sleepers, wake);
+          removeItem(sleepers, wake);
           resolve();
         };
         const timer = setTimeout(wake, ms);

@@ -1,6 +1,5 @@
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
-import { setFlagsFromString } from "node:v8";
 
 /** Node 22 warns of its SQLite in every thread and process that loads it: see bin/lazaret.mjs. */
 export const QUIET: readonly string[] =
@@ -20,9 +19,6 @@ interface BareThread {
  * compiled before is not compiled again, which is more than half of what the start of a thread takes.
  */
 export function bareThread(): BareThread {
-  // The nursery that bin/lazaret.mjs has for its own thread would go before any limit of another: V8 asks for it when a thread starts.
-  setFlagsFromString("--min-semi-space-size=0");
-  setFlagsFromString("--max-semi-space-size=0");
   const compiled = getCompileCacheDir();
   const env: Record<string, string> = compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) };
   return { env, execArgv: [...QUIET], resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB } };

@@ -1,5 +1,5 @@
 import { Busy } from "../model/faults.ts";
-import { takeOut } from "./come-and-go.ts";
+import { removeItem } from "./remove-item.ts";
 import { turns } from "./turns.ts";
 
 /**
@@ -96,13 +96,13 @@ export function gate(options: GateOptions): Gate {
       const waiter: Waiter = {
         key,
         admit() {
-          takeOut(line, waiter);
+          removeItem(line, waiter);
           signal.removeEventListener("abort", giveUp);
           resolve(enterAnyway(key));
         },
       };
       const giveUp = (): void => {
-        takeOut(line, waiter);
+        removeItem(line, waiter);
         reject(signal.reason);
       };
       line.push(waiter);

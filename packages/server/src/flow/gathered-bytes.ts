@@ -3,6 +3,8 @@ export interface GatheredBytes {
   readonly size: number;
   /** Copies: a source may use its buffer again. */
   add(chunk: Uint8Array): void;
+  /** Takes memory for so many at once, where their number is known. */
+  reserve(bytes: number): void;
   /** All of them, in memory of their own, which may be larger, but not twice as large. */
   bytes(): Uint8Array<ArrayBuffer>;
 }
@@ -20,6 +22,10 @@ class Gathered implements GatheredBytes {
     if (needed > this.#buffer.length) this.#grow(this.size === 0 ? needed : Math.max(needed, this.size * 2));
     this.#buffer.set(chunk, this.size);
     this.size = needed;
+  }
+
+  reserve(bytes: number): void {
+    if (bytes > this.#buffer.length) this.#grow(bytes);
   }
 
   bytes(): Uint8Array<ArrayBuffer> {

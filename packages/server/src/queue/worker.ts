@@ -1,4 +1,4 @@
-import { takeOut } from "../flow/come-and-go.ts";
+import { removeItem } from "../flow/remove-item.ts";
 import { saidLately } from "../flow/said-lately.ts";
 import { firstOf, pause } from "../flow/time-limit.ts";
 import type { Log, LogFields } from "../log.ts";
@@ -167,7 +167,7 @@ export function startWorker(options: WorkerOptions): Worker {
     const leases = await queue.take(limit, shares);
     for (const lease of leases) {
       const work: Promise<void> = workOn(lease).finally(() => {
-        takeOut(running, work);
+        removeItem(running, work);
         wake();
       });
       running.push(work);
@@ -186,7 +186,7 @@ export function startWorker(options: WorkerOptions): Worker {
     } catch (error) {
       if (!waiting.signal.aborted) throw error;
     } finally {
-      takeOut(whenFree, end);
+      removeItem(whenFree, end);
     }
   }
 

@@ -1,4 +1,4 @@
-import { takeOut } from "../flow/come-and-go.ts";
+import { removeItem } from "../flow/remove-item.ts";
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
 import { announcedBytes, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
@@ -106,7 +106,7 @@ export function admission(options: AdmissionOptions): Admission {
       .sort((one, other) => other.forWeight - one.forWeight);
     const busy = new Busy(`all ${slots} slots are taken and ${places.length - slots} requests wait already`);
     if (!most?.newest) throw busy;
-    takeOut(places, most.newest);
+    removeItem(places, most.newest);
     most.newest.stop(busy);
   }
 
@@ -204,7 +204,7 @@ export function admission(options: AdmissionOptions): Admission {
           return enter(held.read(), signal, held);
         },
         leave() {
-          takeOut(places, place);
+          removeItem(places, place);
           giveUpReserved();
         },
       };
@@ -239,6 +239,7 @@ async function beginningOf(bytes: Pulled, reserve: () => number, now: () => numb
       const fast = size >= (now() - began) * FLOWING_BYTES_PER_MS;
       // Only now: a client that has sent nothing reserves no memory.
       if (fast) reserved ??= reserve();
+      if (reserved) gathered.reserve(reserved);
       if (!fast || size > (reserved ?? 0)) return { pieces: [gathered.bytes(), next.value], fast, done: false };
     }
     gathered.add(next.value);

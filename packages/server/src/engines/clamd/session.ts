@@ -1,4 +1,4 @@
-import { takeOut } from "../../flow/come-and-go.ts";
+import { removeItem } from "../../flow/remove-item.ts";
 import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
@@ -86,7 +86,7 @@ export async function openSession(
   const socket = await dial(address, options.connectTimeoutMs, signal);
   const out = streamWriter(socket);
   const where = describeAddress(address);
-  /** In the order in which they were begun; no Map, for the reason of `come-and-go.ts`. */
+  /** In the order in which they were begun. */
   const pending: Pending[] = [];
   let dead = false;
   let commands = 0;
@@ -178,7 +178,7 @@ export async function openSession(
       // Of what leaves in one piece with others it is not known how much has left. Members of archives are sent again by nobody.
       else if (stream.answered) return void die(new GivenUp());
     }
-    takeOut(pending, stream);
+    removeItem(pending, stream);
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();

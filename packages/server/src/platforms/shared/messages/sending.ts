@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { takeOut } from "../../../flow/come-and-go.ts";
+import { removeItem } from "../../../flow/remove-item.ts";
 import { saidLately } from "../../../flow/said-lately.ts";
 import { firstOf } from "../../../flow/time-limit.ts";
 import type { Log } from "../../../log.ts";
@@ -75,7 +75,7 @@ export function startSending({ outbox, receivers, senderFor, log, now, random }:
     const route = routes.get(lease.message.receiver);
     if (!route) return;
     const work: Promise<void> = send(lease, route).finally(() => {
-      takeOut(underWay, work);
+      removeItem(underWay, work);
       wake.abort();
     });
     underWay.push(work);
