@@ -6,11 +6,7 @@ import type { Sampler } from "./file-type/sample.ts";
 type Gathered = { kind: "small"; content: Uint8Array } | { kind: "large"; bytes: AsyncIterable<Uint8Array> };
 
 /** Reads a file of no more than so many bytes whole; one that is larger becomes a stream that goes on where reading stopped. */
-export async function gathered(
-  bytes: AsyncIterable<Uint8Array>,
-  upTo: number,
-  signal: AbortSignal,
-): Promise<Gathered> {
+export async function gathered(bytes: AsyncIterable<Uint8Array>, upTo: number, signal: AbortSignal): Promise<Gathered> {
   const announced = announcedBytes(bytes) ?? 0;
   if (announced > upTo) return { kind: "large", bytes };
   const source = bytes[Symbol.asyncIterator]();

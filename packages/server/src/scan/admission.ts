@@ -1,6 +1,6 @@
-import { removeItem } from "../flow/remove-item.ts";
 import { gate, type WeightOf } from "../flow/gate.ts";
 import { gatheredBytes } from "../flow/gathered-bytes.ts";
+import { removeItem } from "../flow/remove-item.ts";
 import { announcedBytes, isWhole, wholeBytes } from "../flow/whole-bytes.ts";
 import { Busy, TooSlow } from "../model/faults.ts";
 

@@ -1,7 +1,6 @@
 import { readlinkSync } from "node:fs";
 import { remembered } from "../../flow/remembered.ts";
 import { unlessAborted } from "../../flow/time-limit.ts";
-import { isWhole, wholeBytes } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import type { Verdict } from "../../model/verdict.ts";
 import type { Engine } from "../../scan/engine.ts";
@@ -12,9 +11,7 @@ import { CONNECT_TIMEOUT_MS, checkClamd, databasesOf, wordsOf } from "./check-cl
 import { findClamdConf } from "./clamd-conf.ts";
 import { type ClamdEdition, clamdEdition } from "./clamd-edition.ts";
 import { clamdFolder, freeIn, type RoomWatch } from "./clamd-folder.ts";
-import { ONE_PIECE_BYTES } from "./instream.ts";
-import type { Reply } from "./reply.ts";
-import { GivenUp, type Session, type SessionOptions } from "./session.ts";
+import type { SessionOptions } from "./session.ts";
 import { type SessionPool, sessionPool } from "./session-pool.ts";
 import { type ShownMember, type ShownVerdict, showMembers } from "./show-members.ts";
 import { type ClamdVersion, isSameVersion } from "./version.ts";
@@ -198,20 +195,11 @@ export function clamd(options: ClamdOptions): Clamd {
       sentAt = performance.now();
       return beforeEnd(count);
     };
-    const content = isWhole(bytes) ? bytes.takeAll() : undefined;
-    const stream = content ? wholeBytes(content) : bytes;
-    const scan = (session: Session, its: number | undefined, answered?: () => void): Promise<Reply> => {
-      of = its;
-      return session.scan(stream, { signal, beforeEnd: sent, answered });
-    };
-    const onceMoreAlone = (error: unknown): Promise<Reply> => {
-      if (error instanceof GivenUp) return whole.use(scan, signal);
-      throw error;
-    };
-    // Where clamd has to show first that it has room, nobody is to wait for that with another.
-    const shares = content && content.byteLength <= ONE_PIECE_BYTES && folder.room() === "enough";
     try {
-      const reply = shares ? await whole.share(scan, signal).catch(onceMoreAlone) : await whole.use(scan, signal);
+      const reply = await whole.use((session, its) => {
+        of = its;
+        return session.scan(bytes, { signal, beforeEnd: sent });
+      }, signal);
       if (sentAt !== undefined) options.onReply?.((performance.now() - sentAt) / 1000);
       if (reply.kind === "failure") {
         distrust();

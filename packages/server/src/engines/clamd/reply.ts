@@ -50,7 +50,7 @@ function failure(text: string): Reply {
   return { kind: "failure", text: printable(text) };
 }
 
-export function printable(text: string): string {
+function printable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, "?").slice(0, LONGEST_FAILURE) || "an empty reply";
 }
 

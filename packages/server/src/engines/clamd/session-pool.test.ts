@@ -4,7 +4,6 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { until } from "../../../test/support/until.ts";
 import { sessionPool } from "./session-pool.ts";
 
 test("a session is kept while it leads to the same clamd, and says which, also while one from before is busy", async () => {
@@ -47,25 +46,6 @@ test("a session is kept while it leads to the same clamd, and says which, also w
   epoch = 3;
   await use();
   assert.deepEqual(seen.slice(4), ["opened", "used 3"], "of clamds without a place the epoch decides");
-
-  // Those who share join one only while it leads to the same.
-  const both = Promise.withResolvers<void>();
-  const sharing = (): Promise<unknown> =>
-    pool.share(async (_, of, answered) => {
-      seen.push(`shared ${of}`);
-      await both.promise;
-      answered?.();
-    }, signal);
-  const sharers = [sharing(), sharing()];
-  await new Promise(setImmediate);
-  assert.deepEqual(seen.slice(6), ["shared 3", "shared 3"], "in the one that is there");
-  place = "two again";
-  sharers.push(sharing());
-  await until("there is another", () => seen.length === 10);
-  assert.deepEqual(seen.slice(8), ["opened", "shared 3"]);
-  both.resolve();
-  await Promise.all(sharers);
-  seen.length = 6;
 
   // It leads elsewhere while the connection is made: nobody knows to whom.
   epoch = 4;

@@ -3,32 +3,14 @@ import { EngineUnavailable } from "../../model/faults.ts";
 import type { ClamdAddress } from "./address.ts";
 import { openSession, type Session, type SessionOptions } from "./session.ts";
 
-/** A bounded number of users, each with a session that is kept for the next. */
+/** A bounded number of sessions, used by one at a time and kept for the next. */
 export interface SessionPool {
   /** Connections, used or kept. */
   readonly open: number;
-  /** Alone with its session. */
-  use<T>(work: Work<T>, signal: AbortSignal): Promise<T>;
-  /**
-   * For one stream that leaves in one piece: others may send theirs on the same session while clamd looks at it, which takes fewer calls of the
-   * system and fewer turns of the event loop for each. The place is held until the stream is `answered`, which the work hands on to its scan.
-   * Throws `GivenUp` when the session ended for another's sake.
-   */
-  share<T>(work: Work<T>, signal: AbortSignal): Promise<T>;
+  /** `of`: the epoch of the clamd that the session leads to. Undefined where that is not certain. */
+  use<T>(work: (session: Session, of: number | undefined) => Promise<T>, signal: AbortSignal): Promise<T>;
   close(): void;
 }
-
-/** `of`: the epoch of the clamd that the session leads to. Undefined where that is not certain. */
-type Work<T> = (session: Session, of: number | undefined, answered?: () => void) => Promise<T>;
-
-/** Those who share a session. Nobody joins them where it leads elsewhere by now. */
-interface Company {
-  users: number;
-  elsewhere: boolean;
-}
-
-/** So many streams share a session at most. */
-const SHARED_BY = 16;
 
 export interface SessionPoolOptions extends SessionOptions {
   address: ClamdAddress;
@@ -57,8 +39,6 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
   /** Where each leads to, or to one that came after: looked at before it was opened. */
   const places = new WeakMap<Session, string | undefined>();
   const epochs = new WeakMap<Session, number>();
-  /** Those that are shared, and by how many. */
-  const shared = new Map<Session, Company>();
   let closed = false;
 
   /** The most recently used first, so that the others grow old and are dropped. */
@@ -111,70 +91,39 @@ export function sessionPool(options: SessionPoolOptions): SessionPool {
     session.close();
   }
 
-  /** The first that has room, so that the others are left and drop out. */
-  function oneToJoin(): Session | undefined {
-    const here = place();
-    for (const [session, { users, elsewhere }] of shared) {
-      if (users === SHARED_BY || elsewhere || !session.takesMore) continue;
-      if (places.get(session) === here && epochs.get(session) === epoch()) return session;
-    }
-    return undefined;
-  }
-
-  function join(session: Session): Company {
-    const company = shared.get(session) ?? { users: 0, elsewhere: false };
-    company.users += 1;
-    shared.set(session, company);
-    return company;
-  }
-
-  /** Looks where it leads to each time: whoever was answered by one that is gone is to know. */
-  function part(session: Session, company: Company): void {
-    company.users -= 1;
-    if (places.get(session) !== place()) company.elsewhere = true;
-    if (company.users > 0) return;
-    shared.delete(session);
-    giveBack(session);
-  }
-
-  async function useOne<T>(work: Work<T>, signal: AbortSignal, shares: boolean): Promise<T> {
-    if (closed) throw new EngineUnavailable("the engine is closed");
-    signal.throwIfAborted();
-    const leave = slots.tryEnter() ?? (await slots.enter(signal));
-    let session: Session;
-    try {
-      session = (shares ? oneToJoin() : undefined) ?? takeIdle() ?? (await openAnother(signal));
-    } catch (error) {
-      leave();
-      if (error instanceof EngineUnavailable) onFault();
-      throw error;
-    }
-    const company = shares ? join(session) : undefined;
-    const end = (): void => {
-      if (company) part(session, company);
-      else giveBack(session);
-      leave();
-    };
-    try {
-      return await work(session, epochs.get(session), company && end);
-    } catch (error) {
-      if (error instanceof EngineUnavailable) onFault();
-      throw error;
-    } finally {
-      // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.
-      const settled = company ? undefined : session.settled();
-      if (settled) void settled.then(end);
-      else if (!company) end();
-    }
-  }
-
   return {
     get open() {
       return [...open].filter((session) => session.alive).length;
     },
 
-    use: (work, signal) => useOne(work, signal, false),
-    share: (work, signal) => useOne(work, signal, true),
+    async use(work, signal) {
+      if (closed) throw new EngineUnavailable("the engine is closed");
+      signal.throwIfAborted();
+      const leave = slots.tryEnter() ?? (await slots.enter(signal));
+      let session: Session;
+      try {
+        session = takeIdle() ?? (await openAnother(signal));
+      } catch (error) {
+        leave();
+        if (error instanceof EngineUnavailable) onFault();
+        throw error;
+      }
+      try {
+        return await work(session, epochs.get(session));
+      } catch (error) {
+        if (error instanceof EngineUnavailable) onFault();
+        throw error;
+      } finally {
+        // clamd goes on scanning for a client that has left: its thread stays taken until then, and so does the slot.
+        const end = (): void => {
+          giveBack(session);
+          leave();
+        };
+        const settled = session.settled();
+        if (settled) void settled.then(end);
+        else end();
+      }
+    },
 
     close() {
       closed = true;

@@ -1,21 +1,18 @@
-import { removeItem } from "../../flow/remove-item.ts";
 import { isWhole } from "../../flow/whole-bytes.ts";
 import { EngineUnavailable } from "../../model/faults.ts";
 import { type ClamdAddress, describeAddress } from "./address.ts";
 import { dial } from "./dial.ts";
-import { commandFor, END_OF_STREAM, inOnePiece, ONE_PIECE_BYTES, type StreamBytes, streamWriter } from "./instream.ts";
-import { beforeTheEnd, printable, type Reply, readReply } from "./reply.ts";
+import { beforeTheEnd, type Reply, readReply } from "./reply.ts";
 
 /**
  * One connection to clamd in IDSESSION mode. Streams are sent one after the other; clamd answers them by their number,
  * in any order, while others are being sent.
  *
  *   each stream: its turn ── INSTREAM ──▶ sending ── zero chunk ──▶ waiting ── reply ──▶ done
- *   the session: a lost connection, a reply out of turn, an abort while sending ──▶ dead, and all its streams with it
- *                a failure at one stream ──▶ takes no more ── the others are answered ──▶ dead
+ *   the session: any error, a reply out of turn, an abort while sending ──▶ dead, and all its streams with it
  *
  * A dead session is never used again. clamd goes on scanning after a client has hung up, so an abort while waiting
- * lets the caller go but leaves the session waiting: `settled` and `answered` tell when clamd is really done with it.
+ * lets the caller go but leaves the session waiting: `settled` tells when clamd is really done with it.
  */
 export interface Session {
   /** Sends the bytes and answers with clamd's reply. Throws what `bytes` throws, `signal.reason`, or a fault. */
@@ -25,25 +22,15 @@ export interface Session {
   /** Nothing is sent or waited for, and it can be used. */
   readonly idle: boolean;
   readonly alive: boolean;
-  /** Another stream is no worse off than on a session of its own: none is being sent, clamd is late with none, and little is on its way. */
-  readonly takesMore: boolean;
   close(): void;
 }
 
-/** The session ended for the sake of another stream, or it is not clear for whose. This one may be sent again. */
-export class GivenUp extends EngineUnavailable {
-  constructor(text = "the session with clamd was given up", options?: { whileScanning: boolean; cause?: Error }) {
-    super(text, options);
-    this.name = "GivenUp";
-  }
-}
+type StreamBytes = AsyncIterable<Uint8Array>;
 
 interface StreamOptions {
   signal: AbortSignal;
   /** Called when all bytes are sent, but not yet the end: clamd has not begun to look at them. */
   beforeEnd?: (bytesSent: number) => Promise<void> | void;
-  /** Called once, when clamd holds no thread for it any more, or never did: that may be long after whoever waited has gone. */
-  answered?: (() => void) | undefined;
 }
 
 export interface SessionOptions {
@@ -54,27 +41,22 @@ export interface SessionOptions {
 
 /** A stream that clamd has not answered yet. */
 interface Pending {
-  number: number;
-  since: number;
-  /** How much had been written before it. */
-  beginsAt: number;
   ended: boolean;
-  /** How much had been written by its end, of all that was. */
-  endsAt: number;
   /** Set while it is sent: no more of it is wanted. */
   interrupt?: () => void;
   resolve(reply: Reply): void;
   reject(error: unknown): void;
-  answered: (() => void) | undefined;
 }
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
-/** Most replies take milliseconds. */
-const LATE_MS = 1000;
-/** Of streams that share a session: what the system takes at once, so that what we see of it is what has left. */
-const ON_THEIR_WAY_BYTES = 128 * 1024;
+/** So much is copied into one piece. */
+const COPIED_BYTES = 16 * 1024;
+/** Not worth waiting for what comes next. */
+const LARGE_CHUNK_BYTES = 16 * 1024;
 const HELLO = Buffer.from("zIDSESSION\0");
+const INSTREAM = Buffer.from("zINSTREAM\0");
+const END_OF_STREAM = Buffer.alloc(4);
 /** A reply is a short line; a peer that sends more than this is not clamd. */
 const LONGEST_REPLY = 8192;
 
@@ -84,10 +66,8 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<Session> {
   const socket = await dial(address, options.connectTimeoutMs, signal);
-  const out = streamWriter(socket);
   const where = describeAddress(address);
-  /** In the order in which they were begun. */
-  const pending: Pending[] = [];
+  const pending = new Map<number, Pending>();
   let dead = false;
   let commands = 0;
   let received = "";
@@ -95,21 +75,21 @@ export async function openSession(
   /** Those who wait until the streams before theirs are sent. */
   const line: (() => void)[] = [];
   let turnTaken = false;
-  /** To be closed when clamd is done with those who are left: it works for somebody who has gone, or has failed somebody. */
+  let onDrain: (() => void) | undefined;
+  /** clamd still works for somebody who has gone: to be closed when it is done. */
   let doomed = false;
-  let failed = false;
   const whenSettled: (() => void)[] = [];
 
   function die(reason: Error): void {
     if (dead) return;
     dead = true;
     socket.destroy();
-    for (const stream of pending.splice(0)) {
+    for (const stream of pending.values()) {
       stream.reject(reason);
       stream.interrupt?.();
-      stream.answered?.();
     }
-    out.goOn();
+    pending.clear();
+    onDrain?.();
     for (const settle of whenSettled.splice(0)) settle();
   }
 
@@ -125,114 +105,138 @@ export async function openSession(
   // Counts from the last byte that went either way. As long as nothing is waited for it means nothing.
   socket.setTimeout(options.replyTimeoutMs);
   socket.on("timeout", () => {
-    if (!pending.some((stream) => stream.ended)) return;
+    if (![...pending.values()].some((stream) => stream.ended)) return;
     die(new EngineUnavailable(`clamd at ${where} gave no verdict within ${options.replyTimeoutMs / 1000} s`, LOOKING));
   });
-  // After a failure clamd may close it for the sake of that one.
-  const gone = (text: string, cause?: Error): void =>
-    die(new (failed ? GivenUp : EngineUnavailable)(text, { ...LOOKING, ...(cause && { cause }) }));
-  socket.on("error", (cause) => gone(`the connection to clamd at ${where} broke`, cause));
-  socket.on("close", () => gone(`clamd at ${where} closed the connection without a verdict`));
-  out.write(HELLO);
-
-  const isPending = (number: number): boolean => pending.some((stream) => stream.number === number);
+  socket.on("drain", () => onDrain?.());
+  socket.on("error", (cause) =>
+    die(new EngineUnavailable(`the connection to clamd at ${where} broke`, { cause, whileScanning: true })),
+  );
+  socket.on("close", () =>
+    die(new EngineUnavailable(`clamd at ${where} closed the connection without a verdict`, LOOKING)),
+  );
+  socket.write(HELLO);
 
   /** None of the replies that came together counts unless all of them are in turn. */
   function takeReplies(lines: readonly string[]): void {
     const [first = ""] = lines;
-    const number = lines.length === 1 ? numberOf(first) : undefined;
-    if (number !== undefined && isPending(number)) {
-      takeReply(number, first);
+    if (lines.length === 1 && pending.has(numberOf(first))) {
+      takeReply(numberOf(first), first);
       return;
     }
-    const replies = new Map<number, string>();
-    for (const line of lines) {
-      const its = numberOf(line);
-      if (its === undefined) {
-        die(new GivenUp(`clamd gave no verdict: ${printable(line)}`, LOOKING));
-        return;
-      }
-      if (replies.has(its) || !isPending(its)) {
-        die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
-        return;
-      }
-      replies.set(its, line);
+    const replies = new Map(lines.map((line) => [numberOf(line), line]));
+    if (replies.size < lines.length || [...replies.keys()].some((number) => !pending.has(number))) {
+      die(new EngineUnavailable(`clamd at ${where} answered out of turn`, LOOKING));
+      return;
     }
-    for (const [its, line] of replies) takeReply(its, line);
+    for (const [number, line] of replies) takeReply(number, line);
   }
 
-  /** Some failures carry no number: they are about the stream that is being sent, or the only one that was. Undefined: about one of several. */
-  function numberOf(line: string): number | undefined {
+  /** Some failures carry no number: they are about the stream that is being sent, or that was sent last. */
+  function numberOf(line: string): number {
     const [, digits] = /^(\d{1,9}): /.exec(line) ?? [];
-    if (digits !== undefined) return Number(digits);
-    return sending ?? (pending.length > 1 ? undefined : (pending[0]?.number ?? commands));
+    return digits === undefined ? (sending ?? commands) : Number(digits);
   }
 
   function takeReply(number: number, line: string): void {
-    const stream = pending.find((each) => each.number === number);
+    const stream = pending.get(number);
     // Gone with a failure that came together with this reply.
     if (!stream) return;
+    pending.delete(number);
     // What is still to be sent clamd has not seen: its word came before the end.
-    if (stream.ended && stream.endsAt > out.left) {
-      if (number === commands) stream.ended = false;
-      // Of what leaves in one piece with others it is not known how much has left. Members of archives are sent again by nobody.
-      else if (stream.answered) return void die(new GivenUp());
-    }
-    removeItem(pending, stream);
+    if (number === commands && socket.writableLength > 0) stream.ended = false;
     const reply = stream.ended ? readReply(line, number) : beforeTheEnd(readReply(line, number));
     stream.resolve(reply);
     stream.interrupt?.();
-    out.goOn();
-    // After that a session is not to be trusted; those who have been heard to their end are answered by their numbers all the same.
-    if (reply.kind === "failure" || line.endsWith(" ERROR")) {
-      failed = true;
-      doomed = true;
-    }
-    if (!stream.ended || (doomed && pending.length === 0)) die(new GivenUp());
-    stream.answered?.();
-    if (pending.length === 0) for (const settle of whenSettled.splice(0)) settle();
+    onDrain?.();
+    // After a failure, or a reply that did not wait for the end of the stream, a session is not to be trusted.
+    if (reply.kind === "failure") die(new EngineUnavailable(`clamd gave no verdict: ${reply.text}`, LOOKING));
+    else if (!stream.ended) die(givenUp());
+    if (pending.size > 0) return;
+    if (doomed) die(givenUp());
+    for (const settle of whenSettled.splice(0)) settle();
   }
 
-  async function sendPieces(bytes: StreamBytes, stream: Pending, options: StreamOptions): Promise<void> {
-    const size = await out.sendChunks(bytes, stream);
-    const ready = pending.includes(stream) ? options.beforeEnd?.(size) : undefined;
+  /** Sends every chunk as it comes; stops as soon as the stream is interrupted, whether or not more chunks come. */
+  async function send(bytes: StreamBytes, stream: Pending): Promise<number> {
+    const iterator = bytes[Symbol.asyncIterator]();
+    let sent = 0;
+    let ended = false;
+    let interrupt: ((end: IteratorResult<Uint8Array>) => void) | undefined;
+    stream.interrupt = () => {
+      ended = true;
+      interrupt?.({ done: true, value: undefined });
+    };
+    // Not Promise.race: that would keep every chunk alive until the stream is over.
+    const nextChunk = (): Promise<IteratorResult<Uint8Array>> =>
+      new Promise((resolve, reject) => {
+        interrupt = resolve;
+        iterator.next().then(resolve, reject);
+      });
+
+    corkForThisTurn();
+    socket.write(INSTREAM);
+    for (;;) {
+      const next = await nextChunk();
+      if (ended) void iterator.return?.().catch(ignore);
+      if (next.done || ended) return sent;
+      // To clamd an empty chunk is the end of the stream.
+      if (next.value.byteLength === 0) continue;
+      const length = Buffer.allocUnsafe(4);
+      length.writeUInt32BE(next.value.byteLength);
+      corkForThisTurn();
+      socket.write(length);
+      const room = socket.write(next.value);
+      sent += next.value.byteLength;
+      if (next.value.byteLength >= LARGE_CHUNK_BYTES || !room) socket.uncork();
+      if (!room && socket.writableNeedDrain) await drained();
+    }
+  }
+
+  /** A small file leaves in one packet, from the command to the end of the stream. */
+  function corkForThisTurn(): void {
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    setImmediate(() => socket.uncork());
+  }
+
+  function drained(): Promise<void> {
+    return new Promise((resolve) => {
+      onDrain = resolve;
+    });
+  }
+
+  /** Sends what is here, without the end of it. */
+  function sendWhole(content: Uint8Array): void {
+    socket.cork();
+    socket.write(commandFor(content));
+    socket.write(content);
+  }
+
+  /** From the command to the end of the stream. */
+  async function sendAll(bytes: StreamBytes, number: number, options: StreamOptions): Promise<void> {
+    const stream = pending.get(number);
+    if (!stream) return;
+    let size = 0;
+    let small: Buffer | undefined;
+    if (isWhole(bytes)) {
+      const content = bytes.takeAll();
+      size = content.byteLength;
+      if (size <= COPIED_BYTES) small = inOnePiece(content);
+      else sendWhole(content);
+    } else size = await send(bytes, stream);
+    const ready = pending.has(number) ? options.beforeEnd?.(size) : undefined;
     if (ready) {
+      if (small) socket.write(small.subarray(0, -END_OF_STREAM.length));
       socket.uncork();
       await ready;
     }
     options.signal.throwIfAborted();
-    if (pending.includes(stream)) end(stream, END_OF_STREAM);
-    socket.uncork();
-  }
-
-  /** What is all here. Undefined: it has left. */
-  function sendWhole(content: Uint8Array, stream: Pending, options: StreamOptions): Promise<void> | undefined {
-    const isSmall = content.byteLength <= ONE_PIECE_BYTES;
-    if (!isSmall) {
-      socket.cork();
-      out.write(commandFor(content));
-      out.write(content);
+    if (pending.has(number)) {
+      stream.ended = true;
+      socket.write(small && !ready ? small : END_OF_STREAM);
     }
-    const ready = options.beforeEnd?.(content.byteLength);
-    if (isSmall && !ready) {
-      // Those who come in the same turn leave together.
-      if (pending.length > 1) out.corkForThisTurn();
-      end(stream, inOnePiece(content));
-      return undefined;
-    }
-    if (isSmall) out.write(inOnePiece(content).subarray(0, -END_OF_STREAM.length));
-    else if (!ready) end(stream, END_OF_STREAM);
     socket.uncork();
-    return ready?.then(() => {
-      options.signal.throwIfAborted();
-      if (!dead) end(stream, END_OF_STREAM);
-    });
-  }
-
-  function end(stream: Pending, last: Buffer): void {
-    stream.ended = true;
-    stream.endsAt = out.written + last.length;
-    out.write(last);
   }
 
   function leaveTurn(): void {
@@ -243,36 +247,25 @@ export async function openSession(
 
   return {
     get idle() {
-      return !dead && pending.length === 0 && sending === undefined;
+      return !dead && pending.size === 0 && sending === undefined;
     },
 
     get alive() {
       return !dead;
     },
 
-    get takesMore() {
-      if (dead || doomed || turnTaken) return false;
-      const [oldest] = pending;
-      if (!oldest) return true;
-      return out.written - oldest.beginsAt < ON_THEIR_WAY_BYTES && performance.now() - oldest.since < LATE_MS;
-    },
-
-    settled: () => (pending.length === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
+    settled: () => (pending.size === 0 ? undefined : new Promise((resolve) => void whenSettled.push(resolve))),
 
     async scan(bytes, streamOptions) {
-      const { signal: scanSignal, answered } = streamOptions;
-      if (dead || scanSignal.aborted) {
-        answered?.();
-        scanSignal.throwIfAborted();
-        throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
-      }
+      const { signal: scanSignal } = streamOptions;
+      scanSignal.throwIfAborted();
+      if (dead) throw new EngineUnavailable(`the session with clamd at ${where} is closed`);
       if (turnTaken) await new Promise<void>((resolve) => void line.push(resolve));
       turnTaken = true;
       if (dead || scanSignal.aborted) {
         leaveTurn();
-        answered?.();
         scanSignal.throwIfAborted();
-        throw new GivenUp();
+        throw givenUp();
       }
       commands += 1;
       const number = commands;
@@ -280,19 +273,10 @@ export async function openSession(
       const { promise: reply, resolve, reject } = Promise.withResolvers<Reply>();
       // While it is sent nobody waits for it.
       reply.catch(ignore);
-      const stream: Pending = {
-        number,
-        since: performance.now(),
-        beginsAt: out.written,
-        ended: false,
-        endsAt: 0,
-        resolve,
-        reject,
-        answered,
-      };
-      pending.push(stream);
+      const stream: Pending = { ended: false, resolve, reject };
+      pending.set(number, stream);
       const abandon = (): void => {
-        if (sending === number) die(new GivenUp());
+        if (sending === number) die(givenUp());
         else reject(scanSignal.reason);
       };
       scanSignal.addEventListener("abort", abandon, { once: true });
@@ -302,14 +286,12 @@ export async function openSession(
         leaveTurn();
       };
       try {
-        const leaving = isWhole(bytes)
-          ? sendWhole(bytes.takeAll(), stream, streamOptions)
-          : sendPieces(bytes, stream, streamOptions);
-        if (leaving) await leaving;
+        await sendAll(bytes, number, streamOptions);
         sent();
         return await reply;
       } catch (error) {
-        if (!stream.ended || pending.length === 0) die(new GivenUp());
+        if (!stream.ended) die(givenUp());
+        else if (pending.size === 0) die(givenUp());
         else doomed = true;
         throw error;
       } finally {
@@ -322,6 +304,27 @@ export async function openSession(
       die(new EngineUnavailable("the session was closed"));
     },
   };
+}
+
+/** To clamd an empty chunk is the end of the stream: nothing has no length either. */
+function commandFor({ byteLength }: Uint8Array, andMore = 0): Buffer {
+  const hasLength = byteLength > 0;
+  const command = Buffer.allocUnsafe(INSTREAM.length + (hasLength ? 4 : 0) + andMore);
+  command.set(INSTREAM);
+  if (hasLength) command.writeUInt32BE(byteLength, INSTREAM.length);
+  return command;
+}
+
+/** A small file leaves in one piece, from the command to the end of the stream. */
+function inOnePiece(content: Uint8Array): Buffer {
+  const piece = commandFor(content, content.byteLength + END_OF_STREAM.length);
+  piece.set(content, piece.length - content.byteLength - END_OF_STREAM.length);
+  piece.set(END_OF_STREAM, piece.length - END_OF_STREAM.length);
+  return piece;
+}
+
+function givenUp(): EngineUnavailable {
+  return new EngineUnavailable("the session with clamd was given up");
 }
 
 function ignore(): void {}
