@@ -84,7 +84,7 @@ function statusMb(pid: number, field: RegExp): number {
   return Number(kb) / 1024;
 }
 
-/** A service may be several processes. One that ended meanwhile is left out. */
+/** One that ended meanwhile is left out. */
 function sumOfFamily(pid: number, of: (pid: number) => number): number {
   let sum = of(pid);
   for (const child of childrenOf(pid)) {

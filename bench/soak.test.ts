@@ -137,7 +137,7 @@ it("arguments that make no sense are refused", () => {
 
 // Long enough to have every part in it; drift is not asked for, which needs a run of minutes.
 it("a short run has all its verdicts, loses no job and holds its idle connections", { timeout: 120_000 }, async () => {
-  const short = { minutes: 0.06, share: 0.7, rate: 15, idle: 20, engine: "Q", processes: "1" } as const;
+  const short = { minutes: 0.06, share: 0.7, rate: 15, idle: 20, engine: "Q" } as const;
   const said: string[] = [];
   const run = await endure({ ...short, picture: undefined, leak: undefined }, (line) => void said.push(line));
   assert.deepEqual(run.wrong, []);

@@ -8,7 +8,7 @@ import { type Fleet, startFleet } from "./fleet.ts";
 import { judge, type Verdict } from "./judge.ts";
 import { judgeKept } from "./kept.ts";
 import { type Ledger, ledger } from "./ledger.ts";
-import { killPlan, type Target, type Victim } from "./plan.ts";
+import { killPlan, type Target } from "./plan.ts";
 import { deadLetters, finishedJobs, keptFindings, unfinishedJobs } from "./queue-view.ts";
 import { receivers } from "./receivers.ts";
 import { type Random, seeded } from "./seeded.ts";
@@ -25,8 +25,6 @@ export interface ChaosOptions {
   /** Of the callbacks, those to receivers that never answer 2xx. */
   deafShare: number;
   duplicateShare: number;
-  /** Of each API and worker. */
-  processes: number;
   platform: PlatformName;
   /** Jobs whose file kills the worker that scans it. */
   killers: number;
@@ -37,14 +35,11 @@ export interface ChaosOptions {
 export interface Outcome extends Verdict {
   seed: number;
   seconds: number;
-  processes: number;
   platform: PlatformName;
   killers: number;
   /** Workers that died of a file. */
   killedByFile: number;
   kills: Readonly<Record<Target, number>>;
-  /** What was killed of services of several processes. */
-  victims: Readonly<Record<Victim, number>>;
   /** What the receivers did with the POSTs they got. */
   receivers: Readonly<Record<string, number>>;
   /** Lines of the service's logs, by event and outcome. */
@@ -124,12 +119,10 @@ export async function chaos(options: ChaosOptions, signal: AbortSignal): Promise
     seed,
     seconds: seconds(),
     ...verdict,
-    processes: options.processes,
     platform: options.platform,
     killers: options.killers,
     killedByFile: fleet.killedByFile,
     kills: fleet.kills,
-    victims: fleet.victims,
     receivers: heard.shown,
     log: fleet.told,
     refused: flow.refused,

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type ClamdDoor, clamdDoor } from "./killer.ts";
 import type { LogLine } from "./lazaret.ts";
 import { clamdMember, lazaretMember, type Member, postgresMember } from "./members.ts";
-import type { Kill, Target, Victim } from "./plan.ts";
+import type { Kill, Target } from "./plan.ts";
 import type { Storage } from "./storage.ts";
 
 /** The service under test: real processes on one storage, killed and started again. */
@@ -12,10 +12,10 @@ export interface Fleet extends AsyncDisposable {
   readonly targets: readonly Target[];
   /** Where an API answers, each in turn; undefined while all are down. */
   readonly apiUrl: string | undefined;
-  /** `idle` when it has had no work since it was started, `down` also while one of its processes is replaced. */
+  /** `idle` when it has had no work since it was started. */
   stateOf(target: Target): "down" | "idle" | "worked";
   /** Kills these with -9 at once, and starts them again after a while. Resolves when they are dead. */
-  kill(how: Pick<Kill, "targets" | "victim" | "which" | "downMs">): Promise<void>;
+  kill(how: Pick<Kill, "targets" | "downMs">): Promise<void>;
   /** Resolves when all that were killed are up again. */
   allUp(): Promise<void>;
   /** Ends all in good order. Answers what went wrong with that. */
@@ -23,8 +23,6 @@ export interface Fleet extends AsyncDisposable {
   readonly kills: Readonly<Record<Target, number>>;
   /** Workers that died of a file. */
   readonly killedByFile: number;
-  /** Where a service is several processes, what was killed of it. */
-  readonly victims: Readonly<Record<Victim, number>>;
   /** What the logs told, by event and outcome. A kill swallows the last lines of a process. */
   readonly told: Readonly<Record<string, number>>;
   /** Processes that ended although nobody killed them, or did not come up. */
@@ -34,8 +32,6 @@ export interface Fleet extends AsyncDisposable {
 interface FleetOptions {
   folder: string;
   apiKey: string;
-  /** Of each API and worker. */
-  processes: number;
   storage: Storage;
 }
 
@@ -47,7 +43,7 @@ const JOBS_AT_ONCE = "8";
 const AGAIN_MS = 1000;
 
 export async function startFleet(options: FleetOptions, signal: AbortSignal): Promise<Fleet> {
-  const { folder, apiKey, processes, storage } = options;
+  const { folder, apiKey, storage } = options;
   const clamdFolder = join(folder, "clamd");
   const clamdPath = join(clamdFolder, "clamd.sock");
   const apis = named("api", storage.apis);
@@ -57,9 +53,7 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
   const told: Record<string, number> = {};
   const trouble: string[] = [];
   const kills: Record<Target, number> = Object.fromEntries(targets.map((target) => [target, 0]));
-  const victims: Record<Victim, number> = { process: 0, supervisor: 0, all: 0 };
   const starting = new Set<Promise<void>>();
-  const incomplete = new Set<Target>();
   const diedOfFile = new Set<Target>();
   let killedByFile = 0;
   let asked = 0;
@@ -101,9 +95,6 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
       if (!startedInVain(target)) trouble.push(`${target} ${words}`);
       up.delete(target);
     },
-    onProcess(words: string) {
-      if (!storage.postgres || up.has(POSTGRES)) trouble.push(`${target}: ${words}`);
-    },
     onLine: (line: LogLine) => hear(target, line),
   });
   const doors = new Map<Target, ClamdDoor>(
@@ -111,7 +102,7 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
   );
   const lazaret = (target: Target, role: string): Member => {
     const own = { LAZARET_ROLE: role, LAZARET_CLAMD: `unix:${doors.get(target)?.path ?? clamdPath}` };
-    return lazaretMember({ env: { ...env, ...storage.envOf(target), ...own }, processes }, events(target));
+    return lazaretMember({ ...env, ...storage.envOf(target), ...own }, events(target));
   };
   const members = new Map<Target, Member>([
     ...apis.map((target) => [target, lazaret(target, "api")] as const),
@@ -155,15 +146,6 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
     if (wasUp) soonUp(startAgain(target, AGAIN_MS));
   }
 
-  /** Its supervisor starts it again. */
-  async function replaceProcess(target: Target, replaced: Promise<void>): Promise<void> {
-    const state = up.get(target);
-    if (state) state.work = 0;
-    incomplete.add(target);
-    await replaced;
-    incomplete.delete(target);
-  }
-
   function soonUp(start: Promise<void>): void {
     starting.add(start);
     void start.catch(() => {}).finally(() => starting.delete(start));
@@ -189,7 +171,6 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
     get killedByFile() {
       return killedByFile;
     },
-    victims,
     told,
     trouble,
     get apiUrl() {
@@ -200,16 +181,12 @@ export async function startFleet(options: FleetOptions, signal: AbortSignal): Pr
     },
     stateOf(target) {
       const state = up.get(target);
-      if (!state || incomplete.has(target)) return "down";
+      if (!state) return "down";
       return state.work > 0 ? "worked" : "idle";
     },
-    async kill({ targets: chosen, victim, which, downMs }) {
+    async kill({ targets: chosen, downMs }) {
       for (const target of chosen) kills[target] = (kills[target] ?? 0) + 1;
-      victims[victim] += chosen.filter((target) => memberOf(target).killProcess).length;
-      const [only = ""] = chosen;
-      const replaced = victim === "process" ? memberOf(only).killProcess?.(which) : undefined;
-      if (replaced) return soonUp(replaceProcess(only, replaced));
-      const dead = chosen.map((target) => memberOf(target).kill({ victim }));
+      const dead = chosen.map((target) => memberOf(target).kill());
       // Clients know no sooner than that.
       for (const target of chosen) up.delete(target);
       await Promise.all(dead);

@@ -11,7 +11,6 @@ export function inWords(outcome: Outcome): string {
   const lines = [
     `${outcome.platform}, seed ${outcome.seed}, ${outcome.seconds} s`,
     `kills: ${killed} (${listed(outcome.kills)})`,
-    ...(outcome.processes > 1 ? [`with ${outcome.processes} processes each: ${listed(outcome.victims)}`] : []),
     `files that kill: ${outcome.killers}, which killed ${outcome.killedByFile} workers`,
     `acknowledged: ${outcome.acknowledged}; unanswered: ${outcome.unanswered}, of which ${outcome.unansweredRun} ran; refused: ${outcome.refused}`,
     `ends: ${outcome.delivered} deliveries, ${outcome.polled} poll results, ${outcome.buried} dead letters`,

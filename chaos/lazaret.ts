@@ -1,6 +1,5 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { endWithUs } from "../packages/server/src/engines/clamd/own-clamd.ts";
@@ -17,15 +16,9 @@ export type LogLine = Readonly<Record<string, unknown>>;
 export interface Lazaret {
   /** Resolves with its port when it is ready. Rejects when it ended before. */
   readonly ready: Promise<number>;
-  /** Resolves when it has ended. The processes that it supervised may finish what they have. */
-  readonly ended: Promise<void>;
-  /** Resolves when all of it is gone: with its exit code or signal, and its last words. */
+  /** Resolves when it has ended: with its exit code or signal, and its last words. */
   readonly gone: Promise<{ code: number | string | null; words: string }>;
   signal(name: "SIGKILL" | "SIGTERM"): void;
-  /** With -9, all its processes, also those that outlived it. */
-  killAll(): void;
-  /** The processes that it supervises, in the order of their start. */
-  processes(): number[];
 }
 
 /** `lazaret serve` as a process of its own, which does not outlive this one, however that ends. */
@@ -33,8 +26,6 @@ export function startLazaret(env: Readonly<Record<string, string>>, onLine: (lin
   const child = spawn(program, [...itsArgs, "serve"], {
     env: { ...cleanEnv(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
-    // A process group of its own, so that all of it can be killed at once.
-    detached: true,
   });
   const watcher = child.pid === undefined ? undefined : endWithUs(child.pid);
   let words = "";
@@ -49,12 +40,7 @@ export function startLazaret(env: Readonly<Record<string, string>>, onLine: (lin
     if (line.event === "listening") ready.resolve(Number(line.port));
     onLine(line);
   });
-  const ended = once(child, "exit").then(() => {});
-  ended.catch(() => {});
-  // Its stderr is closed when the last of its processes has ended.
-  let left = true;
   const gone = once(child, "close").then(() => {
-    left = false;
     watcher?.kill("SIGKILL");
     const code = child.exitCode ?? child.signalCode;
     ready.reject(new Error(`lazaret ended with ${code} before it was ready: ${words}`));
@@ -63,28 +49,9 @@ export function startLazaret(env: Readonly<Record<string, string>>, onLine: (lin
   ready.promise.catch(() => {});
   return {
     ready: ready.promise,
-    ended,
     gone,
     signal: (name) => void child.kill(name),
-    killAll() {
-      if (left && child.pid !== undefined) kill(-child.pid);
-    },
-    processes: () => (child.pid === undefined ? [] : childrenOf(child.pid)),
   };
-}
-
-/** With -9. One that has just ended by itself is no trouble. */
-export function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
-}
-
-function childrenOf(pid: number): number[] {
-  const listed = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-  return listed.split(" ").filter(Boolean).map(Number);
 }
 
 /** What a command of the command line prints as JSON. */

@@ -16,15 +16,9 @@ export interface PlannedJob {
 /** What is killed: an API or a worker, by its name, clamd, or the server that all stand on. */
 export type Target = string;
 
-/** What is killed of a service of several processes: one that serves, the one that supervises them, or all at once. */
-export type Victim = "process" | "supervisor" | "all";
-
 /** One moment of the run, in which these are killed together. */
 export interface Kill {
   targets: readonly Target[];
-  victim: Victim;
-  /** From 0 to 1: which of those that serve. */
-  which: number;
   /** Since the kill before, as a multiple of the usual time. */
   after: number;
   /** When so much of its burst is acknowledged, and so long after that. */
@@ -43,11 +37,6 @@ const LONGEST_DOWN_MS = 1000;
 /** A burst takes the workers longer than the API, which is to be killed while jobs still come in. */
 const WORKER_MOMENT_MS = 1500;
 const API_MOMENT_MS = 50;
-const VICTIM_WEIGHTS = [
-  ["process", 3],
-  ["supervisor", 2],
-  ["all", 1],
-] as const satisfies readonly (readonly [Victim, number])[];
 
 interface JobPlan {
   random: Random;
@@ -100,8 +89,6 @@ export function killPlan(count: number, targets: readonly Target[], random: Rand
     left -= fitting.length;
     plan.push({
       targets: fitting,
-      victim: fitting.length > 1 ? "all" : pick(VICTIM_WEIGHTS, random("victim", number)),
-      which: random("which", number),
       after: 0.2 + 1.6 * random("after", number),
       share: random("share", number),
       momentMs:

@@ -12,9 +12,8 @@ const { values } = parseArgs({
     "gap-seconds": { type: "string", default: "12" },
     "deaf-share": { type: "string", default: "0.02" },
     "duplicate-share": { type: "string", default: "0.1" },
-    processes: { type: "string", default: "1" },
     platform: { type: "string", default: "embedded" },
-    killers: { type: "string" },
+    killers: { type: "string", default: "1" },
     json: { type: "boolean", default: false },
   },
 });
@@ -29,14 +28,6 @@ function platform(): PlatformName {
   const found = platforms.find((name) => name === values.platform);
   if (found) return found;
   throw new Error(`--platform must be ${platforms.join(", ")}, and is ${values.platform}`);
-}
-
-/** Of several processes nobody could tell which one scans the file. */
-function killers(): number {
-  const one = number("processes") === 1;
-  if (values.killers === undefined) return one ? 1 : 0;
-  if (!one && number("killers") > 0) throw new Error("--killers needs --processes 1");
-  return number("killers");
 }
 
 const stop = new AbortController();
@@ -55,9 +46,8 @@ try {
       gapSeconds: number("gap-seconds"),
       deafShare: number("deaf-share"),
       duplicateShare: number("duplicate-share"),
-      processes: number("processes"),
       platform: platform(),
-      killers: killers(),
+      killers: number("killers"),
       progress: say,
     },
     stop.signal,

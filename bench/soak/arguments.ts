@@ -11,12 +11,11 @@ export interface SoakArguments {
   rate: number | undefined;
   idle: number;
   engine: "P" | "Q";
-  processes: string;
   picture: string | undefined;
   leak: Leak | undefined;
 }
 
-export const USAGE = `npm run soak -- [--minutes 30] [--share 0.7] [--rate N] [--idle 500] [--engine P|Q] [--processes auto|N] [--picture FILE.svg] [--leak ${LEAKS.join("|")}]
+export const USAGE = `npm run soak -- [--minutes 30] [--share 0.7] [--rate N] [--idle 500] [--engine P|Q] [--picture FILE.svg] [--leak ${LEAKS.join("|")}]
        npm run soak -- --scans 1000000 [--files mixed|texts|text|zips|cabs|infected|large] [--at-once 8] [--every 10000]`;
 
 const options = {
@@ -25,7 +24,6 @@ const options = {
   rate: { type: "string" },
   idle: { type: "string", default: "500" },
   engine: { type: "string", default: "P" },
-  processes: { type: "string", default: "auto" },
   picture: { type: "string" },
   leak: { type: "string" },
 } as const;
@@ -34,7 +32,7 @@ const options = {
 export function parseSoakArguments(args: readonly string[]): SoakArguments | string {
   try {
     const { values } = parseArgs({ args: [...args], options });
-    const { engine, picture, processes } = values;
+    const { engine, picture } = values;
     const [minutes, share, idle] = [Number(values.minutes), Number(values.share), Number(values.idle)];
     const rate = values.rate === undefined ? undefined : Number(values.rate);
     const leak = LEAKS.find((each) => each === values.leak);
@@ -44,7 +42,7 @@ export function parseSoakArguments(args: readonly string[]): SoakArguments | str
     if (!Number.isInteger(idle) || idle < 0) return `--idle must be a whole number, and is ${values.idle}`;
     if (engine !== "P" && engine !== "Q") return `--engine must be P or Q, and is ${engine}`;
     if (values.leak !== undefined && !leak) return `--leak must be one of ${LEAKS.join(", ")}, and is ${values.leak}`;
-    return { minutes, share, rate, idle, engine, processes, picture, leak };
+    return { minutes, share, rate, idle, engine, picture, leak };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -13,7 +13,6 @@ import { BUCKET } from "./requests.ts";
 
 export interface SetUpOptions {
   engine: "P" | "Q";
-  processes: string;
   /** Makes the service leak, to see that the soak notices. */
   leak: Leak | undefined;
 }
@@ -42,7 +41,7 @@ const SMALL_BOUNDS = {
   LAZARET_FINDINGS_MOST: "100",
 };
 
-export async function setUp({ engine, processes, leak }: SetUpOptions): Promise<SetUp> {
+export async function setUp({ engine, leak }: SetUpOptions): Promise<SetUp> {
   await using undo = new AsyncDisposableStack();
   const disk = statfsSync(tmpdir()).type === TMPFS ? here("..") : tmpdir();
   const folder = mkdtempSync(join(disk, "lazaret-soak-"));
@@ -67,7 +66,6 @@ export async function setUp({ engine, processes, leak }: SetUpOptions): Promise<
     TMPDIR: temporaryDir,
     LAZARET_API_KEYS: API_KEY,
     LAZARET_ENGINE: engine,
-    LAZARET_PROCESSES: processes,
     LAZARET_CLAMD: `unix:${clamd.socketPath}`,
     LAZARET_DATA_DIR: dataDir,
     ...(engine === "P" && { LAZARET_RULES_DIR: folders.rules }),

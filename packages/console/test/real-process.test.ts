@@ -36,7 +36,6 @@ async function serve(folder: string, port = "0"): Promise<{ run: CliRun; port: s
       LAZARET_DATA_DIR: folder,
       LAZARET_HOST: "127.0.0.1",
       LAZARET_PORT: port,
-      LAZARET_PROCESSES: "1",
       LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
     },
   });

@@ -197,7 +197,7 @@ export interface AdminDeadLetterOrder {
   per_second?: number;
 }
 
-/** GET activity?range=15m|1h|24h: of this machine, since the first of its processes started. */
+/** GET activity?range=15m|1h|24h: of this service, since it started. */
 export interface AdminActivity {
   since: number;
   range: "15m" | "1h" | "24h";

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AdminDoctor } from "@lazaret/contract/admin";
 import type { AuditEntry } from "./access/audit-log.ts";
-import { slotsOf, startAdmin, startWatching } from "./compose/admin.ts";
+import { startAdmin, startWatching } from "./compose/admin.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { checkConsoleKeys, type KeysOfSettings, startConsole } from "./compose/console.ts";
 import { startJobs } from "./compose/jobs.ts";
@@ -11,33 +11,23 @@ import { startLimits } from "./compose/limits.ts";
 import { openPlatform } from "./compose/platform.ts";
 import { installationOf, type RouteParts, routesOf } from "./compose/routes.ts";
 import { type Scanning, type ScanningOptions, startScanning } from "./compose/scanning.ts";
-import { type ServersOptions, startServers } from "./compose/servers.ts";
+import { startServers } from "./compose/servers.ts";
 import { startTraces } from "./compose/traces.ts";
 import { SMALL_FILE_BYTES } from "./engines/threads/scan-limits.ts";
 import { type Afterwards, atOnce } from "./flow/afterwards.ts";
 import type { WeightOf } from "./flow/gate.ts";
 import { remembered } from "./flow/remembered.ts";
 import type { Log } from "./log.ts";
-import { addUp, type Counts, metricsText } from "./metrics/add-up.ts";
-import {
-  buildGauge,
-  cacheGauges,
-  healthGauges,
-  lineGauges,
-  processGauge,
-  queueGauges,
-  receiverGauges,
-} from "./metrics/gauges.ts";
+import { buildGauge, cacheGauges, healthGauges, lineGauges, queueGauges, receiverGauges } from "./metrics/gauges.ts";
 import { metrics } from "./metrics/metrics.ts";
+import { metricsText } from "./metrics/metrics-text.ts";
 import { startDeadLetterCare } from "./pipeline/dead-letter-care.ts";
 import { health, logSignatureAge } from "./pipeline/health.ts";
 import { CLOSING_MS, COUNTS_MS, GRACE_MS, longestLine, SYNC_TIMEOUT_MS } from "./pipeline/limits.ts";
-import type { OneOf } from "./pipeline/processes.ts";
 import { synchronousScan } from "./pipeline/synchronous-scan.ts";
 import { usedThisMonth } from "./pipeline/usage-count.ts";
 import { wrongKeys } from "./receive/bearer-auth.ts";
 import type { AdminHandlers } from "./receive/console/endpoints.ts";
-import { relay, relayedHandlers, relayedRoutes } from "./receive/console/relay.ts";
 import type { HttpTimings } from "./receive/http/http-server.ts";
 import { renderSyncResult, type ScanNowOptions, scanNow } from "./receive/sync-routes.ts";
 import { type Admission, admission } from "./scan/admission.ts";
@@ -62,18 +52,10 @@ export interface ServiceOptions {
   openPlatform?: ScanningOptions["openPlatform"];
   /** When what was done is counted; at once by default. */
   after?: Afterwards;
-  /** When it is one of several processes of a service; its settings are its share. */
-  among?: OneOf;
-  /** Of the settings of the whole service, when these are a share of them. */
+  /** Of the settings, with where each came from; without it where they came from is not known. */
   facts?: SettingsFacts;
-  /** What the other processes count; they hear of what this one counts. */
-  metricsOfOthers?: (own: Counts) => Promise<readonly Counts[]>;
-  /** The socket on which the first of several processes answers calls of the console that came to another. */
-  consoleSocket?: string;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
   useLink?: (token: string) => Promise<boolean>;
-  /** Where connections come from when another process listens. */
-  door?: ServersOptions["door"];
   /** What answers /admin/v1, in place of what does. */
   admin?: AdminHandlers;
   /** What `lazaret doctor` would say, for the console. */
@@ -87,8 +69,6 @@ export interface RunningService {
   readonly engine: Engine;
   /** Accepts these keys from now on; API keys in a secret of AWS as they are there now. Answers how many API keys. */
   changeKeys(keys: KeysOfSettings): Promise<number>;
-  /** What this process counts. */
-  metrics(): Promise<Counts>;
   /**
    * Readiness goes false at once, and jobs come to their end. Requests are taken for another `drainMs`; those under way then
    * may finish until `graceMs` are over. Then everything is closed.
@@ -104,13 +84,9 @@ export async function startService(
 ): Promise<RunningService> {
   const { timings = {}, now = Date.now, after = atOnce } = options;
   checkConsoleKeys(settings, options.allowShortKeys);
-  const measured = metrics({ engine: settings.engine, process: options.among?.number, after });
-  const { among, metricsOfOthers = async () => [], facts = settingsFacts(settings), consoleSocket } = options;
-  const elsewhere = among !== undefined && among.number !== 1;
-  /** Where the process is that answers for the console, if that is another. */
-  const first = elsewhere ? consoleSocket : undefined;
-  const handing = first === undefined ? undefined : { process: among?.number ?? 0, socketPath: first };
-  const watching = startWatching(settings, { now, after }, handing);
+  const measured = metrics({ engine: settings.engine, after });
+  const { facts = settingsFacts(settings) } = options;
+  const watching = startWatching(settings, { now, after });
   const counted = measured.counted(plainLog);
   const log = watching ? watching.watch.log(counted) : counted;
   let listening = { port: settings.port };
@@ -131,7 +107,7 @@ export async function startService(
     }),
   );
   // Ends before what it asks.
-  if (watching) undo.use(watching.start(slotsOf(settings, started)));
+  if (watching) undo.use(watching.hub);
   const scanning = watching ? { ...started, stages: watching.watch.stages(started.stages) } : started;
   const { platform } = scanning;
   /** A store that takes no writes now must not keep the service from answering what it can, nor a key from being taken away. */
@@ -141,12 +117,9 @@ export async function startService(
       .add({ at: now(), ...act, details })
       .catch((error: Error) => log.error("audit", { error: error.message }));
   };
-  undo.use(await keys.follow(platform, !elsewhere));
-  if (!elsewhere) {
-    const { platform, role } = settings;
-    const details = { version, role, platform, settings: facts.changed, sha256: facts.sha256 };
-    await record("service.start", details);
-  }
+  undo.use(await keys.follow(platform));
+  const { engine: variant, platform: store, role } = settings;
+  await record("service.start", { version, role, platform: store, settings: facts.changed, sha256: facts.sha256 });
   const jobs = await startJobs({
     settings,
     scanning,
@@ -158,12 +131,11 @@ export async function startService(
     keysMs: timings.keysMs,
   });
   undo.defer(() => jobs.stop(0));
-  if (!elsewhere) undo.use(logSignatureAge(scanning.engine, log, settings));
+  undo.use(logSignatureAge(scanning.engine, log, settings));
   const queueCounts = remembered(COUNTS_MS, platform.queue.counts);
-  const { engine: variant, platform: store, role } = settings;
   const build = buildGauge({ version, node: process.version, engine: variant, platform: store, role });
-  measured.watch([build, processGauge, ...queueGauges(queueCounts)]);
-  const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now, elsewhere };
+  measured.watch([build, ...queueGauges(queueCounts)]);
+  const letters = { deadLetters: platform.deadLetters, days: settings.deadLetterDays, log, now };
   const { gauges } = undo.use(startDeadLetterCare(letters));
   measured.watch(gauges.map((gauge) => ({ ...gauge, read: remembered(COUNTS_MS, gauge.read) })));
   if (scanning.engine.cacheCounts) measured.watch(cacheGauges(scanning.engine.cacheCounts));
@@ -189,13 +161,11 @@ export async function startService(
   const unwatched = synchronousScan({ line, stages, objects, keepFinding });
   const scan = watching ? watching.watch.scan(unwatched) : unwatched;
   let settingsKeys: KeysOfSettings = settings;
-  const shown = watching?.shown;
   const admin =
-    shown &&
+    watching &&
     undo.use(
       startAdmin(settings, {
-        watch: watching.watch,
-        shown,
+        watching,
         scanning,
         jobs,
         scan,
@@ -216,28 +186,20 @@ export async function startService(
     now,
     ...(settings.adminListen !== "" && { apiUrl: () => ownUrl(settings, listening.port) }),
   });
-  const relayed = first === undefined ? undefined : relay(first);
-  const ownRoutes = routesOf(settings, {
+  const routes = routesOf(settings, {
     ...scanning,
     console,
-    admin: options.admin ?? admin?.handlers ?? (relayed && relayedHandlers(relayed)),
+    admin: options.admin ?? admin?.handlers,
     submit: jobs.submit,
     scanNow: scanNow({ ...inTime, scan, digestOf: "findings", render: renderSyncResult(installationOf(settings)) }),
     usedThisMonth: usedThisMonth(scanning.usage),
     publicKeys: async () => jobs.publicKeys(),
-    metrics: remembered(
-      COUNTS_MS,
-      async () => {
-        const others = metricsOfOthers(await measured.families("own"));
-        return metricsText(addUp([await measured.families(), ...(await others)]));
-      },
-      { timesAsLong: 1 },
-    ),
+    metrics: remembered(COUNTS_MS, async () => metricsText(await measured.families()), { timesAsLong: 1 }),
     readiness,
   });
 
   const servers = await startServers(settings, {
-    routes: relayed ? relayedRoutes(ownRoutes, relayed) : ownRoutes,
+    routes,
     auth: keys.auth,
     wrongKeys: wrongKeys(),
     limiter: limits.limiter,
@@ -245,9 +207,6 @@ export async function startService(
     spans,
     log,
     timings,
-    door: options.door,
-    others:
-      shown && !elsewhere && consoleSocket !== undefined ? { path: consoleSocket, take: shown.others.take } : undefined,
   });
   listening = servers;
 
@@ -261,10 +220,9 @@ export async function startService(
       settingsKeys = given;
       const count = await keys.change(given.apiKeys);
       // In its own time: whoever asked waits for an answer of this process, not of the store.
-      if (!elsewhere) void record("api-keys.read", { keys: count });
+      void record("api-keys.read", { keys: count });
       return count;
     },
-    metrics: () => measured.families("own"),
     async stop(graceMs = GRACE_MS - CLOSING_MS, drainMs = 0) {
       stopping = true;
       servers.drain();

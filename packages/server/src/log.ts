@@ -22,7 +22,6 @@ export const logEvents = [
   "not_reloaded",
   "stopping",
   "stopped",
-  "process",
   "service_manager",
   "request",
   "job",

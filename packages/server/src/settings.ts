@@ -48,15 +48,6 @@ export const settingsTable = {
     parse: choice(["all", "api", "worker"]),
     default: "all",
   }),
-  processes: setting({
-    doc: "Processes of `serve` on one port, which share out the limits below: a number, or `auto`, one for every two cores, at most 8. `dev` has one unless told otherwise.",
-    parse: (value): { value: number | "auto" } | { problem: string } => {
-      if (value === "auto") return { value };
-      const number = wholeNumber(1, 64)(value);
-      return "value" in number ? number : { problem: "must be auto, or a whole number from 1 to 64" };
-    },
-    default: "auto",
-  }),
   host: setting({
     doc: "Address to listen on. `dev` listens on 127.0.0.1 unless told otherwise.",
     parse: hostAddress,

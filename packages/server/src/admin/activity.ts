@@ -1,7 +1,7 @@
 import type { AdminActivity, AdminJobCounts, AdminScan, Verdict } from "@lazaret/contract/admin";
 
 /**
- * What the processes of this machine scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
+ * What this process scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
  */
 export interface Activity extends Counting {
   p95Ms(): number | undefined;
@@ -11,17 +11,16 @@ export interface Activity extends Counting {
 
 /** What is counted where it happens. */
 export interface Counting {
-  /** So many of them, once by itself. */
-  scanned(scan: Pick<AdminScan, "verdict" | "ms">, count?: number): void;
+  scanned(scan: Pick<AdminScan, "verdict" | "ms">): void;
   /** An upload or another scan without a job, to be shown by itself. */
   noteScan(scan: AdminScan): void;
   /** The engine could not be asked, or gave no verdict. */
-  failed(count?: number): void;
+  failed(): void;
 }
 
 const SECONDS = 3600;
 const MINUTES = 1440;
-export const MOST_RECENT = 200;
+const MOST_RECENT = 200;
 const VERDICTS = ["clean", "infected", "no"] as const;
 /** Upper ends of the histogram's steps, in ms: each a quarter more than the one before, from 1 ms to beyond an hour. */
 const STEPS = 70;
@@ -38,14 +37,14 @@ function ring(places: number, columns: number) {
   const counts = new Uint32Array(places * columns);
   const times = new Float64Array(places).fill(-1);
   return {
-    add(time: number, column: number, count = 1): void {
+    add(time: number, column: number): void {
       const place = time % places;
       if (times[place] !== time) {
         counts.fill(0, place * columns, (place + 1) * columns);
         times[place] = time;
       }
       const at = place * columns + column;
-      counts[at] = (counts[at] ?? 0) + count;
+      counts[at] = (counts[at] ?? 0) + 1;
     },
     at(time: number, column: number): number {
       const place = time % places;
@@ -84,17 +83,17 @@ export function activity(now: () => number): Activity {
   }
 
   return {
-    scanned({ verdict, ms }, count) {
+    scanned({ verdict, ms }) {
       const column = VERDICTS.indexOf(verdict);
-      bySecond.add(second(), column, count);
-      byMinute.add(minute(), column, count);
-      byMinute.add(minute(), VERDICTS.length + 1 + stepOf(ms), count);
+      bySecond.add(second(), column);
+      byMinute.add(minute(), column);
+      byMinute.add(minute(), VERDICTS.length + 1 + stepOf(ms));
     },
     noteScan(scan) {
       recent.push(scan);
       if (recent.length >= 2 * MOST_RECENT) recent = recent.slice(-MOST_RECENT);
     },
-    failed: (count) => byMinute.add(minute(), VERDICTS.length, count),
+    failed: () => byMinute.add(minute(), VERDICTS.length),
     p95Ms,
     errorsOfDay: () => ofDay(VERDICTS.length),
     show(range, queue) {
@@ -125,8 +124,7 @@ function byVerdict(count: (column: number) => number): Record<Verdict, number> {
   return { clean: clean ?? 0, infected: infected ?? 0, no: no ?? 0 };
 }
 
-/** Scans of one step are one number. */
-export function stepOf(ms: number): number {
+function stepOf(ms: number): number {
   const step = Math.ceil(Math.log(Math.max(1, ms)) / Math.log(STEP_FACTOR));
   return Math.min(STEPS - 1, step);
 }

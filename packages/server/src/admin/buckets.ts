@@ -16,8 +16,8 @@ export interface BucketParts {
   guard(pass: BucketPass, signal: AbortSignal): Promise<void>;
   checkObject: CheckObject;
   tasks: Tasks;
-  /** Tags and deletes that failed, by bucket, of each process. */
-  failedActions(): readonly ReadonlyMap<string, number>[];
+  /** Tags and deletes that failed, by bucket. */
+  failedActions: ReadonlyMap<string, number>;
   now(): number;
 }
 
@@ -53,8 +53,7 @@ export function buckets(parts: BucketParts): Buckets {
 
   return {
     async list() {
-      const failed = parts.failedActions().flatMap((each) => [...each.keys()]);
-      const names = new Set([...(await parts.names()), ...passes.keys(), ...failed]);
+      const names = new Set([...(await parts.names()), ...passes.keys(), ...parts.failedActions.keys()]);
       return { entries: [...names].sort().map(shown) };
     },
 
@@ -107,7 +106,7 @@ export function buckets(parts: BucketParts): Buckets {
   function shown(bucket: string): AdminBucket {
     const { task: id, ...pass } = passes.get(bucket) ?? { task: "" };
     const task = tasks.find(id);
-    const failures = parts.failedActions().reduce((sum, each) => sum + (each.get(bucket) ?? 0), 0);
+    const failures = parts.failedActions.get(bucket) ?? 0;
     return {
       bucket,
       ...pass,

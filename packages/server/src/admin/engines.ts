@@ -4,7 +4,7 @@ import { wholeBytes } from "../flow/whole-bytes.ts";
 import type { Verdict } from "../model/verdict.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
 import type { Activity } from "./activity.ts";
-import type { Work } from "./handover.ts";
+import type { Watch } from "./watch.ts";
 
 export interface EngineParts {
   /** Which variant it is. */
@@ -18,8 +18,9 @@ export interface EngineParts {
   activity: Activity;
   /** Signatures that are older count as old. */
   maxAgeDays: number;
-  /** Of each process. */
-  work(): readonly Work[];
+  /** How much is scanned at once, for requests and for jobs. */
+  slots: { requests: number; jobs: number };
+  underWay: Watch["underWay"];
   now(): number;
 }
 
@@ -49,7 +50,7 @@ export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
         .filter((check) => check.name === "disk" || check.name === "clamd folder")
         .map(({ name, ok, detail, hint }) => ({ name, ok, detail, ...(hint !== undefined && { hint }) })),
     ],
-    scans: scansOf(parts.work()),
+    scans: scansOf(parts),
     errors_24h: activity.errorsOfDay(),
     ...(p95 !== undefined && { p95_ms: p95 }),
     warn_days: Math.min(WARN_DAYS, parts.maxAgeDays),
@@ -57,13 +58,11 @@ export async function showEngines(parts: EngineParts): Promise<AdminEngines> {
   };
 }
 
-/** A request waits where it came in, even if another process has a free slot. */
-function scansOf(work: readonly Work[]): AdminEngines["scans"] {
-  const sum = (each: (one: Work) => number): number => work.reduce((total, one) => total + each(one), 0);
+function scansOf({ slots, underWay }: Pick<EngineParts, "slots" | "underWay">): AdminEngines["scans"] {
   return {
-    slots: sum(({ slots }) => slots.requests + slots.jobs),
-    under_way: sum(({ underWay, slots }) => Math.min(underWay.requests, slots.requests) + underWay.jobs),
-    waiting: sum(({ underWay, slots }) => Math.max(0, underWay.requests - slots.requests)),
+    slots: slots.requests + slots.jobs,
+    under_way: Math.min(underWay.requests, slots.requests) + underWay.jobs,
+    waiting: Math.max(0, underWay.requests - slots.requests),
   };
 }
 

@@ -2,7 +2,7 @@ import type { AdminEvent, AdminJobCounts } from "@lazaret/contract/admin";
 import { Problem } from "../receive/problem.ts";
 
 /**
- * What happens in the processes of this machine, as server-sent events to those who listen.
+ * What happens in this process, as server-sent events to those who listen.
  *
  *   publish ─▶ numbered, kept in a ring ─▶ every stream
  *

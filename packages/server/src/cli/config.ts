@@ -2,7 +2,6 @@ import { Command } from "commander";
 import { shownSettings } from "../settings/shown-settings.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
-import { checkedProcesses } from "./processes.ts";
 import { out } from "./terminal/output.ts";
 
 export function configCommand(): Command {
@@ -29,9 +28,7 @@ export function configCommand(): Command {
 
 function showSettings(flags: Record<string, string>, withOrigin: boolean): void {
   const { settings, origins } = loadSettings(flags, {});
-  for (const { name, variable, value, origin, doc } of shownSettings(settings, origins)) {
-    // A number by itself says more than `auto`, and is no line of a .env file.
-    const here = name === "processes" && value === "auto" ? `, here ${checkedProcesses(settings)}` : "";
-    out(`${variable}=${value}${withOrigin ? `  # ${origin}${here}: ${doc}` : ""}\n`);
+  for (const { variable, value, origin, doc } of shownSettings(settings, origins)) {
+    out(`${variable}=${value}${withOrigin ? `  # ${origin}: ${doc}` : ""}\n`);
   }
 }

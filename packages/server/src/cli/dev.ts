@@ -15,9 +15,7 @@ import { devKey } from "./data-folder.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, loadSettings } from "./load-settings.ts";
 import { type LoginLink, loginLink } from "./login-link.ts";
-import { checkedProcesses } from "./processes.ts";
 import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
-import type { Up } from "./serving-process.ts";
 
 /** What `dev` has in place of the table's defaults. */
 const DEFAULTS = {
@@ -25,7 +23,6 @@ const DEFAULTS = {
   allowNetworks: "127.0.0.0/8,::1/128",
   allowHttpCallbacks: "true",
   signCallbackInvocations: "true",
-  processes: "1",
 };
 const TEST_SIGNATURES = fileURLToPath(new URL("../../signatures", import.meta.url));
 
@@ -60,9 +57,6 @@ export function devCommand(): Command {
         ...(ownKey && { apiKeys: [ownKey] }),
         ...(ownAdminKey && { adminKeys: [ownAdminKey] }),
       };
-      const greet = ({ port, adminPort, checks }: Up): void =>
-        void process.stdout.write(banner({ settings, port, adminPort, ownKey, link, checks }));
-      const useLink = link && { useLink: link.use };
       const running = {
         until,
         hangUps: signals,
@@ -80,22 +74,16 @@ export function devCommand(): Command {
         drainSeconds: settings.drainSeconds,
         alsoStop: async () => keeper?.[Symbol.asyncDispose](),
       };
-      const processes = checkedProcesses(settings);
-      if (processes > 1) {
-        const { superviseProcesses } = await import("./supervise.ts");
-        const write = (lines: Uint8Array): unknown => process.stderr.write(lines);
-        const how = { format: "text", write, allowShortKeys: true, onUp: greet, ...useLink } as const;
-        return await superviseProcesses({ ...running, ...how, settings: started, origins, processes });
-      }
       const { startService } = await import("../app.ts");
       const service = await startService(started, logger, {
         allowShortKeys: true,
-        ...useLink,
+        ...(link && { useLink: link.use }),
         facts: settingsFacts(started, origins),
         doctor: async () => (await import("./doctor.ts")).consoleChecks(started),
       });
       const { port, adminPort } = service;
-      greet({ port, adminPort, checks: (await engineHealth(service.engine)).checks });
+      const { checks } = await engineHealth(service.engine);
+      process.stdout.write(banner({ settings, port, adminPort, ownKey, link, checks }));
       await runUntilSignal(service, running);
     });
 }

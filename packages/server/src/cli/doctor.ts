@@ -5,7 +5,7 @@ import type { Settings } from "../settings.ts";
 import type { Check } from "./doctor/check.ts";
 import { clockCheck, diskCheck, permissionChecks } from "./doctor/machine-checks.ts";
 import { postgresChecks } from "./doctor/postgres-checks.ts";
-import { meaningChecks, processesCheck, readingChecks, serverCheck } from "./doctor/service-checks.ts";
+import { meaningChecks, readingChecks, serverCheck } from "./doctor/service-checks.ts";
 import { tenantsChecks } from "./doctor/tenants-checks.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, readSettingsFile } from "./load-settings.ts";
@@ -72,7 +72,6 @@ export async function checksOf(
   return [
     ...meaningChecks(settings),
     ...(await tenantsChecks(settings.tenantsFile)),
-    processesCheck(settings),
     ...(await clamdChecks({ settings, confPath: clamdConf, now })),
     await diskCheck(dataDir),
     ...(settings.platform === "embedded" ? databaseChecks(dataDir) : []),

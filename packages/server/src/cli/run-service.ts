@@ -5,7 +5,7 @@ import { GRACE_MS, KEY_FILES_EVERY_MS } from "../pipeline/limits.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 /** Signals within this time count as one: a terminal's Ctrl-C reaches both launcher and server. */
-export const SAME_SIGNAL_MS = 1000;
+const SAME_SIGNAL_MS = 1000;
 
 /** The first SIGTERM or SIGINT from now on. Installed before start-up, so that an early signal is not missed. */
 export function stopSignal(): Promise<string> {
@@ -89,7 +89,7 @@ export function keysOf({ apiKeys, adminKeys, viewerKeys }: KeysOfSettings): Keys
 /** Runs until the signal, then stops in good order; a second signal does not wait. */
 export async function runUntilSignal(service: RunningService, options: RunOptions): Promise<void> {
   const { until, log, alsoStop, manager } = options;
-  manager?.watch(async () => true);
+  manager?.watch();
   using _following = followKeys(options, () => void reload(service, options));
   // Keep running when stdout or stderr is closed.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

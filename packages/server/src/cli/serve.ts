@@ -5,15 +5,14 @@ import { startKeeper } from "../compose/own-clamd.ts";
 import { afterwards } from "../flow/afterwards.ts";
 import { buffered, type Log, log, outputLines } from "../log.ts";
 import { engineHealth } from "../pipeline/health.ts";
+import type { EngineCheck } from "../scan/engine.ts";
 import { settingsFacts } from "../settings/settings-facts.ts";
 import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { withExamples } from "./examples.ts";
 import { addSettingFlags, type LoadedSettings, loadSettings } from "./load-settings.ts";
-import { checkedProcesses } from "./processes.ts";
 import { hangUps, keysOf, runUntilSignal, stopSignal } from "./run-service.ts";
 import { type ServiceManager, serviceManager } from "./service-manager.ts";
-import type { Up } from "./serving-process.ts";
 
 export function serveCommand(): Command {
   const command = new Command("serve");
@@ -28,8 +27,8 @@ export function serveCommand(): Command {
     .action(async (flags: Record<string, string>) => {
       const { settings, origins } = goodSettings(flags);
       const after = afterwards();
-      const write = outputLines(process.stdout);
-      const logger = log({ level: settings.logLevel, format: "json", write: buffered(write, after), after });
+      const write = buffered(outputLines(process.stdout), after);
+      const logger = log({ level: settings.logLevel, format: "json", write, after });
       const manager = serviceManager(logger);
       const until = stopSignal();
       const signals = hangUps();
@@ -43,12 +42,6 @@ export function serveCommand(): Command {
       await using keeper = settings.clamd === "own" ? startKeeper(settings, logger) : undefined;
       const alsoStop = async (): Promise<void> => keeper?.[Symbol.asyncDispose]();
       const running = { until, hangUps: signals, readKeys, startKeys, log: logger, drainSeconds, manager, alsoStop };
-      const processes = checkedProcesses(settings);
-      if (processes > 1) {
-        const { superviseProcesses } = await import("./supervise.ts");
-        const onUp = (up: Up): void => announce(running, { ...up, settings, processes });
-        return await superviseProcesses({ ...running, settings, origins, processes, format: "json", write, onUp });
-      }
       const { startService } = await import("../app.ts");
       const service = await startService(settings, logger, {
         after,
@@ -62,18 +55,19 @@ export function serveCommand(): Command {
     });
 }
 
-interface Listening extends Up {
+interface Listening {
   settings: Settings;
-  /** Said where there are several. */
-  processes?: number;
+  port: number;
+  adminPort: number | undefined;
+  checks: readonly EngineCheck[];
 }
 
 function announce({ log, manager }: { log: Log; manager: ServiceManager }, listening: Listening): void {
-  const { settings, port, adminPort, checks, processes } = listening;
+  const { settings, port, adminPort, checks } = listening;
   const { role, host, tlsCert } = settings;
-  log("listening", { version, role, host, port, admin_port: adminPort, tls: tlsCert !== "", processes });
+  log("listening", { version, role, host, port, admin_port: adminPort, tls: tlsCert !== "" });
   // Also where the engine is not ready yet: clamd takes minutes, and clients are told what is missing.
-  manager.ready(`listening on ${host}:${port}${processes === undefined ? "" : `, ${processes} processes`}`);
+  manager.ready(`listening on ${host}:${port}`);
   for (const check of checks) (check.ok ? log : log.error)("engine", { name: check.name, detail: check.detail });
 }
 

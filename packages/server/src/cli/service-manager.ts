@@ -11,8 +11,8 @@ export interface ServiceManager {
   reloading(): void;
   reloaded(): void;
   stopping(): void;
-  /** From now on, as often as the unit's WatchdogSec wants it, if `alive` says so within `limitMs`; until it stops. */
-  watch(alive: (limitMs: number) => Promise<boolean>): void;
+  /** From now on, as often as the unit's WatchdogSec wants it; until it stops. */
+  watch(): void;
 }
 
 /** More than the 5 seconds that systemd-notify itself waits for an answer. */
@@ -58,18 +58,12 @@ export function serviceManager(log: Log, env: NodeJS.ProcessEnv = process.env): 
       clearInterval(timer);
       send("STOPPING=1", "STATUS=finishing what is under way");
     },
-    watch(alive) {
+    watch() {
       if (!NOTIFY_SOCKET || !(watchdogMs > 0)) return;
-      const everyMs = watchdogMs / BEATS;
-      let asking = false;
       // A timer of the event loop that also answers requests: while that is stuck, nothing is sent.
-      timer = setInterval(async () => {
-        if (asking || waiting > 0) return;
-        asking = true;
-        const isAlive = await alive(everyMs);
-        asking = false;
-        if (isAlive) send("WATCHDOG=1");
-      }, everyMs);
+      timer = setInterval(() => {
+        if (waiting === 0) send("WATCHDOG=1");
+      }, watchdogMs / BEATS);
       timer.unref();
     },
   };

@@ -13,15 +13,15 @@ test("whoever asks for what was scanned finds what is noted afterwards", async (
   assert.ok(read.kind === "ok");
   const { settings } = read;
   const after = afterwards();
-  const watching = startWatching(settings, { now: Date.now, after }, undefined);
-  assert.ok(watching?.shown);
+  const watching = startWatching(settings, { now: Date.now, after });
+  assert.ok(watching);
   const source: Source = { kind: "upload", bytes: (async function* () {})() };
   const report: Report = { verdict: { kind: "clean" }, sizeBytes: 4, downloadSeconds: 0, scanSeconds: 0 };
   // A scan takes no time, however busy the machine is.
   t.mock.method(performance, "now", () => 0);
   const scan = watching.watch.scan(async () => report);
   await scan(source, { account: { tenant: "shop", key: "web" } }, new AbortController());
-  const { activity } = watching.shown;
+  const { activity } = watching;
   assert.equal(activity.p95Ms(), 1);
   await scan(source, { account: { tenant: "shop", key: "web" } }, new AbortController());
   const { last_day: day, recent } = activity.show("1h", counts as never);
@@ -33,5 +33,5 @@ test("whoever asks for what was scanned finds what is noted afterwards", async (
       ["shop", "web", 4],
     ],
   );
-  await watching.start({ requests: 1, jobs: 1 })[Symbol.asyncDispose]();
+  watching.hub[Symbol.dispose]();
 });

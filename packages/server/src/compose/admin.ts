@@ -7,13 +7,11 @@ import { type Activity, activity } from "../admin/activity.ts";
 import { buckets } from "../admin/buckets.ts";
 import { callbackView } from "../admin/callback-view.ts";
 import { type EventHub, eventHub } from "../admin/events.ts";
-import { sendSeen } from "../admin/for-others.ts";
 import { adminHandlers, jobCounts } from "../admin/handlers.ts";
-import { type Handover, handover, type OfOthers, ofOthers, type Work } from "../admin/handover.ts";
 import type { InstallationParts } from "../admin/installation.ts";
 import { renderScanResult } from "../admin/scans.ts";
 import { startTasks } from "../admin/tasks.ts";
-import { type Watch, type WatchOptions, watch } from "../admin/watch.ts";
+import { type Watch, watch } from "../admin/watch.ts";
 import type { Afterwards } from "../flow/afterwards.ts";
 import { remembered } from "../flow/remembered.ts";
 import type { Log } from "../log.ts";
@@ -30,41 +28,27 @@ import type { Settings } from "../settings.ts";
 import { version } from "../version.ts";
 import { guardingOn } from "./guarding.ts";
 import type { Jobs } from "./jobs.ts";
-import type { openPlatform, PlatformParts } from "./platform.ts";
+import type { openPlatform } from "./platform.ts";
 import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
 
-/** What is seen of the work of this process, from before it begins. */
+/** What is seen of the work of this process, from before it begins, and where it is shown. */
 export interface Watching {
   watch: Watch;
-  /** Where it is shown; undefined in a process that hands over what it sees. */
-  shown: Shown | undefined;
-  /** Opens a platform whose work is seen. */
-  opened(open: typeof openPlatform): typeof openPlatform;
-  /** For as long as there is something to see. */
-  start(slots: Work["slots"]): AsyncDisposable;
-}
-
-interface Shown {
   activity: Activity;
   hub: EventHub;
-  others: OfOthers;
   counts(): Promise<AdminJobCounts>;
+  /** Opens a platform whose work is seen. */
+  opened(open: typeof openPlatform): typeof openPlatform;
 }
 
-/** Undefined where there is no console. With `handing` another process shows what this one does. */
+/** Undefined where there is no console. */
 export function startWatching(
   settings: Settings,
   { now, after }: { now: () => number; after: Afterwards },
-  handing: { process: number; socketPath: string } | undefined,
 ): Watching | undefined {
   if (settings.console === "off" || settings.role === "worker") return undefined;
-  if (handing)
-    return watchForAnother(handover({ ...handing, send: sendSeen(handing.socketPath), catchUp: after.catchUp }), {
-      now,
-      after,
-    });
-  let platform: Pick<Platform, "queue" | "history"> | undefined;
+  let platform: Platform | undefined;
   const counts = remembered(ADMIN_COUNTS_MS, async () => {
     if (!platform) throw new Error("the platform is not open yet");
     return jobCounts(platform.queue, platform.history)();
@@ -74,11 +58,15 @@ export function startWatching(
   const watching = watch({ activity: seen, hub, now, after });
   return {
     watch: watching,
-    shown: { activity: caughtUp(seen, after), hub, others: ofOthers({ activity: seen, hub, now }), counts },
-    opened: watched(watching, (opened) => {
-      platform = opened;
-    }),
-    start: () => ({ [Symbol.asyncDispose]: async () => hub[Symbol.dispose]() }),
+    activity: caughtUp(seen, after),
+    hub,
+    counts,
+    opened: (open) => async (given, log, parts) => {
+      const plain = await open(given, log, parts);
+      const { queue, findings } = plain;
+      platform = { ...plain, queue: watching.queue(queue), findings: watching.findings(findings) };
+      return platform;
+    },
   };
 }
 
@@ -101,35 +89,8 @@ function caughtUp({ p95Ms, errorsOfDay, show, ...counting }: Activity, { catchUp
   };
 }
 
-function watchForAnother({ activity, hub, start }: Handover, times: Pick<WatchOptions, "now" | "after">): Watching {
-  const watching = watch({ activity, hub, ...times });
-  const { underWay, failedActions } = watching;
-  return {
-    watch: watching,
-    shown: undefined,
-    opened: watched(watching),
-    start: (slots) => start(() => ({ work: { underWay, slots }, failedActions: [...failedActions] })),
-  };
-}
-
-function watched(watching: Watch, onOpened: (platform: Platform) => void = () => {}): Watching["opened"] {
-  return (open) => async (given: Settings, log: Log, parts: PlatformParts) => {
-    const plain = await open(given, log, parts);
-    const { queue, findings } = plain;
-    const platform = { ...plain, queue: watching.queue(queue), findings: watching.findings(findings) };
-    onOpened(platform);
-    return platform;
-  };
-}
-
-/** How much is scanned at once, for requests and for jobs. */
-export function slotsOf(settings: Settings, { concurrency, jobsAtOnce }: Scanning): Work["slots"] {
-  return { requests: concurrency, jobs: settings.role === "api" ? 0 : jobsAtOnce };
-}
-
 export interface AdminOptions {
-  watch: Watch;
-  shown: Shown;
+  watching: Watching;
   scanning: Scanning;
   jobs: Jobs;
   /** The one of the synchronous API, in the same line. */
@@ -150,8 +111,8 @@ export interface Admin extends AsyncDisposable {
 
 /** What answers /admin/v1. */
 export function startAdmin(settings: Settings, options: AdminOptions): Admin {
-  const { watch, shown, scanning, jobs, readiness, facts, log, now } = options;
-  const { activity: seen, hub, counts } = shown;
+  const { scanning, jobs, readiness, facts, log, now } = options;
+  const { watch, activity: seen, hub, counts } = options.watching;
   const { platform, guard, callbackGuard, objects } = scanning;
   const installation = installationOf(settings);
   const { signing } = jobs;
@@ -188,7 +149,8 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
       engine: scanning.stages.engine,
       activity: seen,
       maxAgeDays: settings.signaturesMaxAge,
-      work: () => [{ underWay: watch.underWay, slots: slotsOf(settings, scanning) }, ...shown.others.work()],
+      slots: { requests: scanning.concurrency, jobs: settings.role === "api" ? 0 : scanning.jobsAtOnce },
+      underWay: watch.underWay,
       now,
     },
     buckets: buckets({
@@ -199,7 +161,7 @@ export function startAdmin(settings: Settings, options: AdminOptions): Admin {
       },
       checkObject: objects.problemWith,
       tasks,
-      failedActions: () => [watch.failedActions, ...shown.others.failedActions()],
+      failedActions: watch.failedActions,
       now,
     }),
     keys: {

@@ -24,10 +24,11 @@ export interface Keys extends Repeated {
   weights(): ReadonlyMap<string, number>;
   /**
    * Accepts the keys that were made in the platform's store and declared in LAZARET_TENANTS_FILE as well, and follows their changes.
-   * `first` of several processes of a service. While the store was never read, those who come with such a key are told to try again.
+   * While the store was never read, those who come with such a key are told to try again. Without `stays`, as in a function, ended keys
+   * are removed and the audit log is written by others.
    * Throws `CannotStart` for mistakes in the file.
    */
-  follow(platform: Pick<Platform, "access" | "audit">, first?: boolean): Promise<Repeated>;
+  follow(platform: Pick<Platform, "access" | "audit">, stays?: boolean): Promise<Repeated>;
   /** From now on these are the keys, or those in the secret as it is now. Answers how many; the old ones stay when it throws. */
   change(apiKeys: readonly string[]): Promise<number>;
 }
@@ -46,7 +47,7 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
   const following = (auth: BearerAuth): Pick<Keys, "follow" | "weights" | "made"> => ({
     made,
     weights: made.weights,
-    async follow({ access, audit }, first = true) {
+    async follow({ access, audit }, stays = true) {
       let stored: Access | undefined;
       let declared = NOTHING;
       const change = (): void => {
@@ -64,16 +65,18 @@ export async function startKeys(settings: Settings, log: Log, options: KeysOptio
           declared = access;
           change();
         };
-        undo.use(await startTenantsFile(settings.tenantsFile, { audit, log, now, first, onChange }));
+        undo.use(
+          await startTenantsFile(settings.tenantsFile, { audit: stays ? audit : undefined, log, now, onChange }),
+        );
       }
       const onChange = (access: Access): void => {
         stored = access;
         change();
       };
       const stores = undo.use(await followAccess(access, { everyMs: ACCESS_EVERY_MS, onChange, onFailure, now }));
-      if (first) await checkSomebodyMayAsk(settings, access);
+      if (stays) await checkSomebodyMayAsk(settings, access);
       // On AWS the roles of APIs may not delete.
-      if (first && (settings.platform !== "aws" || settings.role !== "api"))
+      if (stays && (settings.platform !== "aws" || settings.role !== "api"))
         undo.use(await sweepEndedKeys({ access, audit }, { now, everyMs: ENDED_EVERY_MS, onFailure }));
       const uses = undo.use(noteUsed(made, access, { everyMs: USED_EVERY_MS, onFailure, now }));
       const all = undo.move();

@@ -22,8 +22,6 @@ export interface EnginePartsOptions {
   stays: boolean;
   /** Where `auto` searches for clamd, if not at the usual sockets. */
   clamdSockets?: readonly string[] | undefined;
-  /** Scan threads, if not one for each core. */
-  threads?: number | undefined;
   onPart?: VariantParts["onPart"];
 }
 
@@ -73,13 +71,12 @@ export function engineParts(settings: Settings, concurrency: number, options: En
   };
   const onEvent = (event: ThreadsEvent): void => logThreads(options.log, event);
   const clamd = clamdPart(settings, options);
-  const threads = options.threads === undefined ? {} : { threads: options.threads };
   if (variant === "P") {
-    const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, ciphertext, onEvent, ...threads };
+    const rules = { ...(rulesDir !== "" && { rulesDir }), packedPrograms, ciphertext, onEvent };
     return { variant, clamd, concurrency, rules, ...common };
   }
   // clamd undoes packers by itself, and there is nobody else to show the program to.
-  const unpacking = { packedPrograms: "clean", ciphertext, onEvent, ...threads } as const;
+  const unpacking = { packedPrograms: "clean", ciphertext, onEvent } as const;
   if (clamd?.kind === "search") {
     const required = clamd.required ?? (clamd.likely ? NO_SOCKET : undefined);
     if (required !== undefined) return { variant, clamd: { ...clamd, required }, concurrency, unpacking, ...common };

@@ -3,8 +3,7 @@ import { type ClamdKeeper, keepClamd } from "../engines/clamd/keeper/keep-clamd.
 import { clamdBinary } from "../engines/clamd/own-clamd.ts";
 import { LONGEST_SOCKET_PATH } from "../engines/run-folder.ts";
 import type { Log } from "../log.ts";
-import { clamdLines, concurrencyOf, scansAtOnce } from "../pipeline/limits.ts";
-import { restartSeconds } from "../pipeline/processes.ts";
+import { clamdLines, concurrencyOf, restartSeconds, scansAtOnce } from "../pipeline/limits.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 

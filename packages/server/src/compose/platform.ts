@@ -27,13 +27,11 @@ export interface PlatformParts {
   callbackGuard: AddressGuard;
   objects: ObjectStore;
   now: () => number;
-  /** Of several processes of a service the first sends messages from the outbox and keeps the database small. */
-  first?: boolean;
 }
 
 /** The platform that the settings ask for. */
 export async function openPlatform(settings: Settings, log: Log, parts: PlatformParts): Promise<Platform> {
-  const { guard, callbackGuard, objects, now, first = true } = parts;
+  const { guard, callbackGuard, objects, now } = parts;
   if (settings.platform === "aws") {
     // Loaded only when used: the SDK is large.
     const { awsPlatform } = await import("../platforms/aws/platform.ts");
@@ -49,7 +47,7 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
   }
   // An api process publishes; whoever works off jobs also sends.
   const sendingWith = async (keys: SigningKeys): Promise<SendingParts | undefined> =>
-    settings.role === "api" || !first ? undefined : await sendingParts(settings, keys, { log, now });
+    settings.role === "api" ? undefined : await sendingParts(settings, keys, { log, now });
   if (settings.platform === "postgres") {
     // Loaded only when used, as is the driver.
     const { postgresPlatform } = await import("../platforms/postgres/platform.ts");
@@ -62,7 +60,6 @@ export async function openPlatform(settings: Settings, log: Log, parts: Platform
     stackName,
     now,
     log,
-    upkeep: first,
     kept: retention(settings),
     fanOut: { subscriptions, targets, sending },
   });

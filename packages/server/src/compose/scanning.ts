@@ -20,7 +20,6 @@ import {
   type ScansAtOnce,
   scansAtOnce,
 } from "../pipeline/limits.ts";
-import { type OneOf, threadsOf } from "../pipeline/processes.ts";
 import type { TrialParts } from "../pipeline/trial.ts";
 import { type UsageCount, usageCount } from "../pipeline/usage-count.ts";
 import type { Platform } from "../platforms/platform.ts";
@@ -62,27 +61,23 @@ export interface ScanningOptions {
   clamdSockets?: readonly string[] | undefined;
   /** A platform of one's own, whatever the settings say. */
   openPlatform?: typeof openPlatform | undefined;
-  /** When it is one of several processes. */
-  among?: OneOf | undefined;
   meter?: ScanMeter | undefined;
 }
 
 /** Settings → platform, engine and stages. */
 export async function startScanning(settings: Settings, log: Log, options: ScanningOptions): Promise<Scanning> {
-  const { now, ownUrl, clamdSockets, among, meter } = options;
+  const { now, ownUrl, clamdSockets, meter } = options;
   await using undo = new AsyncDisposableStack();
   const atOnce = scansAtOnce(settings, concurrencyOf(settings.engine));
-  const threads = among && threadsOf(among);
   const { engine, temporaryFolder } = undo.use(
-    await startEngineOf(settings, allScans(atOnce), { log, stays: true, clamdSockets, threads, onPart: meter?.part }),
+    await startEngineOf(settings, allScans(atOnce), { log, stays: true, clamdSockets, onPart: meter?.part }),
   );
   const { guard, callbackGuard } = outboundGuards(settings);
   const download = httpDownload({ guard, version, traced: originList(settings.traceDownloads) });
   undo.defer(() => download.close());
   const objects = await objectStore(settings, { now, ownUrl });
   undo.defer(() => objects.close());
-  const first = among === undefined || among.number === 1;
-  const parts = { guard, callbackGuard, objects, now, first };
+  const parts = { guard, callbackGuard, objects, now };
   const platform = await (options.openPlatform ?? openPlatform)(settings, log, parts);
   undo.defer(() => platform.close());
   const announces = announcer({

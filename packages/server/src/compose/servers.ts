@@ -1,23 +1,17 @@
-import { type ForOthersOptions, listenForOthers } from "../admin/for-others.ts";
 import type { Log } from "../log.ts";
 import { type ApiOptions, api } from "../receive/api.ts";
-import { isRelayed } from "../receive/console/relay.ts";
-import { type Door, type HttpTimings, type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
+import { type HttpTimings, type RunningServer, startHttpServer } from "../receive/http/http-server.ts";
 import { listenPlace } from "../settings/console-settings.ts";
 import type { Settings } from "../settings.ts";
 import { CannotStart } from "./cannot-start.ts";
 
-export interface ServersOptions extends Omit<ApiOptions, "home"> {
+interface ServersOptions extends Omit<ApiOptions, "home"> {
   log: Log;
   timings: Partial<HttpTimings>;
-  /** In the first of several processes, which answers calls of the console for all. */
-  others?: Omit<ForOthersOptions, "handle"> | undefined;
-  /** Where another process listens. */
-  door?: ((place: Place) => Door) | undefined;
 }
 
 /** What to listen on, and how the setting for it is called. */
-export interface Place {
+interface Place {
   host: string;
   port: number;
   name: string;
@@ -29,7 +23,7 @@ export interface Servers extends RunningServer {
 
 /** The listener of the API, and that of the console and the metrics, if they have one of their own. */
 export async function startServers(settings: Settings, options: ServersOptions): Promise<Servers> {
-  const { routes, log, timings, others, door, ...parts } = options;
+  const { routes, log, timings, ...parts } = options;
   const { tlsCert, tlsKey, trustedProxies } = settings;
   const apart = listenPlace(settings.adminListen);
   const home = options.entrance ? "console/" : "docs";
@@ -37,7 +31,6 @@ export async function startServers(settings: Settings, options: ServersOptions):
   function listen(place: Place, served: Partial<ApiOptions>) {
     return startHttpServer({
       ...place,
-      door: door?.(place),
       ...(tlsCert !== "" && { tls: { certPath: tlsCert, keyPath: tlsKey } }),
       handle: api({ ...parts, routes, ...served }),
       log,
@@ -62,9 +55,7 @@ export async function startServers(settings: Settings, options: ServersOptions):
       )
     : undefined;
   undo.defer(() => admin?.close(0));
-  const handle = api({ ...parts, routes: routes.filter(isRelayed) });
-  const forOthers = others && (await listenForOthers({ ...others, handle }));
-  const all = [server, ...(admin ? [admin] : []), ...(forOthers ? [forOthers] : [])];
+  const all = admin ? [server, admin] : [server];
   undo.move();
   return {
     port: server.port,

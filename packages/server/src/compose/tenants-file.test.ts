@@ -30,7 +30,6 @@ test("an audit log that takes no writes keeps nobody from starting, and hears of
       },
       log: log({ level: "info", format: "json", write: (line) => void lines.push(String(line)) }),
       now: () => 1,
-      first: true,
       onChange: (access) => void taken.push(access),
     });
     assert.deepEqual(

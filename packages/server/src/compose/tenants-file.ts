@@ -9,18 +9,17 @@ import { TENANTS_FILE_EVERY_MS } from "../pipeline/limits.ts";
 import { CannotStart } from "./cannot-start.ts";
 
 export interface TenantsFileOptions {
-  audit: AuditLog;
+  /** Where it is written down what was taken up, if at all. */
+  audit: AuditLog | undefined;
   log: Log;
   now: () => number;
-  /** Of several processes of a service the first writes down what was taken up. */
-  first: boolean;
   /** Called with what holds from now on, at the start as well. */
   onChange(declared: Access): void;
 }
 
 /** What LAZARET_TENANTS_FILE declares, now and whenever it changes. Throws when it has mistakes at the start; later the state before holds. */
 export async function startTenantsFile(path: string, options: TenantsFileOptions): Promise<Disposable> {
-  const { audit, log, now, first, onChange } = options;
+  const { audit, log, now, onChange } = options;
   // Loaded only when used, as is the parser.
   const { followTenantsFile, readTenantsFile } = await import("../access/tenants-file.ts");
   let unwritten: AuditEntry[] = [];
@@ -29,7 +28,7 @@ export async function startTenantsFile(path: string, options: TenantsFileOptions
     onChange(access);
     const counts = { tenants: access.tenants.length, keys: access.keys.length };
     log("tenants_file", counts);
-    if (!first) return;
+    if (!audit) return;
     const act = { who: "service", tenant: "", what: "tenants-file.read", on: path, from: hostname() };
     unwritten.push({ at: now(), ...act, details: { ...counts, sha256: digest } });
   }
@@ -38,7 +37,7 @@ export async function startTenantsFile(path: string, options: TenantsFileOptions
   async function write(): Promise<void> {
     const [entry] = unwritten;
     if (!entry) return;
-    await audit.add(entry);
+    await audit?.add(entry);
     unwritten = unwritten.filter((each) => each !== entry);
     return write();
   }

@@ -25,7 +25,6 @@ export const catalog = {
     help: "1; the labels say what runs.",
     labels: ["version", "node", "engine", "platform", "role"],
   },
-  lazaret_processes: { type: "gauge", help: "Processes whose counts are in these metrics." },
   lazaret_ready: { type: "gauge", help: "1 when /readyz says ready, else 0." },
 
   lazaret_requests_total: { type: "counter", help: "Requests answered.", labels: ["method", "status"] },

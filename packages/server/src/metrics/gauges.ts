@@ -4,8 +4,6 @@ import type { Family } from "./cells.ts";
 /** A value that is asked for when somebody reads the metrics. */
 export interface Gauge {
   name: MetricName;
-  /** Of this process alone, so that those of all processes are added up; others are of a store that they share. */
-  own?: boolean;
   /** One value for each set of labels. */
   read(): Promise<readonly { labels?: Record<string, string | number>; value: number }[]>;
 }
@@ -18,9 +16,6 @@ export async function gaugeFamily({ name, read }: Gauge): Promise<Family> {
 }
 
 const one = (value: number): { value: number }[] => [{ value }];
-
-/** Each process is one; the sum says how many told their counts. */
-export const processGauge: Gauge = { name: "lazaret_processes", own: true, read: async () => one(1) };
 
 /** What runs here. */
 export function buildGauge(
@@ -81,9 +76,9 @@ export function healthGauges({ running, state, now }: HealthGaugesOptions): Gaug
 /** Requests of the synchronous API, and the slots that they share. */
 export function lineGauges(slots: number, counts: () => Readonly<{ scanning: number; waiting: number }>): Gauge[] {
   return [
-    { name: "lazaret_sync_scanning", own: true, read: async () => one(counts().scanning) },
-    { name: "lazaret_sync_waiting", own: true, read: async () => one(counts().waiting) },
-    { name: "lazaret_sync_slots", own: true, read: async () => one(slots) },
+    { name: "lazaret_sync_scanning", read: async () => one(counts().scanning) },
+    { name: "lazaret_sync_waiting", read: async () => one(counts().waiting) },
+    { name: "lazaret_sync_slots", read: async () => one(slots) },
   ];
 }
 
@@ -110,14 +105,13 @@ export function cacheGauges(
   return [
     {
       name: "lazaret_verdict_cache_hits_total",
-      own: true,
       read: async () => [
         { labels: { part: "all" }, value: counts().hits },
         { labels: { part: "ours" }, value: counts().partHits },
       ],
     },
-    { name: "lazaret_verdict_cache_misses_total", own: true, read: async () => one(counts().misses) },
-    { name: "lazaret_verdict_cache_entries", own: true, read: async () => one(counts().entries) },
+    { name: "lazaret_verdict_cache_misses_total", read: async () => one(counts().misses) },
+    { name: "lazaret_verdict_cache_entries", read: async () => one(counts().entries) },
   ];
 }
 

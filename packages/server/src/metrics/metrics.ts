@@ -26,20 +26,18 @@ export interface Metrics {
   meter: ScanMeter;
   /** Adds values that are asked for. */
   watch(gauges: readonly Gauge[]): void;
-  /** Asks for the gauges and answers all; `own` leaves out what all processes of the service share. A gauge that cannot be asked is left out. */
-  families(which?: "all" | "own"): Promise<Family[]>;
+  /** Asks for the gauges and answers all. A gauge that cannot be asked is left out. */
+  families(): Promise<Family[]>;
 }
 
 export interface MetricsOptions {
   /** Which engine variant scans. */
   engine: string;
-  /** Which of several processes it is, from 1 on. */
-  process?: number | undefined;
   /** When what happened is counted; at once by default. */
   after?: Afterwards | undefined;
 }
 
-export function metrics({ engine, process = 1, after = atOnce }: MetricsOptions): Metrics {
+export function metrics({ engine, after = atOnce }: MetricsOptions): Metrics {
   const gauges: Gauge[] = [];
   const requests = counter("lazaret_requests_total", KNOWN_REQUESTS);
   const requestSeconds = histogram("lazaret_request_duration_seconds", KNOWN_ENDPOINTS);
@@ -128,13 +126,12 @@ export function metrics({ engine, process = 1, after = atOnce }: MetricsOptions)
 
     watch: (more) => void gauges.push(...more),
 
-    async families(which = "all") {
+    async families() {
       after.catchUp();
-      const asked = gauges.filter(({ own = false }) => own || which === "all");
       return [
         ...[...all, ...meter.parts, errorLines, ...Object.values(ofTenants)].map((each) => each.family()),
-        ...(await Promise.all(asked.map(gaugeFamily))),
-        ...(await processFamilies(process)),
+        ...(await Promise.all(gauges.map(gaugeFamily))),
+        ...(await processFamilies()),
       ];
     },
   };

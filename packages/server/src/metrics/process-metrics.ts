@@ -8,7 +8,7 @@ const LAG_EVERY_MS = 20;
 let ofThisProcess: Registry | undefined;
 
 /** What prom-client tells of Node and its process: processor time, memory, event loop, garbage collection, open files. */
-export async function processFamilies(process: number): Promise<Family[]> {
+export async function processFamilies(): Promise<Family[]> {
   if (!ofThisProcess) {
     ofThisProcess = new Registry();
     collectDefaultMetrics({ register: ofThisProcess, eventLoopMonitoringPrecision: LAG_EVERY_MS });
@@ -21,6 +21,6 @@ export async function processFamilies(process: number): Promise<Family[]> {
     name,
     help,
     type: String(type) as Family["type"],
-    values: values.map((value) => ({ ...value, labels: { ...value.labels, process } })),
+    values,
   }));
 }

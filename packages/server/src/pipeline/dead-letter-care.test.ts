@@ -4,8 +4,8 @@ import { sampleJob } from "../../test/contracts/sample-job.ts";
 import { temporaryFolder } from "../../test/support/leftovers.ts";
 import { until } from "../../test/support/until.ts";
 import { log } from "../log.ts";
-import { metricsText } from "../metrics/add-up.ts";
 import { metrics } from "../metrics/metrics.ts";
+import { metricsText } from "../metrics/metrics-text.ts";
 import { openJobStore } from "../platforms/embedded/job-store.ts";
 import { startDeadLetterCare } from "./dead-letter-care.ts";
 
@@ -55,6 +55,36 @@ test("dead letters are warned of two days before, then deleted and counted, and 
   assert.equal(await store.deadLetters.show(old), undefined);
   assert.ok(await store.deadLetters.show(young));
   assert.match(await text(), /^lazaret_dead_letters_expired_total 1$/m);
+});
+
+test("of two services on one data folder one deletes each, so that it is logged and counted once", async () => {
+  using folder = temporaryFolder();
+  const clock = { now: Date.UTC(2026, 0, 1) };
+  const now = (): number => clock.now;
+  const stores = [await openJobStore(folder.path, { now }), await openJobStore(folder.path, { now })] as const;
+  await using _ = { [Symbol.asyncDispose]: async () => void (await Promise.all(stores.map((each) => each.close()))) };
+  const jobs = Array.from({ length: 40 }, () => sampleJob());
+  for (const job of jobs) {
+    await stores[0].queue.add(job);
+    const [lease] = await stores[1].queue.take(1);
+    await lease?.settle({ kind: "buried", reason: "test", job });
+  }
+  clock.now += 15 * DAY_MS;
+  const expired: unknown[] = [];
+  const say = log({
+    level: "info",
+    format: "json",
+    write(line) {
+      const { event, job_id } = JSON.parse(line);
+      if (event === "dead_letter_expired") expired.push(job_id);
+    },
+  });
+  const cares = stores.map(({ deadLetters }) =>
+    startDeadLetterCare({ deadLetters, days: 14, log: say, now, checkEveryMs: 5 }),
+  );
+  await until("all are deleted", async () => (await stores[0].queue.counts()).buried === 0);
+  await Promise.all(cares.map((care) => care[Symbol.asyncDispose]()));
+  assert.deepEqual(expired.toSorted(), jobs.map(({ id }) => id).sort());
 });
 
 test("where the platform deletes them by itself there is nothing to do", async () => {

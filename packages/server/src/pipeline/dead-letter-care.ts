@@ -12,8 +12,6 @@ export interface CareOptions {
   days: number;
   log: Log;
   now: () => number;
-  /** Another process of the service does it; only the gauges are wanted. */
-  elsewhere?: boolean;
   checkEveryMs?: number;
 }
 
@@ -57,7 +55,6 @@ export function startDeadLetterCare(options: CareOptions): DeadLetterCare {
       read: async () => [{ value: await expiring() }],
     },
   ];
-  if (options.elsewhere) return { gauges, [Symbol.asyncDispose]: async () => {} };
 
   const failed = (error: Error): void => log.error("dead_letters", { error: error.message });
   let checking: Promise<void> = warn().catch(failed);

@@ -89,6 +89,12 @@ export const BUSY_SECONDS = 15;
 /** How often an engine that could not be reached is asked whether it is back. */
 export const ENGINE_PAUSE_MS = 2000;
 
+const LONGEST_PAUSE_SECONDS = 30;
+/** Before a program of ours that died so many times in a row soon after its start is started again: at once, then 1, 2, 4 s and so on. */
+export function restartSeconds(earlyDeaths: number): number {
+  return earlyDeaths <= 1 ? 0 : Math.min(2 ** (earlyDeaths - 2), LONGEST_PAUSE_SECONDS);
+}
+
 /** A synchronous request. */
 export const SYNC_TIMEOUT_MS: number = SYNC_TIMEOUT_SECONDS * 1000;
 /** What is larger is held on disk while it comes slowly. */

@@ -42,44 +42,6 @@ test("dev without a console shows no link and makes no key for it", async () => 
   assert.equal(await run.stop(), 0);
 });
 
-test("several processes know each other's sessions, and a link works once among them", async () => {
-  using folder = temporaryFolder();
-  const several = { ...env, LAZARET_PROCESSES: "2", LAZARET_ADMIN_LISTEN: "127.0.0.1:0" };
-  await using run = runCli(["dev"], { cwd: folder.path, env: several });
-  const [, url = "", token = ""] = await run.says(LINK);
-  const [, api = ""] = await run.says(/export LAZARET_URL=(\S+)/);
-  assert.notEqual(url, api);
-  const close = { Connection: "close" };
-  const tries = await Promise.all([1, 2, 3, 4].map(() => login(url, { link: token }, close)));
-  assert.deepEqual(tries.map(({ status }) => status).sort(), [200, 401, 401, 401]);
-  const cookie =
-    tries
-      .find(({ ok }) => ok)
-      ?.headers.get("set-cookie")
-      ?.split(";")[0] ?? "";
-  for (let count = 0; count < 6; count += 1)
-    assert.equal((await fetch(`${url}/admin/v1/session`, { headers: { ...close, Cookie: cookie } })).status, 200);
-  assert.equal(await codeOf(await fetch(`${api}/admin/v1/session`)), "404 not_found");
-  assert.equal(await run.stop(), 0);
-});
-
-test("serve with several processes and made keys alone seals sessions with one secret", async () => {
-  using folder = temporaryFolder();
-  const made = runCli(["keys", "create", "--name", "ops", "--scope", "admin"], { cwd: folder.path, env: {} });
-  const [, secret = ""] = await made.says(/(lz_\w+)/);
-  await made.stop();
-  const several = { ...env, LAZARET_HOST: "127.0.0.1", LAZARET_PROCESSES: "2" };
-  await using run = runCli(["serve"], { cwd: folder.path, env: several });
-  const [, port = ""] = await run.says(/"event":"listening".*?"port":(\d+)/);
-  const url = `http://127.0.0.1:${port}`;
-  const { cookie } = await visit(url, secret);
-  for (let count = 0; count < 6; count += 1) {
-    const headers = { Connection: "close", Cookie: cookie };
-    assert.equal((await fetch(`${url}/admin/v1/session`, { headers })).status, 200);
-  }
-  assert.equal(await run.stop(), 0);
-});
-
 test("keys of the console are read again from their file", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "admin-keys");

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { GRACE_MS, SYNC_TIMEOUT_MS } from "../../src/pipeline/limits.ts";
-import { LAST_GRACE_MS } from "../../src/pipeline/processes.ts";
 import { KEEP_ALIVE_MS } from "../../src/receive/http/http-server.ts";
 import { readSettings } from "../../src/settings/read-settings.ts";
 
@@ -30,7 +29,7 @@ test("the units differ in what they are called and run, and in nothing else", ()
 
 test("systemd waits for a stop for longer than the service takes for it", () => {
   const [stop = 0] = seconds(read("systemd/lazaret.service"), "TimeoutStopSec");
-  assert.ok(stop * 1000 > GRACE_MS + LAST_GRACE_MS);
+  assert.ok(stop * 1000 > GRACE_MS);
 });
 
 test("nginx waits for longer than the service does, and keeps idle connections for a shorter time", () => {

@@ -67,38 +67,35 @@ test("says what is missing, wrong or away, with a hint and without the password"
   assert.match(embedded.err, /nothing to migrate on platform embedded/);
 });
 
-for (const processes of ["1", "2"]) {
-  test(`serve ends with 75 while its database is away, for a unit to start it again, and with 78 where it is refused, with ${processes} processes`, async () => {
-    using folder = temporaryFolder();
-    await using server = await testPostgres({ access: ["local all refusing reject"] });
-    await server.admin("CREATE ROLE refusing LOGIN");
-    const env = async (url: string): Promise<Record<string, string>> => ({
-      ...(await anyEngineInEnvironment()),
-      LAZARET_API_KEYS: "production-key-canary",
-      LAZARET_HOST: "127.0.0.1",
-      LAZARET_PORT: "0",
-      LAZARET_DRAIN_SECONDS: "0",
-      LAZARET_PROCESSES: processes,
-      LAZARET_PLATFORM: "postgres",
-      LAZARET_POSTGRES_URL: url,
-      LAZARET_SECRET_KEY: secretKey,
-    });
-    const serve = async (url: string): Promise<CliOutcome> =>
-      cliOutcome(["serve"], { cwd: folder.path, env: await env(url) });
-    const refused = await serve(server.url.replace("lazaret@", "refusing@"));
-    assert.deepEqual([refused.code, /access is refused\nhint: /.test(refused.err)], [78, true], refused.err);
-    const nowhere = await serve(server.url.replace("/lazaret?", "/another?"));
-    assert.deepEqual([nowhere.code, /no such database\nhint: /.test(nowhere.err)], [78, true], nowhere.err);
-
-    await server.stop("fast");
-    const away = await serve(server.url);
-    assert.deepEqual([away.code, /cannot be reached\nhint: /.test(away.err)], [75, true], away.err);
-    await server.start();
-    await using run = runCli(["serve"], { cwd: folder.path, env: await env(server.url) });
-    await run.says(/"event":"listening"/);
-    assert.equal(await run.stop(), 0);
+test("serve ends with 75 while its database is away, for a unit to start it again, and with 78 where it is refused", async () => {
+  using folder = temporaryFolder();
+  await using server = await testPostgres({ access: ["local all refusing reject"] });
+  await server.admin("CREATE ROLE refusing LOGIN");
+  const env = async (url: string): Promise<Record<string, string>> => ({
+    ...(await anyEngineInEnvironment()),
+    LAZARET_API_KEYS: "production-key-canary",
+    LAZARET_HOST: "127.0.0.1",
+    LAZARET_PORT: "0",
+    LAZARET_DRAIN_SECONDS: "0",
+    LAZARET_PLATFORM: "postgres",
+    LAZARET_POSTGRES_URL: url,
+    LAZARET_SECRET_KEY: secretKey,
   });
-}
+  const serve = async (url: string): Promise<CliOutcome> =>
+    cliOutcome(["serve"], { cwd: folder.path, env: await env(url) });
+  const refused = await serve(server.url.replace("lazaret@", "refusing@"));
+  assert.deepEqual([refused.code, /access is refused\nhint: /.test(refused.err)], [78, true], refused.err);
+  const nowhere = await serve(server.url.replace("/lazaret?", "/another?"));
+  assert.deepEqual([nowhere.code, /no such database\nhint: /.test(nowhere.err)], [78, true], nowhere.err);
+
+  await server.stop("fast");
+  const away = await serve(server.url);
+  assert.deepEqual([away.code, /cannot be reached\nhint: /.test(away.err)], [75, true], away.err);
+  await server.start();
+  await using run = runCli(["serve"], { cwd: folder.path, env: await env(server.url) });
+  await run.says(/"event":"listening"/);
+  assert.equal(await run.stop(), 0);
+});
 
 test("every command that works on stored jobs and keys works on the database", async () => {
   using folder = temporaryFolder();

@@ -6,6 +6,7 @@ import { request } from "node:https";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { before, test } from "node:test";
+import { askingOn } from "../support/asking-on.ts";
 import { type TestClamd, testClamd } from "../support/clamd.ts";
 import { atTheEnd, temporaryFolder } from "../support/leftovers.ts";
 import { cliOutcome, runCli } from "../support/run-cli.ts";
@@ -39,7 +40,7 @@ test("serve refuses to start without a key, and says how to make one", async () 
 
 test("serve starts with a key that was made, before it ever ran, and when all are revoked: there may be jobs", async () => {
   using folder = temporaryFolder();
-  const { LAZARET_API_KEYS: _, ...keyless } = env({ LAZARET_PROCESSES: "1" });
+  const { LAZARET_API_KEYS: _, ...keyless } = env();
   const place = { cwd: folder.path, env: keyless };
   const create = ["keys", "create", "--name", "web", "--scope", "read"];
   const { out: secret } = await cliOutcome(create, place);
@@ -92,44 +93,71 @@ test("serve scans, and never shows a key", async () => {
   assert.ok(!`${run.stdout}${run.stderr}`.includes(key));
 });
 
-for (const processes of ["1", "2"]) {
-  test(`what is counted afterwards is there for who asks next, and lines are in order, with ${processes} processes`, async () => {
-    using folder = temporaryFolder();
-    const admin = "an-admin-key-of-its-own";
-    const settings = env({ LAZARET_PROCESSES: processes, LAZARET_ADMIN_KEYS: admin });
-    await using run = runCli(["serve"], { cwd: folder.path, env: settings });
-    const [, port] = await run.says(listening);
-    const url = `http://127.0.0.1:${port}`;
-    const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" };
-    for (let count = 0; count < 5; count += 1)
-      assert.equal((await fetch(`${url}/api/v1/scan/sync/binary`, { method: "POST", headers, body: "x" })).status, 200);
-    const metrics = await (await fetch(`${url}/metrics`)).text();
-    assert.match(metrics, /^lazaret_scans_total\{way="sync",source="upload",verdict="clean"\} 5$/m);
-    assert.match(metrics, /^lazaret_requests_total\{method="POST",status="200"\} 5$/m);
-    const seen = async (): Promise<number> => {
-      const asked = await fetch(`${url}/admin/v1/activity`, { headers: { Authorization: `Bearer ${admin}` } });
-      return ((await asked.json()) as { last_day: { scanned: number } }).last_day.scanned;
-    };
-    // Other processes tell the first four times a second.
-    if (processes === "1") assert.equal(await seen(), 5);
-    else await until("the first process knows of all scans", async () => (await seen()) === 5);
-    assert.equal(await run.stop(), 0);
-    const lines = run.stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line) as { time: string; event: string; endpoint?: string });
-    const events = lines.map(({ event }) => event);
-    assert.equal(lines.filter(({ endpoint }) => endpoint === "syncBinary").length, 5, events.join(" "));
-    // Of each process: the one that hears of the end first does not wait for the lines of the others.
-    if (processes !== "1") return;
-    assert.equal(events.lastIndexOf("stopped"), lines.length - 1, events.join(" "));
-    assert.ok(events.lastIndexOf("request") < events.indexOf("stopping"), events.join(" "));
-    assert.deepEqual(
-      lines.map(({ time }) => time),
-      lines.map(({ time }) => time).sort(),
-    );
+test("what is counted afterwards is there for who asks next, and lines are in order", async () => {
+  using folder = temporaryFolder();
+  const admin = "an-admin-key-of-its-own";
+  await using run = runCli(["serve"], { cwd: folder.path, env: env({ LAZARET_ADMIN_KEYS: admin }) });
+  const [, port] = await run.says(listening);
+  const url = `http://127.0.0.1:${port}`;
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/octet-stream" };
+  for (let count = 0; count < 5; count += 1)
+    assert.equal((await fetch(`${url}/api/v1/scan/sync/binary`, { method: "POST", headers, body: "x" })).status, 200);
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  assert.match(metrics, /^lazaret_scans_total\{way="sync",source="upload",verdict="clean"\} 5$/m);
+  assert.match(metrics, /^lazaret_requests_total\{method="POST",status="200"\} 5$/m);
+  const activity = await fetch(`${url}/admin/v1/activity`, { headers: { Authorization: `Bearer ${admin}` } });
+  assert.equal(((await activity.json()) as { last_day: { scanned: number } }).last_day.scanned, 5);
+  assert.equal(await run.stop(), 0);
+  const lines = run.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { time: string; event: string; endpoint?: string });
+  const events = lines.map(({ event }) => event);
+  assert.equal(lines.filter(({ endpoint }) => endpoint === "syncBinary").length, 5, events.join(" "));
+  assert.equal(events.lastIndexOf("stopped"), lines.length - 1, events.join(" "));
+  assert.ok(events.lastIndexOf("request") < events.indexOf("stopping"), events.join(" "));
+  assert.deepEqual(
+    lines.map(({ time }) => time),
+    lines.map(({ time }) => time).sort(),
+  );
+});
+
+test("SIGTERM under load costs no request", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  const clients = [true, false].map((keepAlive) => askingOn(`http://127.0.0.1:${port}`, { clients: 16, keepAlive }));
+  await until("all are at work", () => clients.every((each) => each.answered() > 50));
+  assert.equal(await run.stop(), 0);
+  assert.deepEqual(await Promise.all(clients.map((each) => each.unanswered())), [[], []]);
+  assert.equal(run.stderr, "");
+});
+
+test("a second SIGTERM cuts off what the first waits for, if it is not the same one come twice", async () => {
+  using folder = temporaryFolder();
+  await using run = runCli(["serve"], { cwd: folder.path, env: env() });
+  const [, port] = await run.says(listening);
+  const socket = connect({ host: "127.0.0.1", port: Number(port) }).on("error", () => {});
+  let received = "";
+  socket.on("data", (part) => {
+    received += part;
   });
-}
+  socket.write(
+    `POST /api/v1/scan/sync/binary HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nAuthorization: Bearer ${key}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`,
+  );
+  await until("its body is asked for", () => received.includes("100 Continue"));
+  const began = performance.now();
+  run.child.kill("SIGTERM");
+  run.child.kill("SIGTERM");
+  await run.says(/"event":"stopping"/);
+  const waits = (): boolean => performance.now() - began > 1500;
+  await until("it waits", () => waits() || run.child.exitCode !== null);
+  assert.equal(run.child.exitCode, null, "one signal that came twice is one");
+  run.child.kill("SIGTERM");
+  assert.equal(await run.ended(), 1);
+  assert.ok(performance.now() - began < 10_000);
+  assert.doesNotMatch(run.stdout, /"event":"stopped"/);
+});
 
 test("on SIGTERM a request under way finishes, new ones find nobody, and the exit code is 0", async () => {
   using folder = temporaryFolder();

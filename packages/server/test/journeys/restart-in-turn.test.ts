@@ -42,7 +42,6 @@ test("two services on one data folder are restarted in turn behind nginx, and no
         LAZARET_HOST: "127.0.0.1",
         LAZARET_PORT: String(port),
         LAZARET_DATA_DIR: join(place.path, "data"),
-        LAZARET_PROCESSES: "2",
         LAZARET_DRAIN_SECONDS: "1",
         LAZARET_ALLOW_NETWORKS: "127.0.0.0/8",
       },

@@ -16,7 +16,7 @@ import { type FileServer, fileServer } from "./file-server.ts";
 import { fleetPlace } from "./fleet.ts";
 import { temporaryFolder } from "./leftovers.ts";
 import { type TestService, testService } from "./service.ts";
-import { twoProcesses } from "./two-processes.ts";
+import { twoServices } from "./two-services.ts";
 
 type Store = Pick<Platform, "access" | "callbackFailures" | "deadLetters" | "close">;
 
@@ -89,7 +89,7 @@ export const places: Record<string, (parts: Parts) => Promise<Storage>> = {
     };
   },
 
-  async "two processes"({ folder, dataDir, undo }) {
+  async "two services"({ folder, dataDir, undo }) {
     const buckets = bucketsIn(join(folder, "buckets"));
     const env = {
       LAZARET_DATA_DIR: dataDir,
@@ -98,7 +98,20 @@ export const places: Record<string, (parts: Parts) => Promise<Storage>> = {
       LAZARET_SIGN_CALLBACK_INVOCATIONS: "true",
       LAZARET_MONTHLY_QUOTA: "5000",
     };
-    const start = async (): Promise<TwoTenants["service"]> => undo.use(await twoProcesses(folder, env));
+    const start = async (): Promise<TwoTenants["service"]> => {
+      const { both } = undo.use(await twoServices(folder, env));
+      let asked = 0;
+      return {
+        // In turn.
+        get url() {
+          asked += 1;
+          return both[asked % 2]?.url ?? "";
+        },
+        get lines() {
+          return both.flatMap(({ lines, port }) => lines.map((line) => ({ ...line, port })));
+        },
+      };
+    };
     return { store: await openFolder(dataDir), buckets, start };
   },
 };

@@ -1,10 +1,7 @@
-import { availableParallelism } from "node:os";
-import { CannotStart } from "../../compose/cannot-start.ts";
 import { timeLimit } from "../../flow/time-limit.ts";
 import { SHORTEST_KEY } from "../../pipeline/limits.ts";
 import type { ReadSettings } from "../../settings/read-settings.ts";
 import type { Settings } from "../../settings.ts";
-import { checkedProcesses } from "../processes.ts";
 import { type Check, fail, ok, warn } from "./check.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -65,18 +62,6 @@ export function meaningChecks(settings: Settings): Check[] {
     );
   }
   return checks;
-}
-
-/** How many processes `serve` would have here. */
-export function processesCheck(settings: Settings): Check {
-  try {
-    const processes = checkedProcesses(settings);
-    const why = settings.processes === "auto" ? `auto, ${availableParallelism()} cores` : "LAZARET_PROCESSES";
-    return ok("processes", `${processes} of lazaret serve (${why})`);
-  } catch (error) {
-    if (!(error instanceof CannotStart)) throw error;
-    return fail("processes", error.message, error.hint);
-  }
 }
 
 export interface ServerAnswer {

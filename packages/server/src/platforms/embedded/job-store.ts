@@ -55,8 +55,6 @@ export interface JobStoreOptions {
   /** How long to wait for other processes that write. */
   busyTimeoutMs?: number;
   outboxLimits?: OutboxLimits;
-  /** False where another process of the same service keeps the database small. */
-  upkeep?: boolean;
   /** How long finished jobs and findings are kept, and how many. */
   kept?: Retention;
 }
@@ -77,14 +75,14 @@ export async function openJobStore(dataDir: string, options: JobStoreOptions = {
 export function jobStore(
   connection: Connection,
   now: () => number,
-  options: Pick<JobStoreOptions, "elapsed" | "outboxLimits" | "upkeep" | "kept"> = {},
+  options: Pick<JobStoreOptions, "elapsed" | "outboxLimits" | "kept"> = {},
 ): JobStore {
-  const { outboxLimits, upkeep: keepsSmall = true, kept = USUAL_RETENTION } = options;
+  const { outboxLimits, kept = USUAL_RETENTION } = options;
   const { elapsed = now === Date.now ? () => performance.now() : now } = options;
   const store = { database: jobDatabase(connection), alarm: alarm(), now };
   // Jobs wake workers, messages those who send.
   const posted = alarm();
-  const upkeep = keepsSmall ? sqliteUpkeep(store, kept) : { begin() {}, async sweep() {}, stop() {} };
+  const upkeep = sqliteUpkeep(store, kept);
   return {
     queue: sqliteQueue(store, { elapsed, upkeep, keepsHistory: kept.historyMost > 0 }),
     results: sqliteResults(store),

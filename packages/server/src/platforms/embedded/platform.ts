@@ -17,8 +17,6 @@ export interface EmbeddedOptions {
   stackName: string;
   now: () => number;
   log: Log;
-  /** False where another process of the same service keeps the database small. */
-  upkeep?: boolean;
   /** How long finished jobs and findings are kept, and how many. */
   kept: Retention;
   /** Who receives what is published, and how. */
@@ -33,8 +31,8 @@ const LARGEST_JOB_BYTES = 512 * 1024;
 
 /** Everything in one data folder: SQLite and key files. */
 export async function embeddedPlatform(options: EmbeddedOptions): Promise<Platform> {
-  const { dataDir, stackName, now, log, upkeep = true, kept } = options;
-  const store = await openJobStore(dataDir, { now, upkeep, kept });
+  const { dataDir, stackName, now, log, kept } = options;
+  const store = await openJobStore(dataDir, { now, kept });
   const { databasePath, secretKey } = await prepareDataFolder(dataDir);
   for (const copy of damagedLogs(databasePath)) log.error("database", damagedLogNotice(copy));
   const { subscriptions, targets, sending } = options.fanOut;

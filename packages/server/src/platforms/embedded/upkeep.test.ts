@@ -36,25 +36,6 @@ test("20,000 jobs in and out, and large ones, leave a database of the size of wh
   assert.equal(check(folder.path), "ok");
 });
 
-test("a process that leaves it to another gives nothing back; the other does", async () => {
-  using folder = temporaryFolder();
-  const store = await openJobStore(folder.path, { upkeep: false });
-  await addMany(store, 1500, { customData: LARGE });
-  await finish(store, 1500);
-  const { freeBytes } = sizeIn(folder.path);
-  assert.ok(freeBytes > KEPT_BYTES, `${freeBytes}`);
-  // The second would come after what the first had begun.
-  for (let count = 0; count < 3; count += 1) await store.queue.take(0);
-  assert.equal(sizeIn(folder.path).freeBytes, freeBytes);
-  await store.close();
-  const other = await openJobStore(folder.path);
-  await until("it is small", async () => {
-    await other.queue.take(0);
-    return sizeIn(folder.path).freeBytes <= KEPT_BYTES;
-  });
-  await other.close();
-});
-
 test("entries of the audit log that are over leave it, and others stay", async () => {
   using folder = temporaryFolder();
   let now = Date.now();

@@ -65,7 +65,7 @@ interface Said {
 }
 
 const KEY = '-H "Authorization: Bearer $ADMIN_KEY"';
-const AWAY = { 503: ["queue_unavailable", "console_away"] } as const;
+const UNAVAILABLE = { 503: ["queue_unavailable"] } as const;
 
 function looks({ path, summary, description, query, success, errors = {} }: Said): Endpoint {
   const doc: RouteDoc = {
@@ -78,7 +78,7 @@ function looks({ path, summary, description, query, success, errors = {} }: Said
       ...(query && { 400: wrongQuery(query) }),
       401: ["not_logged_in", "invalid_api_key"],
       403: ["other_tenant"],
-      ...AWAY,
+      ...UNAVAILABLE,
       ...errors,
     },
     example: `curl ${KEY} $LAZARET_URL/admin/v1/${path}`,
@@ -126,7 +126,7 @@ function acts({ act, body = {}, ...said }: Act): Endpoint {
 
 const JOB = { status: 202, description: "The `id` of the job to look at: the same, or a new one." } as const;
 const TASK = { status: 202, description: "A task, which runs on its own." } as const;
-const SCANS = { 503: ["busy", "engine_unavailable", "console_away"], 504: ["scanner:timeout"] } as const;
+const SCANS = { 503: ["busy", "engine_unavailable"], 504: ["scanner:timeout"] } as const;
 const MISSING = { 404: ["not_found"] } as const;
 
 /** Other calls than these are no acts: who comes in has no session yet, and who leaves may. */
@@ -149,7 +149,6 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
         403: ["csrf", "other_tenant", "missing_scope"],
         413: ["body_too_large"],
         429: ["too_many_logins"],
-        503: ["console_away"],
       },
       example:
         'curl -i -H "Content-Type: application/json" -d "{\\"key\\": \\"$ADMIN_KEY\\"}" $LAZARET_URL/admin/v1/login',
@@ -162,9 +161,9 @@ const entrance: Record<EntranceEndpoint, Endpoint> = {
       summary: "End the session",
       success: {
         status: 204,
-        description: "The session has ended on this machine, and the cookie is removed.",
+        description: "The session has ended at the service that was asked, and the cookie is removed.",
       },
-      errors: { 403: ["csrf"], 503: ["console_away"] },
+      errors: { 403: ["csrf"] },
       example: "curl -i -X POST $LAZARET_URL/admin/v1/logout",
     },
   },
@@ -249,7 +248,7 @@ const inside = {
   adminStopTask: acts({ path: "tasks/$ID/stop", act: "tasks.stop", summary: "Stop a task", errors: MISSING }),
   adminActivity: looks({
     path: "activity?range=1h",
-    summary: "Scans of this machine over time",
+    summary: "Scans of this service over time",
     query: { range: text("`15m`, `1h` or `24h`.") },
   }),
   adminScanUpload: acts({

@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { temporaryFolder } from "../../../test/support/leftovers.ts";
-import { rawHttp } from "../../../test/support/raw-http.ts";
 import { selfSigned } from "../../../test/support/self-signed.ts";
 import { until } from "../../../test/support/until.ts";
 import { log } from "../../log.ts";
@@ -230,33 +229,6 @@ test("who comes while a busy server is about to close is answered, however long 
   await closed;
   await until("its connection is closed", isClosed);
   assert.equal(answers(), 1);
-});
-
-test("connections that another process accepted are served like its own: who is too slow, or stops in the middle, is told so", async () => {
-  const accepting = createServer();
-  const door = {
-    async open(take: (socket: Socket) => void): Promise<number> {
-      accepting.on("connection", take).listen(0, "127.0.0.1");
-      await once(accepting, "listening");
-      return (accepting.address() as AddressInfo).port;
-    },
-    async close(): Promise<void> {
-      accepting.close();
-    },
-  };
-  await using server = await started(async () => ({ status: 200, text: "fine" }), {
-    door,
-    timings: { headersMs: 100 },
-  });
-  const part = "GET / HTTP/1.1\r\nHost:";
-  assert.equal((await rawHttp(server.port, [part])).status, 408);
-  assert.equal((await rawHttp(server.port, [part], { half: true })).status, 400);
-  const kept = connect(server.port, "127.0.0.1");
-  const { answers, closed } = reader(kept);
-  kept.write(get("/"));
-  await until("another is answered", () => answers() === 1);
-  await server.close(10_000);
-  await until("its connection is closed", closed);
 });
 
 function refuses(port: number): Promise<boolean> {

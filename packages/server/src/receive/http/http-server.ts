@@ -9,7 +9,7 @@ import type { Log, LogFields } from "../../log.ts";
 import { createServer, STATUS_CODES } from "../../net/node-http.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
 import { type Answer, type ApiRequest, CLIENT_GONE } from "../request-answer.ts";
-import { ASKED_FOR, clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
+import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
 import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { type SendOptions, sendAnswer } from "./send-answer.ts";
 import { type LiveStream, sendEvents } from "./send-events.ts";
@@ -17,10 +17,6 @@ import { type LiveStream, sendEvents } from "./send-events.ts";
 export interface HttpServerOptions {
   host: string;
   port: number;
-  /** In place of host and port: the socket for the other processes of this service, who say for whom they ask. */
-  path?: string;
-  /** In place of listening: another process does, and hands connections over. */
-  door?: Door | undefined;
   tls?: { certPath: string; keyPath: string };
   /** Answers every request; never throws. */
   handle(request: ApiRequest): Promise<Answer>;
@@ -28,14 +24,6 @@ export interface HttpServerOptions {
   /** Networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies?: readonly string[];
   timings?: Partial<HttpTimings>;
-}
-
-/** Where connections come from that another process has accepted. */
-export interface Door {
-  /** Each is given to `take`. Answers the port that they come to. */
-  open(take: (socket: Socket) => void): Promise<number>;
-  /** Resolves when all have come that ever will. */
-  close(): Promise<void>;
 }
 
 export interface HttpTimings {
@@ -90,7 +78,6 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   let held: Socket[] | undefined;
   let accepted = 0;
   let closing = false;
-  const { door } = options;
 
   /** Streams that go on until somebody ends them. */
   const live = new Set<LiveStream>();
@@ -141,10 +128,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       if (gone) request.clientGone(clientGone);
       if (closing && !connection?.busy) socket.destroySoon();
     });
-    const remote =
-      options.path === undefined
-        ? addressOf(socket.remoteAddress, forwardedFor(message))
-        : String(message.headers[ASKED_FOR] ?? "");
+    const remote = addressOf(socket.remoteAddress, forwardedFor(message));
     const request = incomingRequest(message, response, { notes, remote });
     // After the parser's turn: by then a small body is here, if it came with its headers.
     await undefined;
@@ -215,8 +199,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   }
 
   async function stopListening(): Promise<void> {
-    if (!door) held = [];
-    await (door ? door.close() : quietTurn(() => accepted));
+    held = [];
+    await quietTurn(() => accepted);
     // They could not ask before.
     for (const socket of held ?? []) {
       stateOf(socket).mayAskUntil = performance.now() + FIRST_REQUEST_MS;
@@ -229,31 +213,20 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     closeIdle();
   }
 
-  /** As if it had been accepted here. */
-  function take(socket: Socket): void {
-    socket.allowHalfOpen = !options.tls;
-    server.emit("connection", socket);
-  }
-
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     answerParseError(error, socket, { underWay: stateOf(socket).underWay, log: options.log });
   });
 
   async function listen(): Promise<number> {
-    if (door) {
-      // From here on node:http looks for those who are too slow.
-      server.emit("listening");
-      return await door.open(take);
-    }
-    const { host, port, path } = options;
+    const { host, port } = options;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(path === undefined ? { host, port } : { path }, () => {
+      server.listen({ host, port }, () => {
         server.off("error", reject);
         resolve();
       });
     });
-    return (server.address() as Partial<AddressInfo>).port ?? 0;
+    return (server.address() as AddressInfo).port;
   }
 
   return {

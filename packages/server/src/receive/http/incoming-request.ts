@@ -16,8 +16,6 @@ export interface IncomingApiRequest extends ApiRequest {
   clientGone(reason: Error): void;
 }
 
-/** For whom another process of this service asks; believed only on a socket that nobody else can reach. */
-export const ASKED_FOR = "x-lazaret-asked-for";
 /** A body up to this size that has arrived is taken at once. */
 const WHOLE_BYTES = 64 * 1024;
 const NO_BYTES = Buffer.alloc(0);

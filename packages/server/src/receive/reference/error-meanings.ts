@@ -47,7 +47,6 @@ const meanings: Readonly<Record<string, string>> = {
   declared: "The key is declared in the tenants file: remove it there.",
   under_way: "It is already in progress. Wait until it ends, or stop it.",
   too_many_tasks: "No more tasks may run at once. Wait for one of them to end, or stop it.",
-  console_away: "The process that serves the console is being restarted. Try again.",
   too_many_streams: "No more event streams may be open at once. Close one, or try again.",
   audit_unavailable: "The audit log cannot be written, so nothing was done. Try again.",
   no_callback: "The job asked for no callback.",
