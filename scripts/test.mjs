@@ -25,7 +25,6 @@ const files =
         "bench/*.test.ts",
         "panel/*.test.ts",
         "release/*.test.ts",
-        "site/*.test.ts",
         "deploy/cdk/test/*.test.ts",
       ];
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { EVENT_SOURCE, findings } from "@lazaret/contract";
 import { publicKeyParameters } from "../../src/deliver/signing-keys.ts";
@@ -176,17 +176,33 @@ test("docs/moving-to-lazaret.md names the tag key, event source, findings and pu
   );
 });
 
-test("every link inside the docs leads somewhere", async () => {
+test("every link inside the docs leads somewhere, to a heading as well", async () => {
   const broken: string[] = [];
   for (const page of await markdown()) {
-    for (const [, target = ""] of read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+    for (const [, target = "", anchor] of read(page).matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
-      const path = join(root, dirname(page), target);
-      if (!existsSync(path)) broken.push(`${page} → ${relative(root, path)}`);
+      const path = target === "" ? page : join(dirname(page), target);
+      const found = existsSync(join(root, path)) && (!anchor || !path.endsWith(".md") || anchors(path).has(anchor));
+      if (!found) broken.push(`${page} → ${target}${anchor ? `#${anchor}` : ""}`);
     }
   }
   assert.deepEqual(broken, []);
 });
+
+/** The names that GitHub gives to the headings of a page. */
+function anchors(page: string): Set<string> {
+  const headings = read(page)
+    .replaceAll(/^```[^]*?^```/gm, "")
+    .matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    Array.from(headings, ([, text = ""]) =>
+      text
+        .toLowerCase()
+        .replaceAll(/\]\([^)]*\)|[^\p{L}\p{N}\s_-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
 
 test("the examples ask for the versions that they are tested with", async () => {
   const dependencies = (path: string): Record<string, string> => {
