@@ -20,13 +20,7 @@ const only = args[0] === "--only" ? args.splice(0, 2)[1] : undefined;
 const files =
   args.length > 0
     ? args
-    : [
-        "packages/**/*.test.ts",
-        "bench/*.test.ts",
-        "panel/*.test.ts",
-        "release/*.test.ts",
-        "deploy/cdk/test/*.test.ts",
-      ];
+    : ["packages/**/*.test.ts", "bench/*.test.ts", "panel/*.test.ts", "release/*.test.ts", "deploy/cdk/test/*.test.ts"];
 
 installPackages("all");
 installPackagesOf("deploy/cdk");

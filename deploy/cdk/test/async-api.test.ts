@@ -114,6 +114,7 @@ test("the function adds jobs, finds results and reads its keys and the public on
   assert.deepEqual(wildcards(asyncApiOf(all)), [lines[3]]);
 });
 
+// spec: parameter-6
 test("outside of a network the function has none; inside it reaches HTTPS, and nobody reaches it", () => {
   const outside = asyncApiOf(all);
   assert.equal(outside.one("AWS::Lambda::Function").VpcConfig, undefined);

@@ -47,6 +47,7 @@ for (const [name, parameters, message] of [
   });
 }
 
+// spec: parameter-7, parameter-8
 test("AUTO_DNS makes the certificate and the record, and the endpoint has its name", () => {
   const api = syncApiOf(all);
   const certificate = api.one("AWS::CertificateManager::Certificate");
@@ -57,6 +58,7 @@ test("AUTO_DNS makes the certificate and the record, and the endpoint has its na
   assert.deepEqual(api.one("AWS::ElasticLoadBalancingV2::Listener").Certificates, [{ CertificateArn: "Certificate" }]);
 });
 
+// spec: parameter-7
 test("MANUAL takes the certificate, and leaves DNS alone", () => {
   const api = syncApiOf(all, MANUAL);
   assert.deepEqual(api.all("AWS::CertificateManager::Certificate"), []);
@@ -196,6 +198,7 @@ test("without a key pair the fleet is on Fargate, and there are no machines", ()
   }
 });
 
+// spec: parameter-8
 test("with a key pair the fleet is on machines with that key, encrypted disks and no address of the internet", () => {
   const api = syncApiOf(all, { KeyName: "ops" });
   assert.deepEqual(api.one("AWS::ECS::Service").CapacityProviderStrategy, [

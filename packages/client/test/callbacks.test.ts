@@ -26,6 +26,7 @@ atTheEnd(() => service[Symbol.asyncDispose]());
 
 const patience = { limitMs: 60_000 };
 
+// spec: auth-7
 test("a real callback goes from the server to a node:http receiver that fetches the key itself", async () => {
   const received: VerifiedCallback[] = [];
   let receiver: ReturnType<typeof nodeReceiver> | undefined;

@@ -180,6 +180,7 @@ describe("features by version", () => {
     }
   }
 
+  // spec: version-2
   it("has every row and clause of the spec, and nothing else", () => {
     const count = (section: SpecRow["section"]) => spec.filter((row) => row.section === section).length;
     assert.deepEqual([count("Versioning"), count("Findings topic"), count("Event bus")], [9, 6, 1]);

@@ -101,6 +101,7 @@ test("a timestamp that is no time is bad", async () => {
   }
 });
 
+// spec: auth-7, limit-5
 test("a timestamp more than five minutes from now is old, either way; exactly five is not", async () => {
   const at = (offMs: number, options: Partial<CallbackVerifierOptions> = {}) =>
     verifierOf(clean, { now: () => Number(clean.timestamp) + offMs, ...options }).verifyRaw({

@@ -12,6 +12,7 @@ function key(parts: Partial<StoredKey> = {}): StoredKey {
   return { ...newSecret(), name: "web", tenant: "shop", scopes: ["scan"], madeAt: 0, limits: {}, ...parts };
 }
 
+// spec: tenant-8
 test("of several keys of one name that are made at once at most one stays; other names and ended ones do not matter", async () => {
   using folder = temporaryFolder();
   const [store, other] = [await openJobStore(folder.path), await openJobStore(folder.path)];

@@ -11,6 +11,7 @@ import { sweepEndedKeys } from "./ended-keys.ts";
 const DAY = 86_400_000;
 const NOW = 20_000 * DAY;
 
+// spec: tenant-9
 test("a key that ended 30 days ago is taken away, after its entry in the audit log; others stay", async () => {
   using folder = temporaryFolder();
   const store = await openJobStore(folder.path, { now: () => NOW });

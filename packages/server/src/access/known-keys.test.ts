@@ -12,6 +12,7 @@ function made(parts: Partial<StoredKey> = {}): { key: StoredKey; secret: string 
   return { key, secret };
 }
 
+// spec: tenant-1
 test("a key is found by its whole secret, until it ends or is taken away", () => {
   const clock = { now: 1000 };
   const keys = knownKeys(() => clock.now);

@@ -88,6 +88,7 @@ test("a file declares tenants, limits, buckets and keys, in YAML or JSON", () =>
   }
 });
 
+// spec: tenant-7
 test("every mistake is named with its place, and one refuses the whole file", () => {
   const text = `tenants:
   Shop: {}
@@ -207,6 +208,7 @@ test("what is no such file at all is refused, and never taken for one that decla
   assert.match(missing.problems.join(), /cannot read .*none: ENOENT/);
 });
 
+// spec: tenant-7
 test("no problem shows a secret, wherever somebody put it", () => {
   for (const text of [
     `tenants: { shop: { keys: { web: { digest: ${secret}, scopes: scan } } } }`,

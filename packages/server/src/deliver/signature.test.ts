@@ -26,6 +26,7 @@ function openssl(...args: string[]): string {
 
 describe("the signature of a callback", () => {
   for (const vector of signatureVectors) {
+    // spec: auth-6
     it(`is the vector's: ${vector.name}`, async () => {
       assert.equal(await sign({ ...vector, body: Buffer.from(vector.body, "utf8") }), vector.signature);
       const signature = Buffer.from(vector.signature, "hex");
@@ -34,6 +35,7 @@ describe("the signature of a callback", () => {
       }
     });
 
+    // spec: auth-6
     it(`holds before the openssl command line: ${vector.name}`, () => {
       using folder = temporaryFolder();
       const file = (name: string, content: string | Buffer): string => {

@@ -54,6 +54,7 @@ test("no parameter but the version ever gets through", () => {
   );
 });
 
+// spec: limit-10
 test("the internal link to an object is made for 12 hours, and told without what lets one in", async () => {
   const asked: number[] = [];
   const address = objectAddress({

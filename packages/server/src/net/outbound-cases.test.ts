@@ -135,6 +135,7 @@ describe("a forbidden address", () => {
     await fc.assert(property);
   });
 
+  // spec: error-9
   it("is never dialled, whatever name resolves to it", async () => {
     const address = fc.oneof(fc.constantFrom("127.0.0.1", "10.0.0.1", "169.254.169.254", "fe80::1"), forbiddenIpv6);
     const property = fc.asyncProperty(

@@ -117,6 +117,7 @@ test("however many spellings of a right key come, few are remembered, and all ar
     assert.ok(auth.check({ authorization: `Bearer${" ".repeat(spaces)}one-of-the-keys` }));
 });
 
+// spec: tenant-2
 test("who holds a key that was made hears what is wrong with it, and who made one up hears nothing more", () => {
   const [good, ended, gone, forged] = [newSecret(), newSecret(), newSecret(), newSecret()];
   const parts = { name: "web", tenant: "shop", scopes: ["scan"], madeAt: 0, limits: {} } as const;

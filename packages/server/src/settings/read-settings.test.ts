@@ -30,6 +30,7 @@ test("a flag wins over the environment, the environment over the file, the file 
   );
 });
 
+// spec: parameter-2
 test("the spec's parameter names work in lazaret.json as they are written there", () => {
   const file = {
     ApiKeys: ["first-secret", "second-secret"],

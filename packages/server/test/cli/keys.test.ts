@@ -73,6 +73,7 @@ test("a key is accepted, exchanged and taken away by every service on the data f
   await everywhere(last.out, 401);
 });
 
+// spec: tenant-8
 test("of two who make a key of one name at once never both have one, and what two set of a tenant stays", async () => {
   // In one process, so that they meet every time.
   const program = `

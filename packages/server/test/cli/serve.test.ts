@@ -30,6 +30,7 @@ const env = (more: Record<string, string> = {}): Record<string, string> => ({
 });
 const listening = /"event":"listening".*"port":(\d+)/;
 
+// spec: parameter-1
 test("serve refuses to start without a key, and says how to make one", async () => {
   using folder = temporaryFolder();
   const { LAZARET_API_KEYS: _, ...keyless } = env();
@@ -381,6 +382,7 @@ test("rules of one's own that do not compile keep the service from starting, wit
   assert.match(run.err, /cannot start engine P with the rules in .*[\s\S]*\nhint: LAZARET_RULES_DIR/);
 });
 
+// spec: parameter-1
 test("config shows every setting with its origin, and hides the keys", async () => {
   using folder = temporaryFolder();
   const run = await cliOutcome(["config", "--port", "9000"], { cwd: folder.path, env: env() });

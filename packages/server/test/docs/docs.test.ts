@@ -192,7 +192,7 @@ test("every link inside the docs leads somewhere, to a heading as well", async (
 /** The names that GitHub gives to the headings of a page. */
 function anchors(page: string): Set<string> {
   const headings = read(page)
-    .replaceAll(/^```[^]*?^```/gm, "")
+    .replaceAll(/^```[\s\S]*?^```/gm, "")
     .matchAll(/^#+ (.+)$/gm);
   return new Set(
     Array.from(headings, ([, text = ""]) =>
@@ -219,22 +219,6 @@ test("the examples ask for the versions that they are tested with", async () => 
       assert.equal(version, tested[wanted], `${wanted} in examples/${name}`);
     }
   }
-});
-
-test("every test that docs/spec-map.md names is there, and every row of it has one, a decision or a reason", () => {
-  const rows = read("docs/spec-map.md")
-    .split("\n")
-    .filter((line) => line.startsWith("| ") && !line.startsWith("| spec"));
-  assert.ok(rows.length > 60, `only ${rows.length} rows`);
-  const wrong = rows.filter((row) => {
-    const proofs = [...row.matchAll(/`([^`]+\.test\.ts)` "([^"]+)"/g)];
-    const missing = proofs.filter(
-      ([, path = "", name = ""]) => !existsSync(join(root, path)) || !read(path).includes(name),
-    );
-    const excused = /\[\d{4}\]\(decisions\/|not yet:|deployment:|nothing to show:/.test(row);
-    return missing.length > 0 || (proofs.length === 0 && !excused);
-  });
-  assert.deepEqual(wrong, []);
 });
 
 test("no file of the repository holds the whole EICAR test string", () => {

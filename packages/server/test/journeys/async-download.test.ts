@@ -64,6 +64,7 @@ test("a job's log line tells its trace id, and where the file came from without 
   assert.doesNotMatch(JSON.stringify(service.lines), /canary/);
 });
 
+// spec: state-1, endpoint-1
 test("without a callback_url: 201, an empty body, and a location that leads to the result", async () => {
   const response = await submit({ download_url: `${files.origin}/clean`, trace_id: "first & önly" });
   assert.equal(response.status, 201);
@@ -75,6 +76,7 @@ test("without a callback_url: 201, an empty body, and a location that leads to t
   assert.deepEqual(await (await service.call(location)).json(), { status: "clean", size: 10 });
 });
 
+// spec: state-3
 test("an infected file and one that is not there have their findings", async () => {
   await submit({ download_url: `${files.origin}/eicar`, trace_id: "infected" });
   assert.deepEqual(await resultOf("infected"), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
@@ -82,6 +84,7 @@ test("an infected file and one that is not there have their findings", async () 
   assert.deepEqual(await resultOf("missing"), { status: "no", finding: "scanner:download-failed" });
 });
 
+// spec: state-4, error-1
 test("answers 404 while the scan is unfinished, and the same for an unknown trace_id", async () => {
   await submit({ download_url: `${files.origin}/slow`, trace_id: "slow" });
   await until("the download has begun", () => files.asked.includes("/slow"));
@@ -95,6 +98,7 @@ test("answers 404 while the scan is unfinished, and the same for an unknown trac
   assert.deepEqual(await resultOf("slow"), { status: "clean", size: 9 });
 });
 
+// spec: resource-3, resource-11, state-2, event-9
 test("with a callback_url: 204, and the result is posted with every field of the spec", async () => {
   await using receiver = await callbackReceiver(answering(204));
   const custom = 'emoji 💾, quotes ", NUL \u0000, half a pair \ud83d';
@@ -154,6 +158,7 @@ test("a download that announces more than the limit is too big, and callback and
   assert.deepEqual(await polled.json(), expected);
 });
 
+// spec: resource-2
 test("a download that fails in a way that may pass is tried again after 5, 10 and 15 seconds", async () => {
   await submit({ download_url: `${files.origin}/flaky`, trace_id: "flaky" });
   for (const [tries, seconds] of [
@@ -195,6 +200,7 @@ test("a trace_id that is submitted again has the newest submission's result", as
   assert.deepEqual(await resultOf("again"), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
 });
 
+// spec: service-5, state-5, limit-2
 test("a result is kept for 24 hours, then it is 404", async () => {
   await submit({ download_url: `${files.origin}/clean`, trace_id: "kept" });
   await resultOf("kept");
@@ -206,11 +212,13 @@ test("a result is kept for 24 hours, then it is 404", async () => {
 
 const url = "https://files.example.com/x";
 const bad: [what: string, body: object, code: string][] = [
+  // spec: resource-4
   ["neither callback_url nor trace_id", {}, "trace_id_required"],
   ["an empty trace_id", { trace_id: "" }, "invalid_trace_id"],
   ["a trace_id over 256 characters", { trace_id: "x".repeat(257) }, "invalid_trace_id"],
   ["a trace_id with a control character", { trace_id: "a\u0007b" }, "invalid_trace_id"],
   ["a trace_id that is a number", { trace_id: 5 }, "invalid_trace_id"],
+  // spec: limit-1
   ["custom_data over 16,384 bytes", { trace_id: "t", custom_data: "é".repeat(8193) }, "custom_data_too_large"],
   ["custom_data over 16,384 characters", { trace_id: "t", custom_data: "x".repeat(16_385) }, "custom_data_too_large"],
   ["custom_data that is an object", { trace_id: "t", custom_data: {} }, "invalid_request"],
@@ -248,6 +256,7 @@ test("a callback_url of plain http is refused unless the operator allows it", as
   );
 });
 
+// spec: resource-5
 test("custom_data of exactly 16,384 bytes of 4-byte characters is accepted", async () => {
   const response = await submit({
     download_url: `${files.origin}/clean`,
@@ -257,6 +266,7 @@ test("custom_data of exactly 16,384 bytes of 4-byte characters is accepted", asy
   assert.equal(response.status, 201);
 });
 
+// spec: endpoint-3
 test("a poll without a trace_id, or with two, gets 400", async () => {
   for (const query of ["", "?trace_id=", "?trace_id=a&trace_id=b", "?trace_id=%00"]) {
     const response = await service.call(`/api/v1/scan/async/result${query}`);

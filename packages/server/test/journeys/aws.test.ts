@@ -58,6 +58,7 @@ test("a download is queued on SQS, scanned, kept in DynamoDB and told to EventBr
   assert.equal(JSON.parse(event?.Detail ?? "").custom_data, body.custom_data);
 });
 
+// spec: event-1, event-4
 test("an object on S3 is scanned, its version is tagged, and SNS has the finding with its attributes", async () => {
   const bucket = installation.aws.s3.bucket("uploads", "enabled");
   const stored = bucket.put("reports/q3 bad.txt", Buffer.from(eicar()), new Map([["owner", "sales"]]));

@@ -57,6 +57,7 @@ async function eventIn(dataDir: string, status: string): Promise<BusEvent> {
   return found() as BusEvent;
 }
 
+// spec: state-7, state-9, limit-3, limit-4
 test("a receiver that never answers 2xx gets exactly 24 POSTs, with 5, 10 and 15 s between the invocations, then a dead letter", async () => {
   const clock = toldClock();
   await using service = await startAt(clock);
@@ -77,6 +78,7 @@ test("a receiver that never answers 2xx gets exactly 24 POSTs, with 5, 10 and 15
   assert.equal(files.asked.length - before, 1, "the file is downloaded once");
 });
 
+// spec: parameter-4, state-8, event-7, error-5
 test("with ReportEventBus the end is a Download Scan Result event instead of a dead letter", async () => {
   using folder = temporaryFolder();
   const clock = toldClock();
@@ -125,6 +127,7 @@ test("a failed download is an event too, with its error", async () => {
   assert.deepEqual([event.detail.callback_url, event.detail.download_failed_error?.code], ["", "HTTP_404"]);
 });
 
+// spec: state-6, endpoint-9
 test("a callback that is answered 2xx at the third try is delivered, and not posted again", async () => {
   const clock = toldClock();
   await using service = await startAt(clock);
@@ -134,6 +137,7 @@ test("a callback that is answered 2xx at the third try is delivered, and not pos
   assert.equal(receiver.requests.length, 3);
 });
 
+// spec: parameter-5, auth-5
 test("signed callbacks verify with the public key that the service shows, over the bytes that were sent", async () => {
   const clock = toldClock();
   await using service = await startAt(clock, { signCallbackInvocations: true });

@@ -43,6 +43,7 @@ async function keepsItsPromises(targets: readonly string[], options: string): Pr
 describe("chaos", { concurrency: true }, () => {
   const onOneFolder = ["api", "worker 1", "worker 2", "clamd"];
 
+  // spec: state-1
   test("jobs that were acknowledged survive kill -9 of API, workers and clamd: none is lost, no verdict is wrong", async () => {
     const { acknowledged } = await keepsItsPromises(onOneFolder, "--seed 3 --jobs 120 --kills 6");
     assert.ok(acknowledged >= 120, `${acknowledged}`);

@@ -59,11 +59,13 @@ for (const engine of ["P", "Q"] as const) {
 }
 
 describe("engine P without clamd", () => {
+  // spec: resource-10
   test("a clean file is clean, with its real file type", async () => {
     assert.deepEqual(await ask(alone, "just some text\n"), { status: "clean", size: 15, realfiletype: "ASCII text" });
     assert.deepEqual(await ask(alone, ""), { status: "clean", size: 0, realfiletype: "empty" });
   });
 
+  // spec: version-3
   test("an infected file is infected, with the rule's name and its real file type", async () => {
     assert.deepEqual(await ask(alone, eicar()), {
       status: "infected",
@@ -123,6 +125,7 @@ describe("engine P with clamd", () => {
     await until("readiness notices", async () => (await service.call("/readyz")).status === 503);
   });
 
+  // spec: error-2
   test("the real file type is told of every file, also of one that cannot be scanned", async () => {
     const answer = (await ask(together, zip([encrypted("x", Buffer.from("secret"), "password")]))) as Record<
       string,
@@ -132,6 +135,7 @@ describe("engine P with clamd", () => {
   });
 });
 
+// spec: limit-9
 test("engine P scans 8 files for each vCPU at once", async () => {
   await using own = await testClamd();
   await using service = await testService({ engine: "P", clamd: `unix:${own.socketPath}`, waitingLine: 1 });

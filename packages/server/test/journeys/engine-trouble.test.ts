@@ -51,6 +51,7 @@ test("clamd killed under a burst of scans: each gets a true verdict or 503, neve
   }
 });
 
+// spec: limit-7
 test("a clamd that hangs costs the client 504 after the limit, and nothing is made up", async () => {
   await using clamd = await testClamd();
   await using service = await testService({ clamd: `unix:${clamd.socketPath}` }, { scanMs: 1500 });
@@ -61,6 +62,7 @@ test("a clamd that hangs costs the client 504 after the limit, and nothing is ma
   await until("clamd answers again", async () => (await service.scan("again")).status === 200);
 });
 
+// spec: limit-7
 test("a scan without a verdict gets 504 after 60 seconds, not before", async () => {
   await using clamd = await testClamd();
   const clock = toldClock();
@@ -95,6 +97,7 @@ test("beyond 16 that wait for each file scanned at once, requests get 503 busy",
   assert.deepEqual(statuses, [...Array<number>(room).fill(200), 503]);
 });
 
+// spec: limit-12
 test("no more files than the limit are scanned at once; the rest wait, and beyond the line they get 503 busy", async () => {
   await using clamd = await testClamd();
   await using service = await testService({ clamd: `unix:${clamd.socketPath}`, concurrency: 2, waitingLine: 3 });
@@ -111,6 +114,7 @@ test("no more files than the limit are scanned at once; the rest wait, and beyon
   for (const response of busy) assert.deepEqual(await codeOf(response), [503, "busy", "5"]);
 });
 
+// spec: limit-8
 test("engine Q scans 4 files at once", async () => {
   await using clamd = await testClamd();
   await using service = await testService({ clamd: `unix:${clamd.socketPath}`, waitingLine: 1 });

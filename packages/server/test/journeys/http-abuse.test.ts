@@ -41,6 +41,7 @@ const refused: [what: string, request: string, status: number][] = [
 ];
 
 for (const [what, request, status] of refused) {
+  // spec: error-8
   test(`${what} gets ${status} in our own words, and the connection is closed`, async () => {
     const answer = await rawHttp(service.port, [request]);
     assert.equal(answer.status, status);
@@ -61,6 +62,7 @@ test("a slow body gets 408 and the connection is closed", async () => {
   assert.deepEqual([answer.status, JSON.parse(answer.body).code, answer.closed], [408, "request_timeout", true]);
 });
 
+// spec: auth-1
 test("a wrong secret is answered before a byte of the body is read", async () => {
   const request = `${binary}${host}Authorization: Bearer wrong-secret\r\n${octets}Content-Length: 1000000\r\n\r\n`;
   const answer = await rawHttp(service.port, [request]);

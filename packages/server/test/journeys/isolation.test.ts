@@ -179,6 +179,7 @@ async function onlyOperatorsCountTenants(here: TwoTenants): Promise<void> {
 }
 
 for (const platform of Object.keys(places)) {
+  // spec: tenant-4
   test(`${platform}: what is another tenant's is answered as what is nowhere, after the same lookups`, async () => {
     await using here = await twoTenants(platform);
     const cursor = await bankAtWork(here);

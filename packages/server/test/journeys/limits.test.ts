@@ -113,6 +113,7 @@ async function statuses(calls: readonly Promise<Response>[]): Promise<Record<num
 const times = <Value>(count: number, make: (index: number) => Value): Value[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
+// spec: tenant-6
 test("requests beyond the rate get 429 and say which limit; other keys do not notice", async () => {
   await using shop = await limited({}, { web: { requestsPerSecond: 0.01 }, mobile: {} });
   const { service, secrets } = shop;
@@ -125,6 +126,7 @@ test("requests beyond the rate get 429 and say which limit; other keys do not no
   assert.equal((await service.call("/api/v1/test")).status, 204, "the key of the settings");
 });
 
+// spec: tenant-3
 test("the rate of a tenant is that of all its keys; a wrong key and a missing scope are said first", async () => {
   await using shop = await limited({ requestsPerSecond: 0.01 }, { web: {}, mobile: {} });
   const { service, secrets } = shop;

@@ -34,6 +34,7 @@ atTheEnd(async () => {
   folder[Symbol.dispose]();
 });
 
+// spec: service-2, service-7, resource-6, resource-12, resource-13, event-6, event-8
 test("an object is scanned, tagged and told to topic and bus; the poll has its result", async () => {
   buckets.put("uploads", "2026/a report.txt", "a clean report");
   const body = { bucket: "uploads", key: "2026/a report.txt", trace_id: "clean object", custom_data: "half \ud83d 💾" };
@@ -91,6 +92,7 @@ test("a version is told where versions are kept, and by it the object can be sca
   assert.deepEqual([again.version, again.size, again.status], [version, "the second".length, "clean"]);
 });
 
+// spec: resource-6, endpoint-2
 test("with a callback_url: 204, and the callback tells where the object is, without what lets one in", async () => {
   await using receiver = await callbackReceiver(answering(204));
   buckets.put("uploads", "bad.txt", eicar());
@@ -155,6 +157,7 @@ test("objects are left alone with TagFiles=false, and the tag has another key wi
   assert.deepEqual(await buckets.tagsOf("alone", "a.txt"), { "virus-scan": "clean" });
 });
 
+// spec: endpoint-8
 test("the synchronous API scans an object too, and tells of it in the same ways", async () => {
   buckets.put("uploads", "now.txt", eicar());
   assert.deepEqual(await scanNow(service, "uploads", "now.txt"), {
@@ -185,6 +188,7 @@ test("an object that is not there is no, and so told; there is nothing to tag", 
   assert.deepEqual(await scanNow(service, "uploads", "now.txt", "0".repeat(32)), result);
 });
 
+// spec: event-8
 test("an object over the limit is no, too big; its size is told and it is tagged no", async () => {
   buckets.put("uploads", "big.bin", "");
   truncateSync(join(buckets.path, "uploads/big.bin"), 200 * 1024 * 1024 + 1);
@@ -244,6 +248,7 @@ for (const [what, fields] of Object.entries(badObjects)) {
   });
 }
 
+// spec: limit-10
 test("a link to an object is good until it expires, and no other is", {
   skip: onFleet && "links are sealed with a key of the data folder here",
 }, async () => {

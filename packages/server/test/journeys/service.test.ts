@@ -17,6 +17,7 @@ atTheEnd(() => service[Symbol.asyncDispose]());
 const withAuth = (authorization?: string): Promise<Response> =>
   fetch(`${service.url}/api/v1/test`, { headers: authorization === undefined ? {} : { Authorization: authorization } });
 
+// spec: endpoint-4, auth-2, auth-3, version-4
 test("GET /api/v1/test answers 204 for each of the accepted secrets", async () => {
   assert.equal((await withAuth(`Bearer ${testKey}`)).status, 204);
   assert.equal((await withAuth("Bearer second-key-for-rotation")).status, 204);
@@ -25,6 +26,7 @@ test("GET /api/v1/test answers 204 for each of the accepted secrets", async () =
 
 const wrong = [undefined, "", "Bearer", "Bearer ", testKey, `Basic ${testKey}`, "Bearer wrong", `Bearer ${testKey}x`];
 for (const authorization of wrong) {
+  // spec: error-6, error-7
   test(`the Authorization header ${JSON.stringify(authorization)?.replace(testKey, "<key>")} gets 401`, async () => {
     const response = await withAuth(authorization);
     assert.equal(response.status, 401);

@@ -70,6 +70,8 @@ const endpoints: readonly [method: "GET" | "POST", path: string][] = [
   ["POST", "/api/v1/scan/sync/objstore"],
 ];
 for (const [method, path] of endpoints) {
+  // spec: endpoint-1, endpoint-2, endpoint-3, endpoint-4, endpoint-5, endpoint-6, endpoint-7
+  // spec: endpoint-8, auth-1, version-1
   test(`${method} ${path} is there with its method and its prefix, and needs the key`, async () => {
     const asked = await service.call(path, { method });
     assert.ok(![401, 404, 405].includes(asked.status), `${asked.status} with the key`);
@@ -99,6 +101,7 @@ async function polled(traceId: string): Promise<unknown> {
 }
 
 for (const kind of ["sync", "async"]) {
+  // spec: service-1, resource-2
   test(`${kind}: a file is fetched by GET, with the download_headers of the request`, async () => {
     const before = seen.length;
     const download_headers = { Authorization: "Bearer of-the-file-server", "X-Tenant": "7" };
@@ -122,6 +125,7 @@ const answers: readonly [path: string, result: Record<string, unknown>][] = [
   ["/locked.zip", { status: "no", finding: "Heuristics.Encrypted.Zip", size: lockedZip.length }],
 ];
 for (const [path, result] of answers) {
+  // spec: service-8, resource-1, resource-7, resource-8, state-3, endpoint-3, event-9, error-2
   test(`${path} is ${result.status} in the answer, in the poll, in the callback and on the event bus, with ${result.finding ?? "no finding"}`, async () => {
     const download_url = `${files.origin}${path}`;
     const answer = await post("/api/v1/scan/sync/download", { download_url });
@@ -148,6 +152,7 @@ for (const [path, result] of answers) {
   });
 }
 
+// spec: resource-14
 test("a failed download is told with its error object in full", async () => {
   await post("/api/v1/scan/async/download", { download_url: `${files.origin}/missing`, trace_id: "failed" });
   const { detail } = await eventOf("failed");
@@ -157,6 +162,7 @@ test("a failed download is told with its error object in full", async () => {
   assertError(error, { code: "HTTP_404", attempts: 1, status_code: 404 });
 });
 
+// spec: resource-14
 test("a failed callback is told with its error object in full, after all tries", async () => {
   await using receiver = await callbackReceiver(answering(500));
   const body = {
@@ -179,6 +185,7 @@ test("a failed callback is told with its error object in full, after all tries",
   assertError(callback_failed_error, { code: "HTTP_500", attempts: 24, status_code: 500 });
 });
 
+// spec: resource-12, resource-13
 test("a finding of the topic and its event have every field, and nothing else", async () => {
   buckets.put("uploads", "bad.txt", eicar());
   await post("/api/v1/scan/async/objstore", {

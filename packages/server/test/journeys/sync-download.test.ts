@@ -83,6 +83,7 @@ const results: [path: string, result: object][] = [
   ["/endless", { status: "no", finding: "scanner:too-big" }],
 ];
 for (const [path, result] of results) {
+  // spec: error-3, error-4
   test(`a download of ${path} answers ${JSON.stringify(result)}`, async () => {
     const response = await post({ download_url: `${origin}${path}` });
     assert.equal(response.status, 200);
@@ -90,6 +91,7 @@ for (const [path, result] of results) {
   });
 }
 
+// spec: endpoint-5
 test("download_headers are sent, with identity as the only encoding", async () => {
   seen = [];
   await post({
@@ -166,6 +168,7 @@ const bad: [what: string, body: unknown, status: number, code: string][] = [
   ],
 ];
 for (const [what, body, status, code] of bad) {
+  // spec: error-8
   test(`${what} gets ${status} ${code}`, async () => {
     const response = await post(body);
     const answer = (await response.json()) as Record<string, unknown>;
@@ -213,6 +216,7 @@ test("while the engine is down no download is left open", async () => {
   slow.close();
 });
 
+// spec: limit-7
 test("a download that takes longer than the limit gets 504", async () => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));

@@ -33,6 +33,7 @@ async function expectError(response: Response, status: number, code: string): Pr
 }
 
 describe("POST /api/v1/scan/sync/binary", () => {
+  // spec: service-3, resource-7
   test("a clean file is clean, with its size and no finding", async () => {
     const response = await service.scan("just some text");
     assert.equal(response.status, 200);
@@ -40,16 +41,19 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.deepEqual(await response.json(), { status: "clean", size: 14 });
   });
 
+  // spec: service-6, resource-8
   test("an infected file is infected, with the kind of malware as its finding", async () => {
     const response = await service.scan(eicar());
     assert.deepEqual(await response.json(), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
   });
 
+  // spec: resource-10
   test("engine Q never tells a real file type", async () => {
     const body = (await (await service.scan("%PDF-1.7\n")).json()) as object;
     assert.ok(!("realfiletype" in body));
   });
 
+  // spec: resource-9
   test("an empty body has size 0 and is clean if the engine says so", async () => {
     assert.deepEqual(await (await service.scan("")).json(), { status: "clean", size: 0 });
     const chunked = await rawHttp(service.port, [head([octets, "Transfer-Encoding: chunked"]), "0\r\n\r\n"], {
@@ -58,6 +62,7 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.deepEqual(JSON.parse(chunked.body), { status: "clean", size: 0 });
   });
 
+  // spec: endpoint-6
   test("a chunked body without a length is scanned", async () => {
     const infected = eicar().toString("latin1");
     const chunks = [`22\r\n${infected.slice(0, 34)}\r\n`, `22\r\n${infected.slice(34)}\r\n`, "0\r\n\r\n"];
@@ -67,6 +72,7 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.deepEqual(JSON.parse(answer.body), { status: "infected", finding: "Eicar-Test-Signature", size: 68 });
   });
 
+  // spec: limit-6
   test("a file of exactly 200 MB is scanned, to its last byte", async () => {
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     eicar().copy(bytes, bytes.length - 68);
@@ -77,6 +83,7 @@ describe("POST /api/v1/scan/sync/binary", () => {
     });
   });
 
+  // spec: limit-6
   test("a file over 200 MB by its Content-Length gets 413 before it is sent, and the connection is closed", async () => {
     const answer = await rawHttp(service.port, [head([octets, `Content-Length: ${MAX_FILE_BYTES + 1}`])]);
     assert.equal(answer.status, 413);
@@ -85,6 +92,7 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.equal(answer.closed, true);
   });
 
+  // spec: error-3
   test("a chunked file over 200 MB gets 413 while it is counted, and the connection is closed", async () => {
     const block = Buffer.alloc(8 * 1024 * 1024);
     const chunk = [`${block.length.toString(16)}\r\n`, block, "\r\n"];
@@ -151,6 +159,7 @@ describe("POST /api/v1/scan/sync/binary", () => {
     assert.deepEqual(await (await service.scan("next")).json(), { status: "clean", size: 4 });
   });
 
+  // spec: version-5
   test("every answer says that the synchronous API is deprecated", async () => {
     const response = await service.scan("x");
     assert.match(response.headers.get("deprecation") ?? "", /^@\d+$/);
@@ -186,6 +195,7 @@ describe("POST /api/v1/scan/sync/form", () => {
   const filePart = (disposition: string, content = "hello"): string =>
     part(`Content-Disposition: form-data; ${disposition}`, content);
 
+  // spec: service-4
   test("the one file of a form is scanned, whatever its field is called", async () => {
     assert.deepEqual(await (await form([["file", new Blob(["hello"])]])).json(), { status: "clean", size: 5 });
     assert.deepEqual(await (await form([["attachment", new Blob([eicar()])]])).json(), {
@@ -195,6 +205,7 @@ describe("POST /api/v1/scan/sync/form", () => {
     });
   });
 
+  // spec: endpoint-7
   test("no file, a field instead, two files, or a file and a field: exactly one file is wanted", async () => {
     await expectError(await rawForm("--b0--\r\n"), 400, "exactly_one_file");
     await expectError(await form([["file", "only a field"]]), 400, "exactly_one_file");

@@ -72,6 +72,7 @@ test("an engine without callback_headers refuses them, and takes the rest", asyn
   assert.equal((await post(service, "/api/v1/scan/async/download", rest)).status, 204);
 });
 
+// spec: event-5, version-2
 test("findings of an older engine have the fields of its version, and of one older still only words", async () => {
   // Where versions are kept, they are told.
   buckets.put("uploads", "bad.txt", "before");

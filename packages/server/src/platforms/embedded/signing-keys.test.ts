@@ -43,6 +43,7 @@ describe("key files", () => {
     assert.equal(readFileSync(join(dataDir, PARAMETERS, "PublicKeyPEMX509"), "utf8"), publicKeys.x509);
   });
 
+  // spec: parameter-3, auth-4
   it("publish the key under another name when the stack is renamed, and mend what was changed", async () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, KEY), signatureVectorKeys.testOnlyPrivatePem, { mode: 0o600 });

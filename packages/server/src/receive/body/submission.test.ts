@@ -31,6 +31,7 @@ for (const [what, [taken, refused]] of Object.entries(longest)) {
   });
 }
 
+// spec: tenant-5
 test("an object of a bucket that the tenant may not use is taken as any other, and marked", () => {
   const source = (buckets: readonly string[] | undefined): unknown =>
     objectSource({ bucket: "bank-in", key: "k" }, () => undefined, { ...anyTenant, ...(buckets && { buckets }) });

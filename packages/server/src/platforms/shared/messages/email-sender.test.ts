@@ -36,6 +36,7 @@ function last({ mails }: SmtpReceiver) {
   return mail;
 }
 
+// spec: event-2
 test("an email says in one line what was found where, and in another what it is", async () => {
   await using receiver = await smtpReceiver();
   await using sender = senderTo(receiver.url);

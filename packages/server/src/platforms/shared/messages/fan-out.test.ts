@@ -53,6 +53,7 @@ async function waitingFor(fanOut: TriedFanOut): Promise<number[]> {
   return (await fanOut.counts()).map(({ waiting }) => waiting);
 }
 
+// spec: event-1, event-3
 test("each subscriber gets the findings that its filter policy lets pass, in its own way", async () => {
   using folder = temporaryFolder();
   await using receiver = await callbackReceiver(answering(200));

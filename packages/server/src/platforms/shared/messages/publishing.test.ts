@@ -116,6 +116,7 @@ test("events have no attributes", async () => {
   assert.deepEqual(attributesIn(receiver.requests[0]), {});
 });
 
+// spec: event-4
 test("with format envelope http and file get the finding and its attributes as SNS writes them", async () => {
   using folder = temporaryFolder();
   await using receiver = await callbackReceiver(answering(200));
