@@ -12,6 +12,7 @@ export interface Manifest {
   description: string;
   license: string;
   dependencies?: Record<string, string>;
+  engines?: Record<string, string>;
   devDependencies?: Record<string, string>;
 }
 

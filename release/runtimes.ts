@@ -8,7 +8,6 @@ const nodePackage = `node-${process.platform}-${process.arch}`;
 const wanted = {
   /** Cannot load ESM by require(). */
   node20: [`${nodePackage}@20.18.1`, "bin/node"],
-  /** The oldest for the service that the registry has for all processors. */
   node22: [`${nodePackage}@22.20.0`, "bin/node"],
   bun: [`@oven/bun-${process.platform}-${cpu}@1.4.4`, "bin/bun"],
   deno: [`@deno/${process.platform}-${process.arch}${process.platform === "linux" ? "-glibc" : ""}@2.9.5`, "deno"],

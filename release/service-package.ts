@@ -3,8 +3,6 @@ import { dirname, join } from "node:path";
 import { compile, keepDeclarations, missingBeside, rewriteImports } from "./compile.ts";
 import { filesIn, manifestOf, root, runScript } from "./project.ts";
 
-/** What the compiled service runs on. The sources need Node 24, which reads TypeScript and `using`. */
-const OLDEST_NODE = ">=22.19";
 const entry = "packages/server/src/index";
 
 /**
@@ -43,7 +41,7 @@ export function stageService(folder: string, version: string): void {
     cwd: join(root, "packages/console"),
   });
 
-  const { name, description, license, dependencies = {} } = manifestOf("packages/server");
+  const { name, description, license, engines, dependencies = {} } = manifestOf("packages/server");
   const own = Object.entries(dependencies).filter(([name]) => !(name in carried));
   const manifest = {
     name,
@@ -52,7 +50,7 @@ export function stageService(folder: string, version: string): void {
     license,
     keywords: ["malware", "antivirus", "clamav", "yara", "scanner", "uploads"],
     type: "module",
-    engines: { node: OLDEST_NODE },
+    engines,
     bin: { lazaret: "packages/server/bin/lazaret.mjs" },
     exports: {
       ".": { types: `./${entry}.d.ts`, default: `./${entry}.js` },
@@ -61,8 +59,8 @@ export function stageService(folder: string, version: string): void {
     dependencies: Object.fromEntries(own),
   };
   write(join(folder, "package.json"), manifest);
-  // Where the programs ask which version they are, and what they need.
-  write(join(folder, "packages/server/package.json"), { name, version, type: "module", engines: manifest.engines });
+  // Where the programs ask which version they are.
+  write(join(folder, "packages/server/package.json"), { name, version, type: "module" });
   cpSync(join(root, "packages/server/README.md"), join(folder, "README.md"));
   cpSync(join(root, "LICENSE"), join(folder, "LICENSE"));
 

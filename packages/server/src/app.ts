@@ -1,4 +1,3 @@
-import "./disposable-stacks.ts";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AdminDoctor } from "@lazaret/contract/admin";

@@ -1,4 +1,3 @@
-import "./disposable-stacks.ts";
 import { startKeys } from "./compose/api-keys.ts";
 import { startLimits } from "./compose/limits.ts";
 import { objectStore, openPlatform } from "./compose/platform.ts";

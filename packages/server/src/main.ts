@@ -1,4 +1,3 @@
-import "./disposable-stacks.ts";
 import { lazaret, runProgram } from "./cli/program.ts";
 
 const args = process.argv.slice(2);

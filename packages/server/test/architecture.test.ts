@@ -93,7 +93,6 @@ const mayImport: Record<string, readonly string[]> = {
   "log.ts": ["flow"],
   metrics: ["flow", "log.ts", "model"],
   "version.ts": [],
-  "disposable-stacks.ts": [],
   "index.ts": ["app.ts", "log.ts", "settings", "settings.ts", "version.ts"],
   traces: ["model", "net", "flow", "log.ts"],
   pipeline: ["model", "flow", ...stages, "log.ts", "metrics", spans],
@@ -119,7 +118,6 @@ const mayImport: Record<string, readonly string[]> = {
     "version.ts",
   ],
   "app.ts": [
-    "disposable-stacks.ts",
     "access",
     "compose",
     "flow",
@@ -154,9 +152,8 @@ const mayImport: Record<string, readonly string[]> = {
     "metrics",
     "version.ts",
   ],
-  "main.ts": ["cli", "disposable-stacks.ts"],
+  "main.ts": ["cli"],
   "lambda.ts": [
-    "disposable-stacks.ts",
     "compose",
     "net",
     "queue",

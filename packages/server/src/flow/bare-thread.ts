@@ -1,10 +1,6 @@
 import { getCompileCacheDir } from "node:module";
 import { dirname } from "node:path";
 
-/** Node 22 warns of its SQLite in every thread and process that loads it: see bin/lazaret.mjs. */
-export const QUIET: readonly string[] =
-  Number.parseInt(process.versions.node, 10) < 24 ? ["--disable-warning=ExperimentalWarning"] : [];
-
 /** What a thread has for what is gone at once, in MB, unless it asks for more: collected often, as there is little of it. */
 const YOUNG_HEAP_MB = 3;
 
@@ -21,5 +17,5 @@ interface BareThread {
 export function bareThread(): BareThread {
   const compiled = getCompileCacheDir();
   const env: Record<string, string> = compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) };
-  return { env, execArgv: [...QUIET], resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB } };
+  return { env, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB } };
 }
