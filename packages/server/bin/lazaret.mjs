@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that an old Node can still read it and say what is wrong.
-
 if (Number.parseInt(process.versions.node, 10) < 24) {
   process.stderr.write(
     `lazaret: needs Node 24 or newer, and this is ${process.version}\n` +
@@ -9,6 +8,6 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   process.exit(78);
 }
 // Keeps the compiled sources, which halves the next start. Not in Node's default below /tmp, where others could put code of theirs.
-const [{ enableCompileCache }, { homedir }] = await Promise.all([import("node:module"), import("node:os")]);
-enableCompileCache(`${homedir()}/.cache/lazaret`);
+const home = process.env.HOME;
+if (home) (await import("node:module")).enableCompileCache(`${home}/.cache/lazaret`);
 await import("../src/main.ts");
