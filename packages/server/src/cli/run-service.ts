@@ -39,7 +39,7 @@ export function hangUps(): HangUps {
  * Calls `reload` at each SIGHUP, and when the keys that are set are others than those in use and have stayed so for one look: they may be
  * in a file, which somebody may be writing. What cannot be read is such a change, too, so that it is logged, once.
  */
-export function followKeys({ hangUps, readKeys, startKeys }: Omit<RunOptions, "log">, reload: () => void): Disposable {
+function followKeys({ hangUps, readKeys, startKeys }: Omit<RunOptions, "log">, reload: () => void): Disposable {
   let taken = JSON.stringify(startKeys);
   let before = taken;
 

@@ -12,7 +12,7 @@ export interface Family {
 }
 
 /** As prom-client has them; of a histogram, `metricName` is the name with `_bucket`, `_sum` or `_count`. */
-export interface Value {
+interface Value {
   labels: Record<string, string | number>;
   value: number;
   metricName?: string;
