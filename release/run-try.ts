@@ -132,25 +132,22 @@ try {
       await dev.stop();
     }
   });
-  await step(
-    `Node ${version(node24)}: npm install --global with a prefix, lazaret serve`,
-    async () => {
-      await sh(at, `npm install --global --prefix ./prefix ./${basename(service)}`);
-      writeFileSync(join(at.folder, "keys"), "a-key-of-more-than-sixteen-characters");
-      const allow =
-        "LAZARET_ALLOW_NETWORKS=127.0.0.0/8 LAZARET_HOST=127.0.0.1 LAZARET_API_KEYS_FILE=keys LAZARET_DATA_DIR=served";
-      const command = `${settings} ${allow} exec ./prefix/bin/lazaret serve`;
-      const serve = await start(at, command, /"event":"listening".*"port":(\d+)/);
-      try {
-        return await scans(at, "./prefix/bin/lazaret", {
-          LAZARET_URL: serve.url,
-          LAZARET_API_KEY: readFileSync(join(at.folder, "keys"), "utf8"),
-        });
-      } finally {
-        await serve.stop();
-      }
-    },
-  );
+  await step(`Node ${version(node24)}: npm install --global with a prefix, lazaret serve`, async () => {
+    await sh(at, `npm install --global --prefix ./prefix ./${basename(service)}`);
+    writeFileSync(join(at.folder, "keys"), "a-key-of-more-than-sixteen-characters");
+    const allow =
+      "LAZARET_ALLOW_NETWORKS=127.0.0.0/8 LAZARET_HOST=127.0.0.1 LAZARET_API_KEYS_FILE=keys LAZARET_DATA_DIR=served";
+    const command = `${settings} ${allow} exec ./prefix/bin/lazaret serve`;
+    const serve = await start(at, command, /"event":"listening".*"port":(\d+)/);
+    try {
+      return await scans(at, "./prefix/bin/lazaret", {
+        LAZARET_URL: serve.url,
+        LAZARET_API_KEY: readFileSync(join(at.folder, "keys"), "utf8"),
+      });
+    } finally {
+      await serve.stop();
+    }
+  });
   await step(`Node ${version(node24)}: the service by import and by require()`, async () => {
     const from = join(at.folder, "prefix/lib");
     const use = 'typeof lazaret.startService + " " + lazaret.version';
