@@ -130,7 +130,7 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-describe("what is large, and known to be clean by a look alone", () => {
+describe("a content that was scanned before", () => {
   const noise = (bytes: number, seed: string): Buffer => {
     const blocks = Array.from({ length: Math.ceil(bytes / 32) }, (_, index) =>
       createHash("sha256").update(`${seed} ${index}`).digest(),
@@ -139,53 +139,46 @@ describe("what is large, and known to be clean by a look alone", () => {
   };
   const never = new AbortController().signal;
 
-  for (const digestsAreDear of [true, false]) {
-    const title = digestsAreDear ? "is not looked up where to digest it takes longer" : "is looked up elsewhere";
-    test(`${title}; all else is, always`, async () => {
-      using folder = temporaryFolder();
-      writeFileSync(join(folder.path, "own.yar"), 'rule Own { strings: $a = "\\xf1only ours\\xf2" condition: $a }');
-      const threads = await ruleThreads({ rulesDir: folder.path, threads: 1 });
-      const engine = unpackingEngine({ threads, cache: verdictCache(100), digestsAreDear });
-      const scanned = async (content: Buffer, asked?: AskedDigest): Promise<string> => {
-        const verdict = await engine.scan(wholeBytes(content), never, asked);
-        return `${verdict.kind}${verdict.kind !== "unscannable" && verdict.cached ? " cached" : ""}`;
-      };
-      const twice = async (content: Buffer): Promise<string[]> => [await scanned(content), await scanned(content)];
-      try {
-        const large = noise(100_000, "large");
-        assert.deepEqual(await twice(large), ["clean", digestsAreDear ? "clean" : "clean cached"]);
-        assert.equal(engine.cacheCounts?.().entries, digestsAreDear ? 0 : 1);
-        assert.deepEqual(await twice(noise(3000, "small")), ["clean", "clean cached"]);
-        assert.deepEqual(await twice(zip([deflated("a.bin", noise(100_000, "zip"))])), ["clean", "clean cached"]);
-        const ruled = Buffer.concat([large, Buffer.from("\xf1only ours\xf2", "latin1"), large]);
-        assert.deepEqual(await twice(ruled), ["infected", "infected cached"]);
-        // Whoever wants the digest has it.
-        const told: string[] = [];
-        const asked: AskedDigest = { of: "all", tell: (digest) => void told.push(digest) };
-        const [first, second] = [await scanned(large, asked), await scanned(large, asked)];
-        assert.deepEqual([first, second], digestsAreDear ? ["clean", "clean"] : ["clean cached", "clean cached"]);
-        const sha256 = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
-        assert.deepEqual(told, [sha256(large), sha256(large)]);
-        // What is told is SHA-256, by whatever the content is known, and it is known to whoever asks in whatever way.
-        const ofFindings: AskedDigest = { of: "findings", tell: (digest) => void told.push(digest) };
-        for (const [first, second] of [
-          [asked, ofFindings],
-          [ofFindings, asked],
-        ] as const) {
-          const other = Buffer.concat([ruled, Buffer.from(first.of)]);
-          told.length = 0;
-          assert.deepEqual(
-            [await scanned(other, first), await scanned(other, second)],
-            ["infected", "infected cached"],
-          );
-          assert.deepEqual(told, [sha256(other), sha256(other)]);
-        }
+  test("is looked up, and its digest told to whoever asks", async () => {
+    using folder = temporaryFolder();
+    writeFileSync(join(folder.path, "own.yar"), 'rule Own { strings: $a = "\\xf1only ours\\xf2" condition: $a }');
+    const threads = await ruleThreads({ rulesDir: folder.path, threads: 1 });
+    const engine = unpackingEngine({ threads, cache: verdictCache(100) });
+    const scanned = async (content: Buffer, asked?: AskedDigest): Promise<string> => {
+      const verdict = await engine.scan(wholeBytes(content), never, asked);
+      return `${verdict.kind}${verdict.kind !== "unscannable" && verdict.cached ? " cached" : ""}`;
+    };
+    const twice = async (content: Buffer): Promise<string[]> => [await scanned(content), await scanned(content)];
+    try {
+      const large = noise(100_000, "large");
+      assert.deepEqual(await twice(large), ["clean", "clean cached"]);
+      assert.equal(engine.cacheCounts?.().entries, 1);
+      assert.deepEqual(await twice(noise(3000, "small")), ["clean", "clean cached"]);
+      assert.deepEqual(await twice(zip([deflated("a.bin", noise(100_000, "zip"))])), ["clean", "clean cached"]);
+      const ruled = Buffer.concat([large, Buffer.from("\xf1only ours\xf2", "latin1"), large]);
+      assert.deepEqual(await twice(ruled), ["infected", "infected cached"]);
+      // Whoever wants the digest has it.
+      const told: string[] = [];
+      const asked: AskedDigest = { of: "all", tell: (digest) => void told.push(digest) };
+      const [first, second] = [await scanned(large, asked), await scanned(large, asked)];
+      assert.deepEqual([first, second], ["clean cached", "clean cached"]);
+      const sha256 = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
+      assert.deepEqual(told, [sha256(large), sha256(large)]);
+      const ofFindings: AskedDigest = { of: "findings", tell: (digest) => void told.push(digest) };
+      for (const [first, second] of [
+        [asked, ofFindings],
+        [ofFindings, asked],
+      ] as const) {
+        const other = Buffer.concat([ruled, Buffer.from(first.of)]);
         told.length = 0;
-        assert.deepEqual(await scanned(noise(3000, "small"), ofFindings), "clean cached");
-        assert.deepEqual(told, []);
-      } finally {
-        await engine.close();
+        assert.deepEqual([await scanned(other, first), await scanned(other, second)], ["infected", "infected cached"]);
+        assert.deepEqual(told, [sha256(other), sha256(other)]);
       }
-    });
-  }
+      told.length = 0;
+      assert.deepEqual(await scanned(noise(3000, "small"), ofFindings), "clean cached");
+      assert.deepEqual(told, []);
+    } finally {
+      await engine.close();
+    }
+  });
 });

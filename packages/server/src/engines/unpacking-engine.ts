@@ -7,7 +7,7 @@ import type { Verdict } from "../model/verdict.ts";
 import { broadcast, mergeVerdicts } from "../scan/broadcast.ts";
 import type { AskedDigest, Engine, EngineCheck } from "../scan/engine.ts";
 import type { Content, Edition, VerdictCache } from "../scan/verdict-cache.ts";
-import { contentOf, DEAR_BYTES, hexOf, sha256Of } from "../scan/verdict-cache.ts";
+import { contentOf, hexOf } from "../scan/verdict-cache.ts";
 import { memoryBlob } from "../unpack/blob.ts";
 import { mayHoldMembers } from "../unpack/sieve.ts";
 import type { Clamd } from "./clamd/clamd.ts";
@@ -30,8 +30,6 @@ export interface EngineParts {
   fileType?: (sample: Sample) => string;
   /** What is remembered of contents; may be another engine's too. */
   cache?: VerdictCache;
-  /** To digest a large file takes longer than to search it. */
-  digestsAreDear?: boolean;
   /** Said at readiness besides what the parts say. */
   notes?: readonly EngineCheck[];
 }
@@ -43,7 +41,7 @@ export interface EngineParts {
  * ended, which is when it begins to scan: a bomb never gets that far.
  */
 export function unpackingEngine(parts: EngineParts): Engine {
-  const { name = "", threads, clamd, fileType, cache, digestsAreDear = false, notes = [] } = parts;
+  const { name = "", threads, clamd, fileType, cache, notes = [] } = parts;
   let closed = false;
   /** The same text for many entries of the cache, instead of one for each. */
   let lastOpened = "";
@@ -131,19 +129,11 @@ export function unpackingEngine(parts: EngineParts): Engine {
 
   async function scanSmall(bytes: Uint8Array, signal: AbortSignal, asked?: AskedDigest): Promise<Verdict> {
     if (closed) throw new EngineUnavailable("the engine is closed");
-    let plain: boolean | undefined;
-    // Known without an engine, and sooner than it would be looked up.
-    if (cache && digestsAreDear && !clamd && bytes.length > DEAR_BYTES) {
-      plain = !mayHoldMembers(memoryBlob(bytes));
-      if (plain && !threads.mayMatch(bytes)) {
-        if (asked?.of === "all") asked.tell(sha256Of(bytes));
-        return finished(CLEAN, { began: undefined }, () => sampleOf(bytes));
-      }
-    }
-    const content = cache && contentOf(bytes, digestsAreDear);
-    if (asked?.of === "all") asked.tell(sha256Of(bytes, content));
+    const content = cache && contentOf(bytes);
+    const sha256 = (): string => hexOf((content ?? contentOf(bytes)).digest);
+    if (asked?.of === "all") asked.tell(sha256());
     const tellFinding = ({ kind }: Verdict): void => {
-      if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256Of(bytes, content));
+      if (asked?.of === "findings" && kind !== "clean") asked.tell(sha256());
     };
     const recall: Recall = { began: content && editionFor(content), share: asked?.share };
     const seen = content && recall.began?.other && lookUp(recall, content, recall.began);
@@ -152,7 +142,7 @@ export function unpackingEngine(parts: EngineParts): Engine {
       return seen;
     }
     const file: Spooled = { kind: "memory", bytes };
-    plain ??= !mayHoldMembers(memoryBlob(bytes));
+    const plain = !mayHoldMembers(memoryBlob(bytes));
     const verdict = await scanUnknown(file, { plain, recall, content }, signal);
     tellFinding(verdict);
     return finished(verdict, recall, () => sampleOf(bytes));

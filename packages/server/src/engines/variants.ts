@@ -1,6 +1,6 @@
 import { EngineUnavailable } from "../model/faults.ts";
 import type { Engine, EngineCheck } from "../scan/engine.ts";
-import { hasDigestInstructions, verdictCache } from "../scan/verdict-cache.ts";
+import { verdictCache } from "../scan/verdict-cache.ts";
 import type { ClamdAddress } from "./clamd/address.ts";
 import { type Clamd, clamd } from "./clamd/clamd.ts";
 import { keptClamd } from "./clamd/keeper/kept-clamd.ts";
@@ -48,7 +48,7 @@ export async function startEngine(parts: VariantParts): Promise<Engine> {
     return keptFor === undefined ? clamd(options) : keptClamd(options, keptFor);
   };
   const cache = parts.verdictCache ? verdictCache(parts.verdictCache) : undefined;
-  const remembering = cache && { cache, digestsAreDear: !hasDigestInstructions() };
+  const remembering = cache && { cache };
   const others = { name: parts.variant, ...(await partsBesideClamd(parts)), ...remembering };
   if (!parts.clamd) return unpackingEngine({ ...others, notes: [withoutClamd(NO_SEARCH)] });
   if (parts.clamd.kind !== "search") return unpackingEngine({ ...others, clamd: open(parts.clamd) });

@@ -1,5 +1,4 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { recentlyUsed } from "../flow/recently-used.ts";
 import type { Verdict } from "../model/verdict.ts";
 
@@ -25,56 +24,13 @@ export interface Content {
   sizeBytes: number;
 }
 
-/**
- * Up to this a digest takes no longer than all else that a scan without clamd does, on any processor. Above it BLAKE2b, which is as hard to forge, takes
- * little more than half as long as SHA-256 where there are no instructions for that.
- */
-export const DEAR_BYTES: number = 64 * 1024;
-
-const CHEAPER = cheaperDigest();
-
-/** OpenSSL may have been told to refuse it. */
-function cheaperDigest(): "blake2b512" | "sha256" {
-  try {
-    hash("blake2b512", "");
-    return "blake2b512";
-  } catch {
-    return "sha256";
-  }
-}
-
-/** By which digest does not depend on the way a content comes. */
-export function contentOf(bytes: Uint8Array, digestsAreDear = false): Content {
-  const by = digestsAreDear && bytes.length > DEAR_BYTES ? CHEAPER : "sha256";
-  return { digest: hash(by, bytes, "binary"), sizeBytes: bytes.length };
-}
-
-const SHA256_BYTES = 32;
-
-/** In hex. What is known of the content may be its SHA-256 already. */
-export function sha256Of(bytes: Uint8Array, content?: Content): string {
-  return content?.digest.length === SHA256_BYTES ? hexOf(content.digest) : hash("sha256", bytes, "hex");
+/** Returns a content's SHA-256 and length. */
+export function contentOf(bytes: Uint8Array): Content {
+  return { digest: hash("sha256", bytes, "binary"), sizeBytes: bytes.length };
 }
 
 export function hexOf(digest: string): string {
   return Buffer.from(digest, "latin1").toString("hex");
-}
-
-/**
- * Whether the processor is known to have instructions for SHA-256, by what Linux says of it. Without them a digest takes six times as long,
- * and longer than many a scan.
- */
-export function hasDigestInstructions(cpuinfo: string = cpuinfoOf()): boolean {
-  return /^(?:flags|Features)\s*:.*\b(?:sha_ni|sha2)\b/m.test(cpuinfo);
-}
-
-/** Nothing where there is no such file. */
-function cpuinfoOf(): string {
-  try {
-    return readFileSync("/proc/cpuinfo", "utf8");
-  } catch {
-    return "";
-  }
 }
 
 /**
