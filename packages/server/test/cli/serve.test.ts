@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect } from "node:net";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { before, test } from "node:test";
 import { askingOn } from "../support/asking-on.ts";
@@ -121,6 +122,19 @@ test("what is counted afterwards is there for who asks next, and lines are in or
     lines.map(({ time }) => time),
     lines.map(({ time }) => time).sort(),
   );
+});
+
+test("one process has a scan thread for each core, and scans as many uploads at once as engine P may", async () => {
+  using folder = temporaryFolder();
+  const rules = { LAZARET_ENGINE: "P", LAZARET_CLAMD: "none" };
+  await using run = runCli(["serve"], { cwd: folder.path, env: env(rules) });
+  const [, port] = await run.says(listening);
+  const ready = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
+  // One more is for small files alone.
+  assert.match(ready, new RegExp(`of at most ${availableParallelism() + 1} scan threads`));
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  assert.ok(metrics.includes(`\nlazaret_sync_slots ${8 * availableParallelism()}\n`));
+  assert.equal(await run.stop(), 0);
 });
 
 test("SIGTERM under load costs no request", async () => {
