@@ -7,8 +7,8 @@ export interface Load {
   contentType: string;
   /** Sent as they are, in this order; or made for each request. */
   body: readonly Uint8Array[] | ((index: number) => readonly Uint8Array[]);
-  /** What every answer must have. */
-  answer: { status: number; text: string };
+  /** What every answer must have; of any status if none is named. */
+  answer: { status?: number; text: string };
   /** What was sent, for the error when the answer is another. */
   nameOf?: (index: number) => string;
   connections: number;
@@ -83,7 +83,7 @@ interface Connection {
  * read into one buffer, and parts leave in one write.
  */
 async function open({ port, answer }: Load): Promise<Connection> {
-  const begin = `HTTP/1.1 ${answer.status} `;
+  const begin = `HTTP/1.1 ${answer.status ?? ""}`;
   let text = "";
   let settle: { resolve(): void; reject(error: Error): void } | undefined;
 

@@ -1,98 +1,82 @@
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { settingsTable } from "../packages/server/src/settings.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { LAZARET, lineWith, type Measured, peakMb, SHIPPED, start } from "./processes.ts";
 import type { RawRequest } from "./raw-clamd.ts";
+import type { Contestant } from "./rounds.ts";
 
-export interface Service {
-  measured: Measured;
+/** A program that serves HTTP, and those that belong to it, under measurement. */
+export interface Service extends Contestant {
   port: number;
-}
-
-export interface ServiceOptions {
-  engine: "P" | "Q";
-  clamdAddress: string;
-  dataDir: string;
-  /** Entries of the verdict cache. None where engines are compared: the same file is sent again and again. */
-  cached?: number;
+  peakMb(): number;
+  stop(): Promise<void>;
 }
 
 export const pidOf = ({ child }: Measured): number => child.pid ?? 0;
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** For the environment of a service; nothing in a version that has no such cache. */
-export function verdictCache(entries: number): Record<string, string> {
-  return "verdictCache" in settingsTable ? { LAZARET_VERDICT_CACHE: String(entries) } : {};
-}
-
-/** Lazaret as users start it, with the gate raised to the 16 at once that are measured. */
-export async function startService({ engine, clamdAddress, dataDir, cached = 0 }: ServiceOptions): Promise<Service> {
+/** Starts Lazaret as users do, log lines included, without verdict cache: the same file is sent again and again. */
+export function startLazaret(name: string, env: Record<string, string>): Promise<Service> {
   const measured = start(process.execPath, [...LAZARET, "serve"], {
     ...SHIPPED,
     LAZARET_API_KEYS: "a-key-for-the-bench",
-    LAZARET_ENGINE: engine,
-    LAZARET_CLAMD: clamdAddress,
-    LAZARET_DATA_DIR: dataDir,
     LAZARET_HOST: "127.0.0.1",
     LAZARET_PORT: "0",
-    LAZARET_CONCURRENCY: "16",
-    ...verdictCache(cached),
+    LAZARET_VERDICT_CACHE: "0",
+    ...env,
   });
-  const [, port] = await lineWith(measured, /"event":"listening".*"port":(\d+)/);
-  measured.ignoreOutput();
-  return { measured, port: Number(port) };
+  return serving(name, [measured], /"event":"listening".*"port":(\d+)/);
 }
 
-/** All three set-ups, on one clamd. */
-export async function startServices(folder: string, address: string): Promise<Record<ServiceName, Service>> {
+/** Starts another program of the bench. `store` is stopped with it. */
+export function startPeer(name: string, [file, ...args]: [string, ...string[]], store?: Measured): Promise<Service> {
+  const measured = start(process.execPath, [here(file), ...args], { NODE_ENV: "production" });
+  return serving(name, [measured, ...(store ? [store] : [])], /listening (\d+)/);
+}
+
+async function serving(name: string, all: [Measured, ...Measured[]], ready: RegExp): Promise<Service> {
+  const [, port] = await lineWith(all[0], ready);
+  all[0].ignoreOutput();
+  const pids = all.map(pidOf);
   return {
-    Q: await startService({ engine: "Q", clamdAddress: address, dataDir: join(folder, "data-q") }),
-    "P with clamd": await startService({ engine: "P", clamdAddress: address, dataDir: join(folder, "data-both") }),
-    "P alone": await startService({ engine: "P", clamdAddress: "none", dataDir: join(folder, "data-p") }),
+    name,
+    pids,
+    port: Number(port),
+    peakMb: () => pids.reduce((sum, pid) => sum + peakMb(pid), 0),
+    async stop() {
+      for (const each of all) await each.stop();
+    },
   };
 }
 
-type ServiceName = "Q" | "P with clamd" | "P alone";
-
-/** Another program of the bench that serves HTTP. */
-export async function startProgram(file: string, args: readonly string[]): Promise<Service> {
-  return listening(start(process.execPath, [here(file), ...args], { NODE_ENV: "production" }));
+/** Our clamd client without HTTP, in a process of its own. */
+export interface RawClamd extends Contestant {
+  ask(request: RawRequest): Promise<LoadResult>;
+  stop(): void;
 }
 
-/** …with the flags of Node and the environment that Lazaret has. */
-export async function startFloor(...args: readonly string[]): Promise<Service> {
-  return listening(start(process.execPath, [...LAZARET.slice(0, -1), here("floor.ts"), ...args], SHIPPED));
+export function startRawClamd(clamdAddress: string): RawClamd {
+  const { child, lines, ...measured } = start(process.execPath, [here("raw-clamd.ts"), clamdAddress]);
+  return {
+    name: "raw clamd",
+    pids: [pidOf({ child, lines, ...measured })],
+    /** Throws when it ended instead of answering; why stands in what it wrote to standard error. */
+    ask(request) {
+      return new Promise((resolve, reject) => {
+        const ended = (): void => reject(new Error("the client of raw clamd ended"));
+        child.once("exit", ended);
+        lines.once("line", (line) => {
+          child.off("exit", ended);
+          resolve(JSON.parse(line));
+        });
+        child.stdin?.write(`${JSON.stringify(request)}\n`);
+      });
+    },
+    stop: () => void child.stdin?.end(),
+  };
 }
-
-async function listening(measured: Measured): Promise<Service> {
-  const [, port] = await lineWith(measured, /listening (\d+)/);
-  measured.ignoreOutput();
-  return { measured, port: Number(port) };
-}
-
-export function startRaw(clamdAddress: string): Measured {
-  return start(process.execPath, [here("raw-clamd.ts"), clamdAddress]);
-}
-
-/** Throws when it ended instead of answering; why stands in what it wrote to standard error. */
-export async function askRaw(raw: Measured, request: RawRequest): Promise<LoadResult> {
-  const answer = new Promise<string>((resolve, reject) => {
-    const ended = (): void => reject(new Error("the client of raw clamd ended"));
-    raw.child.once("exit", ended);
-    raw.lines.once("line", (line) => {
-      raw.child.off("exit", ended);
-      resolve(line);
-    });
-  });
-  raw.child.stdin?.write(`${JSON.stringify(request)}\n`);
-  return JSON.parse(await answer);
-}
-
-type Upload = Pick<Load, "body" | "connections" | "forMs">;
 
 /** An upload that must be answered with clean. */
-export function binary(port: number, load: Upload): Load {
+export function upload(port: number, load: Pick<Load, "body" | "connections" | "forMs">): Load {
   return {
     ...load,
     port,
@@ -102,15 +86,11 @@ export function binary(port: number, load: Upload): Load {
   };
 }
 
-/** The same as a form, as the peer takes it. */
-export function form(port: number, file: Buffer, { connections, forMs }: Omit<Upload, "body">): Load {
-  const partHead =
-    '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
-  const body = [Buffer.from(partHead), file, Buffer.from("\r\n--b0--\r\n")];
-  const load = binary(port, { body, connections, forMs });
-  return { ...load, path: "/scan", contentType: "multipart/form-data; boundary=b0" };
-}
+const FORM_HEAD =
+  '--b0\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: application/octet-stream\r\n\r\n';
 
-export function peak(measured: Measured): string {
-  return `${peakMb(pidOf(measured)).toFixed(0)} MB`;
+/** The same as a form, as the peer takes it. */
+export function formUpload(port: number, file: Buffer, load: Pick<Load, "connections" | "forMs">): Load {
+  const body = [Buffer.from(FORM_HEAD), file, Buffer.from("\r\n--b0--\r\n")];
+  return { ...upload(port, { ...load, body }), path: "/scan", contentType: "multipart/form-data; boundary=b0" };
 }

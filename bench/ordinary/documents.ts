@@ -1,4 +1,5 @@
 import { deflateSync } from "node:zlib";
+import { compoundFile } from "../../packages/server/test/fixtures/compound-writer.ts";
 import { deflated, type Member, stored, zip } from "../../packages/server/test/fixtures/zip-writer.ts";
 import { jpeg, png } from "./pictures.ts";
 import type { Random } from "./random.ts";
@@ -120,88 +121,14 @@ export function pdf(random: Random, size: { pages: number; pictures: number }): 
   return Buffer.concat([...pieces, Buffer.from(`xref\n0 ${count}\n0000000000 65535 f \n${entries}${trailer}`)]);
 }
 
-const SECTOR = 512;
-const END_OF_CHAIN = 0xfffffffe;
-const FAT_SECTOR = 0xfffffffd;
-const FREE = 0xffffffff;
-
 /** An old Word document, as far as its container goes: a compound file with the streams that Word writes. */
 export function oldWord(random: Random, textBytes: number): Buffer {
-  const streams: [name: string, content: Buffer][] = [
-    ["1Table", Buffer.concat([random.noise(3_000), Buffer.alloc(9_000)])],
-    [
-      "WordDocument",
-      Buffer.concat([
-        Buffer.of(0xec, 0xa5, 0xc1, 0),
-        Buffer.alloc(1_532),
-        Buffer.from(random.text(textBytes), "utf16le"),
-      ]),
-    ],
-    ["\x05SummaryInformation", Buffer.concat([Buffer.of(0xfe, 0xff, 0, 0), Buffer.alloc(4_092)])],
-  ];
-  const contents = streams.map(([, content]) => padded(content));
-  const directory = Buffer.alloc(SECTOR);
-  const dataSectors = contents.reduce((sum, content) => sum + content.length / SECTOR, 0);
-  const fatSectors = Math.ceil((dataSectors + 1) / (SECTOR / 4 - 1));
-  const fat: number[] = [...Array<number>(fatSectors).fill(FAT_SECTOR), END_OF_CHAIN];
-  entry(directory, { index: 0, name: "Root Entry", kind: 5, right: FREE, child: 2, start: END_OF_CHAIN, bytes: 0 });
-  for (const [index, content] of contents.entries()) {
-    const start = fat.length;
-    const sectors = content.length / SECTOR;
-    for (let sector = 1; sector < sectors; sector += 1) fat.push(start + sector);
-    fat.push(END_OF_CHAIN);
-    // Siblings in the order of their names' lengths, as a chain: 1Table, WordDocument, SummaryInformation.
-    const right = index + 2 <= contents.length ? index + 2 : FREE;
-    entry(directory, {
-      index: index + 1,
-      name: streams[index]?.[0] ?? "",
-      kind: 2,
-      right,
-      child: FREE,
-      start,
-      bytes: content.length,
-    });
-  }
-  // The root's child is the first of the chain.
-  directory.writeUInt32LE(1, 76);
-  const table = Buffer.alloc(fatSectors * SECTOR, 0xff);
-  for (const [index, value] of fat.entries()) table.writeUInt32LE(value, 4 * index);
-
-  const header = Buffer.alloc(SECTOR, 0xff);
-  header.fill(0, 0, 76);
-  header.write("d0cf11e0a1b11ae1", 0, "hex");
-  header.write("3e000300feff09000600", 24, "hex");
-  header.writeUInt32LE(fatSectors, 44);
-  header.writeUInt32LE(fatSectors, 48);
-  header.writeUInt32LE(4096, 56);
-  header.writeUInt32LE(END_OF_CHAIN, 60);
-  header.writeUInt32LE(END_OF_CHAIN, 68);
-  for (let sector = 0; sector < fatSectors; sector += 1) header.writeUInt32LE(sector, 76 + 4 * sector);
-  return Buffer.concat([header, table, directory, ...contents]);
-}
-
-/** Shorter streams would have to be in the mini stream. */
-function padded(content: Buffer): Buffer {
-  const length = Math.max(4096, Math.ceil(content.length / SECTOR) * SECTOR);
-  return Buffer.concat([content, Buffer.alloc(length - content.length)]);
-}
-
-function entry(
-  directory: Buffer,
-  of: { index: number; name: string; kind: number; right: number; child: number; start: number; bytes: number },
-): void {
-  const at = 128 * of.index;
-  directory.write(of.name, at, "utf16le");
-  directory.writeUInt16LE(2 * of.name.length + 2, at + 64);
-  directory.writeUInt8(of.kind, at + 66);
-  directory.writeUInt8(1, at + 67);
-  for (const [offset, value] of [
-    [68, FREE],
-    [72, of.right],
-    [76, of.child],
-    [116, of.start],
-    [120, of.bytes],
-  ] as const) {
-    directory.writeUInt32LE(value, at + offset);
-  }
+  const start = Buffer.concat([Buffer.of(0xec, 0xa5, 0xc1, 0), Buffer.alloc(1_532)]);
+  const text = Buffer.from(random.text(textBytes), "utf16le");
+  const summary = Buffer.concat([Buffer.of(0xfe, 0xff, 0, 0), Buffer.alloc(4_092)]);
+  return compoundFile([
+    { name: "1Table", content: Buffer.concat([random.noise(3_000), Buffer.alloc(9_000)]) },
+    { name: "WordDocument", content: Buffer.concat([start, text]) },
+    { name: "\x05SummaryInformation", content: summary },
+  ]);
 }

@@ -11,12 +11,13 @@ export interface SoakArguments {
   rate: number | undefined;
   idle: number;
   engine: "P" | "Q";
-  picture: string | undefined;
   leak: Leak | undefined;
+  /** By engine P alone, instead of traffic. */
+  scans: number | undefined;
 }
 
-export const USAGE = `npm run soak -- [--minutes 30] [--share 0.7] [--rate N] [--idle 500] [--engine P|Q] [--picture FILE.svg] [--leak ${LEAKS.join("|")}]
-       npm run soak -- --scans 1000000 [--files mixed|texts|text|zips|cabs|infected|large] [--at-once 8] [--every 10000]`;
+export const USAGE = `npm run soak -- [--minutes 30] [--share 0.7] [--rate N] [--idle 500] [--engine P|Q] [--leak ${LEAKS.join("|")}]
+       npm run soak -- --scans 1000000`;
 
 const options = {
   minutes: { type: "string", default: "30" },
@@ -24,25 +25,27 @@ const options = {
   rate: { type: "string" },
   idle: { type: "string", default: "500" },
   engine: { type: "string", default: "P" },
-  picture: { type: "string" },
   leak: { type: "string" },
+  scans: { type: "string" },
 } as const;
 
 /** Answers a sentence when they make no sense. */
 export function parseSoakArguments(args: readonly string[]): SoakArguments | string {
   try {
     const { values } = parseArgs({ args: [...args], options });
-    const { engine, picture } = values;
+    const { engine } = values;
     const [minutes, share, idle] = [Number(values.minutes), Number(values.share), Number(values.idle)];
     const rate = values.rate === undefined ? undefined : Number(values.rate);
+    const scans = values.scans === undefined ? undefined : Number(values.scans);
     const leak = LEAKS.find((each) => each === values.leak);
     if (!(minutes > 0)) return `--minutes must be above 0, and is ${values.minutes}`;
     if (!(share > 0 && share <= 1)) return `--share must be above 0 and at most 1, and is ${values.share}`;
     if (rate !== undefined && !(rate > 0)) return `--rate must be above 0, and is ${values.rate}`;
     if (!Number.isInteger(idle) || idle < 0) return `--idle must be a whole number, and is ${values.idle}`;
+    if (scans !== undefined && !(scans >= 1000)) return `--scans must be at least 1000, and is ${values.scans}`;
     if (engine !== "P" && engine !== "Q") return `--engine must be P or Q, and is ${engine}`;
     if (values.leak !== undefined && !leak) return `--leak must be one of ${LEAKS.join(", ")}, and is ${values.leak}`;
-    return { minutes, share, rate, idle, engine, picture, leak };
+    return { minutes, share, rate, idle, engine, leak, scans };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

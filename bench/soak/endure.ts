@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { shareInWords, watchNoise } from "../noise.ts";
 import { head, median, row } from "../table.ts";
 import type { SoakArguments } from "./arguments.ts";
 import { type Book, book } from "./book.ts";
@@ -8,7 +7,6 @@ import { type Drift, driftOf, FEWEST_POINTS } from "./drift.ts";
 import { others } from "./others.ts";
 import { type Traffic, traffic } from "./pace.ts";
 import { type Pests, pests } from "./pests.ts";
-import { picture } from "./picture.ts";
 import { measure, pointsOf, type Reading, WATCHED } from "./readings.ts";
 import { requests } from "./requests.ts";
 import { type SetUp, setUp } from "./set-up.ts";
@@ -20,7 +18,6 @@ export interface Endured {
   drifts: readonly (Drift & { title: string })[];
   counts: Book["counts"];
   totals: Traffic["totals"];
-  svg: string;
 }
 
 /** Enough to keep all cores busy, and not so many that they wait for each other. */
@@ -53,7 +50,6 @@ export async function endure(asked: SoakArguments, say: Say): Promise<Endured> {
   for (let number = 0; number < service.objects.size; number += 1) await all.object.run(number);
   const flow = traffic(all, kept);
   const bad = pests({ ...parts, idle: asked.idle });
-  const noise = watchNoise();
 
   const rate = asked.rate ?? asked.share * (await capacity(flow, { seconds, share: asked.share, say }));
   // Whoever names a rate has nothing warm yet.
@@ -83,16 +79,13 @@ export async function endure(asked: SoakArguments, say: Say): Promise<Endured> {
   say("");
   for (const line of inWords({ rate, totals, book: kept, pests: bad, readings, refusedCallbacks: world.refused }))
     say(line);
-  say(shareInWords(noise.share()));
   for (const what of kept.wrong) say(`NOT WELL: ${what}`);
   if (kept.counts.wrong > kept.wrong.length) say(`NOT WELL: and ${kept.counts.wrong - kept.wrong.length} more`);
   for (const { title, first, last, drifts: drifting } of drifts) {
     if (drifting) say(`NOT WELL: ${title} drifts, from ${first.toFixed(1)} to ${last.toFixed(1)}`);
   }
   say(passed ? "passed: nothing drifts, no verdict was wrong, nothing was lost" : "failed");
-  const title = `${inMinutes(seconds)} at ${rate.toFixed(0)} requests/s, ${asked.idle} idle connections`;
-  const svg = picture(readings, { title, judgedFrom });
-  return { passed, wrong: kept.wrong, drifts, counts: kept.counts, totals, svg };
+  return { passed, wrong: kept.wrong, drifts, counts: kept.counts, totals };
 }
 
 async function capacity(flow: Traffic, options: { seconds: number; share: number; say: Say }): Promise<number> {
@@ -217,8 +210,4 @@ function inWords(run: {
     `Jobs: ${acknowledged} acknowledged, ${book.owed} of them lost; ${unanswered} hung up on, ${refused} refused; ${ended} results, ${run.refusedCallbacks} callbacks refused once.`,
     `Bad clients: ${listed.join(", ")}; idle connections: ${median(readings.map(({ idle }) => idle))}.`,
   ];
-}
-
-function inMinutes(seconds: number): string {
-  return seconds < 60 ? `${seconds.toFixed(0)} seconds` : `${Number((seconds / 60).toFixed(1))} minutes`;
 }

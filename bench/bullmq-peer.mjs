@@ -1,14 +1,12 @@
 // The plainest job scanner with a queue: Express and BullMQ in one process, npm clamscan, and fetch for the rest.
-// Usage: node peer.mjs <redis socket> <clamd socket> <jobs at once, 0 takes jobs in only> [sign]
-import { generateKeyPairSync, sign } from "node:crypto";
+// Usage: node bullmq-peer.mjs <redis socket> <clamd socket> <jobs at once, 0 takes jobs in only>
 import { Readable } from "node:stream";
 import { Queue, Worker } from "bullmq";
 import NodeClam from "clamscan";
 import express from "express";
 import { Redis } from "ioredis";
 
-const [redisPath, clamdPath, jobsAtOnce, signed] = process.argv.slice(2);
-const key = signed === "sign" ? generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey : undefined;
+const [redisPath, clamdPath, jobsAtOnce] = process.argv.slice(2);
 const queue = new Queue("scan", { connection: new Redis(redisPath) });
 const keep = { removeOnComplete: true, attempts: 4, backoff: { type: "exponential", delay: 5000 } };
 
@@ -56,19 +54,11 @@ async function scan({ download_url, download_headers, callback_url, callback_hea
   });
   const answer = await fetch(callback_url, {
     method: "POST",
-    headers: { ...callback_headers, "Content-Type": "application/json", ...signatureOf(callback_url, body) },
+    headers: { ...callback_headers, "Content-Type": "application/json" },
     body,
   });
   await answer.arrayBuffer();
   if (!answer.ok) throw new Error(`the callback was answered with ${answer.status}`);
-}
-
-/** Over the same string as Lazaret's. */
-function signatureOf(url, body) {
-  if (!key) return {};
-  const timestamp = String(Date.now());
-  const signature = sign("sha256", Buffer.from(`${timestamp}.${url}.${body}`), key);
-  return { "X-Timestamp": timestamp, "X-Signature": signature.toString("hex") };
 }
 
 function problemOf({ download_url, download_headers, callback_url, callback_headers, custom_data }) {
