@@ -15,8 +15,8 @@ const elsewhere = [
   "lambda",
   "own-platform",
   "postgres-fleet",
-  "processes",
   "proof",
+  "two-services",
   "verdict-cache",
 ];
 

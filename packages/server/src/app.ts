@@ -51,10 +51,10 @@ export interface ServiceOptions {
   openPlatform?: ScanningOptions["openPlatform"];
   /** When what was done is counted; at once by default. */
   after?: Afterwards;
-  /** Of the settings, with where each came from; without it where they came from is not known. */
+  /** The settings and where each came from, for the console; the second is not shown without it. */
   facts?: SettingsFacts;
   /** Whether this is the token of the link that `lazaret dev` printed, which works once. */
-  useLink?: (token: string) => Promise<boolean>;
+  useLink?: (token: string) => boolean;
   /** What answers /admin/v1, in place of what does. */
   admin?: AdminHandlers;
   /** What `lazaret doctor` would say, for the console. */

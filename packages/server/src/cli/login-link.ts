@@ -4,7 +4,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 export interface LoginLink {
   /** What stands behind the service's address. In the fragment, which browsers send to nobody. */
   path: string;
-  use(token: string): Promise<boolean>;
+  use(token: string): boolean;
 }
 
 /** Ten minutes. */
@@ -16,7 +16,7 @@ export function loginLink(now: () => number = Date.now): LoginLink {
   let digest: Buffer | undefined = hash("sha256", token, "buffer");
   return {
     path: `/console/#/login?link=${token}`,
-    async use(offered) {
+    use(offered) {
       if (!digest || now() > until || !timingSafeEqual(digest, hash("sha256", offered, "buffer"))) return false;
       digest = undefined;
       return true;

@@ -25,7 +25,7 @@ export interface ConsoleOptions {
   now: () => number;
   /** For trying it out. */
   allowShortKeys?: boolean | undefined;
-  useLink?: ((token: string) => Promise<boolean>) | undefined;
+  useLink?: ((token: string) => boolean) | undefined;
   /** Where clients of the API reach it, if that is not where the console is. */
   apiUrl?: (() => string) | undefined;
 }

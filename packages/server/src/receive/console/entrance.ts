@@ -26,7 +26,7 @@ export interface EntranceOptions extends OriginOptions {
   log: Log;
   now: () => number;
   /** Whether this is the token of a link that was printed, which works once. */
-  useLink?: ((token: string) => Promise<boolean>) | undefined;
+  useLink?: ((token: string) => boolean) | undefined;
 }
 
 /** Who was let in, and whether what it does was written down. */
@@ -123,7 +123,7 @@ export function entrance(options: EntranceOptions): Entrance {
   async function keyOf({ key, link }: Record<string, unknown>): Promise<ConsoleKey> {
     if (typeof key === "string" && link === undefined) return keys.bySecret(key);
     if (typeof link !== "string" || key !== undefined) throw badRequest("invalid_request", "send one of key and link");
-    const found = (await options.useLink?.(link)) ? keys.first() : undefined;
+    const found = options.useLink?.(link) ? keys.first() : undefined;
     if (found) return found;
     throw new Problem(401, "wrong_link", {
       message: "this link was used, has expired, or was never made",
