@@ -6,7 +6,7 @@ import { buildConsole, installPackages, ownNode, root } from "./setup.mjs";
 installPackages("run");
 buildConsole();
 const program = join(root, "packages/server/bin/lazaret.mjs");
-const child = spawn(ownNode, [...program, "dev", ...process.argv.slice(2)], {
+const child = spawn(ownNode, [program, "dev", ...process.argv.slice(2)], {
   stdio: "inherit",
   // Few memory pools of the C library: each keeps its largest size, see docs/performance.md.
   env: { MALLOC_ARENA_MAX: "2", ...process.env },
