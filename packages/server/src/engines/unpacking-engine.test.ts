@@ -157,7 +157,7 @@ describe("a content that was scanned before", () => {
       assert.deepEqual(await twice(zip([deflated("a.bin", noise(100_000, "zip"))])), ["clean", "clean cached"]);
       const ruled = Buffer.concat([large, Buffer.from("\xf1only ours\xf2", "latin1"), large]);
       assert.deepEqual(await twice(ruled), ["infected", "infected cached"]);
-      // Whoever wants the digest has it.
+      // The digest is told to a caller who asks for it.
       const told: string[] = [];
       const asked: AskedDigest = { of: "all", tell: (digest) => void told.push(digest) };
       const [first, second] = [await scanned(large, asked), await scanned(large, asked)];

@@ -17,7 +17,7 @@ const sevenZip = sevenZipProgram();
 const text = Buffer.from(Array.from({ length: 900 }, (_, line) => `line ${line * 7919} of it\n`).join(""));
 const PROGRAM = glue("MZ", noise(900));
 
-/** What is in doubt about a file; nothing where it would be clean. */
+/** The doubt about a file; nothing where it would be clean. */
 async function doubtOf(file: Buffer): Promise<Doubt | undefined> {
   using folder = temporaryFolder();
   const blob = memoryBlob(file);

@@ -97,7 +97,7 @@ interface Account {
   covered: Range[];
   whole: boolean;
   archive: boolean;
-  /** What its members are for certain, and how they begin. */
+  /** Kinds of its members that are certain, and how they begin. */
   beginnings: ReadonlySet<string>;
 }
 

@@ -44,7 +44,7 @@ function lazaret(...args: string[]): Promise<CliOutcome> {
   return cliOutcome(args, { cwd: folder.path, env });
 }
 
-/** What the services answer; undefined where they differ. */
+/** The answer of the services; undefined where they differ. */
 async function status(secret: string): Promise<number | undefined> {
   const headers = { Authorization: `Bearer ${secret.trim()}` };
   const answers = await Promise.all(ports.map((port) => fetch(`http://127.0.0.1:${port}/v1/usage`, { headers })));

@@ -66,7 +66,7 @@ test("100 jobs are submitted to both, one is killed with kill -9, and every job 
       headers: { Authorization: `Bearer ${flat}` },
     });
   for (const name of names) {
-    // What the dead one had is free when its leases run out.
+    // The jobs of the dead one are free when its leases run out.
     await until(`${name} is done`, async () => (await poll(name)).status === 200, { limitMs: 90_000 });
     assert.match(await (await poll(name)).text(), /"status":"infected"/);
   }

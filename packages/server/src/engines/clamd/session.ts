@@ -50,7 +50,7 @@ interface Pending {
 
 /** What goes wrong once the bytes are on their way may be due to the bytes. */
 const LOOKING = { whileScanning: true };
-/** So much is copied into one piece. */
+/** Up to this size a file is copied into one piece. */
 const COPIED_BYTES = 16 * 1024;
 /** Not worth waiting for what comes next. */
 const LARGE_CHUNK_BYTES = 16 * 1024;

@@ -70,7 +70,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   const addressOf = clientAddress(options.trustedProxies ?? []);
   /** All, also those that are not ready for requests yet: with TLS, whose handshake goes on. */
   const sockets = new Set<Socket>();
-  /** Those that may send requests: with TLS, after the handshake. */
+  /** Sockets that may send requests: with TLS, after the handshake. */
   const ready = new Set<Socket>();
   // Weak, as what happens to a connection may be noted after its end.
   const states = new WeakMap<Socket, ConnectionState>();

@@ -212,7 +212,7 @@ export function runsToEnd(
   return isAtEnd && !isCopied(content.subarray(0, DECODED_SEEN_BYTES), container.bytes(start, PROOF_SEEN_BYTES));
 }
 
-/** Of noise one in a thousand deflate streams makes sense for so long. */
+/** One in a thousand deflate streams of noise makes sense for so long. */
 const PROOF_BYTES = 48;
 const PROOF_SEEN_BYTES = 64 * 1024;
 
@@ -228,7 +228,7 @@ interface GzipHeader {
   hasPartNumber: boolean;
 }
 
-/** Of a later member unar compares nothing but the method. */
+/** unar compares nothing but the method of a later member. */
 function gzipHeader(head: Buffer, { isOld = false, isLater = false } = {}): GzipHeader | undefined {
   if (!isGzip(head) && !(isLater && head.length > GZIP_HEADER_BYTES && head[2] === GZIP_METHOD)) return undefined;
   const flags = head[3] ?? 0;

@@ -200,7 +200,7 @@ interface StartOptions {
   budget?: Budget;
 }
 
-/** What the look at entries without a signature may cost, which decodes some bytes of a member. */
+/** Limits what the look at entries without a signature costs, which decodes some bytes of a member. */
 const UNSIGNED_WORK = 2048;
 
 interface Stated {

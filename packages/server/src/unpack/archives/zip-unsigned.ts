@@ -7,14 +7,14 @@ import { inflateStart } from "../inflate.ts";
  * that there is a header.
  */
 
-/** What an end record says of a directory. */
+/** The statement of an end record about a directory. */
 interface Stated {
   size: number;
   offset: number;
   entries: number;
 }
 
-/** What a directory says of one member, as far as it takes to find that. */
+/** The statement of a directory about one member, as far as it takes to find that. */
 interface Entry {
   method: number;
   crc: number;
