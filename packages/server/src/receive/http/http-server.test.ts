@@ -46,75 +46,49 @@ function reader(socket: Socket): { answers(): number; closed(): boolean } {
 }
 
 for (const tls of [false, true]) {
-  describe(`requests sent at once${tls ? ", over TLS" : ""}`, () => {
-    async function begin(): Promise<
-      { open(): Socket; paths: string[]; first: PromiseWithResolvers<void> } & AsyncDisposable
-    > {
-      const folder = temporaryFolder();
-      const paths: string[] = [];
-      const first = Promise.withResolvers<void>();
-      const server = await started(
-        async ({ path }) => {
-          paths.push(path);
-          if (path === "/first") await first.promise;
-          return { status: 200, text: "fine" };
+  describe(`requests sent at once by a client that does not read${tls ? ", over TLS" : ""}`, () => {
+    test("are not answered ahead of it, others are, and when it reads it gets every answer", async () => {
+      const count = 300;
+      let made = 0;
+      let underWay = 0;
+      using folder = temporaryFolder();
+      await using server = await started(
+        async (request) => {
+          if (request.path === "/small") return { status: 204 };
+          underWay += 1;
+          assert.equal(underWay, 1, "one at a time");
+          await new Promise(setImmediate);
+          underWay -= 1;
+          made += 1;
+          return { status: 200, rendered: { type: "text/plain", content: large } };
         },
         tls ? { tls: certificate(folder.path) } : {},
       );
       const { port } = server;
-      return {
-        paths,
-        first,
-        open: () =>
-          tls
-            ? connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false })
-            : connect({ host: "127.0.0.1", port }),
-        async [Symbol.asyncDispose]() {
-          await server[Symbol.asyncDispose]();
-          folder[Symbol.dispose]();
-        },
-      };
-    }
-
-    test("are both answered, one after the other, if they are two", async () => {
-      await using server = await begin();
-      const socket = server.open();
-      const { answers, closed } = reader(socket);
-      socket.write(get("/first") + get("/second"));
-      await until("the first is under way", () => server.paths.length > 0);
-      for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
-      assert.deepEqual(server.paths, ["/first"]);
-      server.first.resolve();
-      await until("both are answered", () => answers() === 2);
-      assert.deepEqual([server.paths, closed()], [["/first", "/second"], false]);
-      socket.destroy();
-    });
-
-    test("get one answer, which closes the connection, if they are more; others are served meanwhile", async () => {
-      await using server = await begin();
-      const socket = server.open();
-      const { answers, closed } = reader(socket);
-      socket.write(get("/first") + get("/more").repeat(50));
-      await until("the first is under way", () => server.paths.length > 0);
-      const other = server.open();
-      const others = reader(other);
-      other.write(get("/other"));
-      await until("another is served", () => others.answers() === 1);
-      server.first.resolve();
-      await until("the connection is closed", closed);
-      assert.deepEqual([answers(), server.paths], [1, ["/first", "/other"]]);
-      other.destroy();
-    });
-
-    test("end the connection if they are a flood", async () => {
-      await using server = await begin();
-      const socket = server.open();
-      const { answers, closed } = reader(socket);
-      socket.write(get("/first") + get("/more").repeat(1000));
-      await until("the connection is closed", closed);
-      server.first.resolve();
-      assert.equal(answers(), 0);
-      assert.ok(server.paths.length <= 1, `${server.paths}`);
+      const open = (): Socket =>
+        tls ? connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false }) : connect({ host: "127.0.0.1", port });
+      const deaf = open();
+      deaf.pause();
+      deaf.on("error", () => {});
+      deaf.write(get("/large").repeat(count));
+      await until("it is being answered", () => made > 0);
+      for (let asked = 0; asked < 50; asked += 1) {
+        const other = open();
+        other.on("error", () => {});
+        other.write(get("/small"));
+        const [head] = await new Promise<string[]>((resolve) => {
+          other.setEncoding("latin1").once("data", (part: string) => resolve(part.split("\r\n")));
+        });
+        assert.equal(head, "HTTP/1.1 204 No Content");
+        other.destroy();
+      }
+      // What the operating system keeps for both sides is a few megabytes; all answers are 75.
+      assert.ok(made < count / 2, `${made} of ${count} answers were made for nobody`);
+      const { answers } = reader(deaf);
+      deaf.resume();
+      await until("all answers have arrived", () => answers() === count, { limitMs: 30_000 });
+      assert.equal(made, count);
+      deaf.destroy();
     });
   });
 }
@@ -183,7 +157,7 @@ test("a proxy that sends on without looking is made to wait, and then finds the 
   socket.destroy();
 });
 
-test("when the server closes, two requests that were sent at once are both answered, and the last answer closes", async () => {
+test("when the server closes, requests that were sent at once are all answered, and the last answer closes", async () => {
   const first = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   await using server = await started(async () => {
@@ -193,13 +167,13 @@ test("when the server closes, two requests that were sent at once are both answe
   });
   const socket = connect({ host: "127.0.0.1", port: server.port });
   const { answers, closed } = reader(socket);
-  socket.write(get("/").repeat(2));
+  socket.write(get("/").repeat(20));
   await begun.promise;
   const ended = server.close(30_000);
   first.resolve();
   await ended;
   await until("the connection is closed", closed);
-  assert.equal(answers(), 2);
+  assert.equal(answers(), 20);
 });
 
 test("behind a request for another protocol no body becomes a request: all are answered, or its answer closes", async () => {
@@ -239,6 +213,22 @@ test("a request whose connection was made before the server closes is answered; 
   await until("it is answered, and the connection closed", () => asking?.answers() === 1 && asking.closed());
   await closed;
   await until("the other is closed", () => mute?.closed() === true);
+});
+
+test("who comes while a busy server is about to close is answered, however long it is held back", async () => {
+  const server = await started(async () => ({ status: 200, text: "fine" }));
+  // Every turn of the event loop takes so long that none is quiet for more than a second.
+  const busy = setInterval(() => {
+    const end = performance.now() + 60;
+    while (performance.now() < end);
+  }, 1);
+  const closed = server.close(60_000).finally(() => clearInterval(busy));
+  const socket = connect(server.port, "127.0.0.1");
+  const { answers, closed: isClosed } = reader(socket);
+  socket.write(get("/"));
+  await closed;
+  await until("its connection is closed", isClosed);
+  assert.equal(answers(), 1);
 });
 
 function refuses(port: number): Promise<boolean> {

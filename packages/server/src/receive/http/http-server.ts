@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { quietTurn } from "../../flow/quiet-turn.ts";
 import type { Log, LogFields } from "../../log.ts";
 import { createServer, STATUS_CODES } from "../../net/node-http.ts";
 import { badRequest, Problem, problemBody } from "../problem.ts";
 import { type Answer, type ApiRequest, CLIENT_GONE } from "../request-answer.ts";
 import { clientAddress, forwardedFor, incomingRequest } from "./incoming-request.ts";
-import { pipelining, type RequestTurns } from "./pipelining.ts";
+import { type Connection, oneAtATime } from "./one-at-a-time.ts";
 import { type SendOptions, sendAnswer } from "./send-answer.ts";
 import { type LiveStream, sendEvents } from "./send-events.ts";
 
@@ -70,10 +71,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   const addressOf = clientAddress(options.trustedProxies ?? []);
   /** All, also those that are not ready for requests yet: with TLS, whose handshake goes on. */
   const sockets = new Set<Socket>();
-  /** Sockets that may send requests: with TLS, after the handshake. */
-  const ready = new Set<Socket>();
+  const connections = new Map<Socket, Connection>();
   // Weak, as what happens to a connection may be noted after its end.
   const states = new WeakMap<Socket, ConnectionState>();
+  /** Those that have come while it stops to listen. */
+  let held: Socket[] | undefined;
+  let accepted = 0;
   let closing = false;
 
   /** Streams that go on until somebody ends them. */
@@ -102,7 +105,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   function stateOf(socket: Socket): ConnectionState {
     let state = states.get(socket);
     if (!state) {
-      state = { underWay: undefined, mayAskUntil: 0, turns: pipelining(socket) };
+      state = { underWay: undefined, mayAskUntil: 0 };
       states.set(socket, state);
     }
     return state;
@@ -110,9 +113,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
 
   async function onRequest(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { socket } = message;
+    const connection = connections.get(socket);
     const state = stateOf(socket);
-    const { turns } = state;
-    const othersFirst = turns.take(message, response);
+    const othersFirst = connection?.turn(message, response);
     if (othersFirst) await othersFirst;
     const started = performance.now();
     let gone = false;
@@ -123,15 +126,15 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
       state.mayAskUntil = performance.now() + NEXT_REQUEST_MS;
       gone = !response.writableFinished;
       if (gone) request.clientGone(clientGone);
-      if (closing && !turns.busy) socket.destroySoon();
+      if (closing && !connection?.busy) socket.destroySoon();
     });
     const remote = addressOf(socket.remoteAddress, forwardedFor(message));
     const request = incomingRequest(message, response, { notes, remote });
     // After the parser's turn: by then a small body is here, if it came with its headers.
     await undefined;
     const answer = await options.handle(request);
-    // A connection that is closed takes the request behind this one with it.
-    const close = (closing && !turns.hasNext) || turns.mustClose || !request.bodyArrived;
+    // A connection that is closed takes the requests behind this one with it.
+    const close = (closing && !connection?.more) || connection?.last === true || !request.bodyArrived;
     const send = { requestId: request.id, close, unread: message, timings };
     const status = gone ? CLIENT_GONE : answer.status;
     const sent = gone ? undefined : answered(response, answer, send);
@@ -171,6 +174,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
   server.on("checkContinue", onRequest);
   server.on("checkExpectation", onRequest);
   server.on("connection", (socket: Socket) => {
+    accepted += 1;
     sockets.add(socket);
     socket.once("close", () => {
       sockets.delete(socket);
@@ -178,26 +182,33 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Runni
     });
   });
   server.on(options.tls ? "secureConnection" : "connection", (socket: Socket) => {
-    ready.add(socket);
+    connections.set(socket, oneAtATime(socket));
     stateOf(socket).mayAskUntil = performance.now() + FIRST_REQUEST_MS;
-    socket.once("close", () => ready.delete(socket));
+    held?.push(socket.pause());
+    socket.once("close", () => connections.delete(socket));
   });
   // What is idle we know better: node:http takes an answer for done that has not left yet, and does not read what has come.
   server.closeIdleConnections = () => {};
 
   function closeIdle(): void {
     const now = performance.now();
-    for (const socket of ready) {
-      const { underWay, mayAskUntil, turns } = stateOf(socket);
-      if (!turns.busy && !underWay && mayAskUntil <= now) socket.destroy();
+    for (const [socket, { busy }] of connections) {
+      const { underWay, mayAskUntil } = stateOf(socket);
+      if (!busy && !underWay && mayAskUntil <= now) socket.destroy();
     }
   }
 
   async function stopListening(): Promise<void> {
-    // Right after a turn of the event loop no connection waits to be accepted; one that did would be reset.
-    await new Promise(setImmediate);
+    held = [];
+    await quietTurn(() => accepted);
+    // They could not ask before.
+    for (const socket of held ?? []) {
+      stateOf(socket).mayAskUntil = performance.now() + FIRST_REQUEST_MS;
+      socket.resume();
+    }
+    held = undefined;
     server.close();
-    // Two more turns, so that requests already in the sockets are read: the stop signal may arrive first.
+    // The rest of this turn, and one in which all is read that has come: whoever lets us stop may be heard before a request is.
     for (let turns = 0; turns < 2; turns += 1) await new Promise(setImmediate);
     closeIdle();
   }
@@ -243,7 +254,6 @@ interface ConnectionState {
   underWay: UnderWay | undefined;
   /** Until when a request may be on its way, though the connection is idle. */
   mayAskUntil: number;
-  turns: RequestTurns;
 }
 
 /** A request that had begun before the connection went wrong. */
