@@ -85,7 +85,9 @@ export function readDirectories(container: Blob, budget: Budget, origin = 0): Di
       const first = directories[0] as Stated;
       const base = start - first.offset;
       const isSigned = u32(container, start) === ENTRY;
-      const unsigned = isSigned ? 0 : Math.max(...directories.map(({ entries }) => entries));
+      // Some programs go by the entries alone, whatever their number is said to be: then all up to the end are read.
+      const number = Math.max(...directories.map(({ entries }) => entries)) || Number.POSITIVE_INFINITY;
+      const unsigned = isSigned ? 0 : number;
       const read = readEntries(container, { start, end: first.end, base, budget, unsigned });
       for (const entry of read.listed) found.listed.push(entry);
       if (base !== -origin) {

@@ -35,7 +35,7 @@ export function isUnsignedDirectory(
   { stated, end }: { stated: Stated; end: number },
 ): boolean {
   const fixed = container.bytes(start, ENTRY_BYTES);
-  if (stated.entries < 1 || start + ENTRY_BYTES >= end || fixed.length < ENTRY_BYTES) return false;
+  if (start + ENTRY_BYTES >= end || fixed.length < ENTRY_BYTES) return false;
   const nameBytes = fixed.readUInt16LE(28);
   if (nameBytes === 0 || start + entryBytes(fixed) > end) return false;
   const entry = {
@@ -47,7 +47,7 @@ export function isUnsignedDirectory(
   };
   const offset = fixed.readUInt32LE(42);
   if ([start - stated.offset + offset, offset].some((at) => leadsToMember(container, at, entry))) return true;
-  return isTiled(container, start, stated);
+  return stated.entries > 0 && isTiled(container, start, stated);
 }
 
 const entryBytes = (fixed: Buffer): number =>
