@@ -15,7 +15,7 @@ const SUBMITS_AT_ONCE = [1, 16, 64];
 const WARM_UP_MS = 4000;
 const SUBMITS = { rounds: 9, forMs: 400 };
 const JOBS = { warmUp: 1500, rounds: 10, each: 150 };
-/** What one submit or job of both is: the paths differ. */
+/** One submit or job of a contestant: the paths differ. */
 const PATHS: Readonly<Record<string, string>> = {
   Lazaret: "/api/v1/scan/async/download",
   BullMQ: "/scan/async/download",

@@ -7,7 +7,7 @@ export interface Load {
   contentType: string;
   /** Sent as they are, in this order; or made for each request. */
   body: readonly Uint8Array[] | ((index: number) => readonly Uint8Array[]);
-  /** What every answer must have; of any status if none is named. */
+  /** The text that every answer must have; any status if none is named. */
   answer: { status?: number; text: string };
   /** What was sent, for the error when the answer is another. */
   nameOf?: (index: number) => string;

@@ -8,7 +8,7 @@ export interface Contestant {
   pids: readonly number[];
 }
 
-/** What one measurement showed: of each request, the time it took and the CPU of the contestant, of clamd and of this process. */
+/** The result of one measurement: time of each request, and CPU of the contestant, clamd and this process. */
 export interface Sample {
   perSecond: number;
   p50: number;

@@ -10,7 +10,7 @@ const KB = 1024;
 const MB = 1024 * KB;
 const CLIENTS = 16;
 const WARM_UP_MS = 4000;
-/** Of files below 1 MB: many rounds, and short ones, as what clamd takes for a file on a disk changes within seconds. */
+/** Many short rounds for files below 1 MB, as the time that clamd takes for a file on a disk changes within seconds. */
 const SMALL = { rounds: 15, forMs: 250 };
 const LARGE = { rounds: 5, forMs: 700 };
 const SIZES: [label: string, bytes: number, pace: typeof SMALL, leastOfRaw: number][] = [
@@ -18,7 +18,7 @@ const SIZES: [label: string, bytes: number, pace: typeof SMALL, leastOfRaw: numb
   ["100 KB", 100 * KB, SMALL, 0.8],
   ["1 MB", MB, LARGE, 0.88],
 ];
-/** What the target of P alone is for. */
+/** The size of file that the target of P alone is about. */
 const CORES = 2;
 const UPLOAD_MB = 100;
 const MOST_MB = { Q: 400, P: 500 };

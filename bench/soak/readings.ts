@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openFiles, rssMb } from "../processes.ts";
 import type { Bound, Point } from "./drift.ts";
 
-/** What is read again and again, of the service as a whole: of its process and its data folder. */
+/** Readings of the service as a whole: of its process and its data folder. */
 export interface Reading {
   seconds: number;
   rssMb: number;

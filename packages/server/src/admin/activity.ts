@@ -1,7 +1,7 @@
 import type { AdminActivity, AdminJobCounts, AdminScan, Verdict } from "@lazaret/contract/admin";
 
 /**
- * What this process scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
+ * Counts what this process scanned, by second for an hour and by minute for a day, in arrays that never grow: a scan is three numbers more.
  */
 export interface Activity extends Counting {
   p95Ms(): number | undefined;

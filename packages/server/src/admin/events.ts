@@ -2,7 +2,7 @@ import type { AdminEvent, AdminJobCounts } from "@lazaret/contract/admin";
 import { Problem } from "../receive/problem.ts";
 
 /**
- * What happens in this process, as server-sent events to those who listen.
+ * Sends what happens in this process to those who listen, as server-sent events.
  *
  *   publish ─▶ numbered, kept in a ring ─▶ every stream
  *

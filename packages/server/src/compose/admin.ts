@@ -32,7 +32,7 @@ import type { openPlatform } from "./platform.ts";
 import { installationOf } from "./routes.ts";
 import type { Scanning } from "./scanning.ts";
 
-/** What is seen of the work of this process, from before it begins, and where it is shown. */
+/** Observes the work of this process, from before it begins, and shows it. */
 export interface Watching {
   watch: Watch;
   activity: Activity;

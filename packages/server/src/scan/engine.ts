@@ -23,7 +23,7 @@ export interface Engine {
   cacheCounts?(): CacheCounts;
 }
 
-/** What a caller wants besides the verdict. The SHA-256 of all bytes, in hex, is told before it by an engine that has read them all and knows it. */
+/** The wish of a caller besides the verdict. The SHA-256 of all bytes, in hex, is told before it by an engine that has read them all and knows it. */
 export interface AskedDigest {
   /** Of which files it is wanted. For small files that are clean it is a good part of the work. */
   of: "all" | "findings";
